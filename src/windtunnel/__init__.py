@@ -1,0 +1,38 @@
+"""windtunnel: know how an image classifier behaves when the world is not like its test set."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windtunnel.api import plan, run
+    from windtunnel.corruptions import corrupt
+    from windtunnel.data import open_dataset
+    from windtunnel.errors import UserError
+    from windtunnel.models import load_model
+    from windtunnel.store.run import Run, load_run
+
+# Public names and where they live; each is imported on first use, so that importing the package is light.
+_PUBLIC = {
+    "Run": "windtunnel.store.run",
+    "UserError": "windtunnel.errors",
+    "corrupt": "windtunnel.corruptions",
+    "load_model": "windtunnel.models",
+    "load_run": "windtunnel.store.run",
+    "open_dataset": "windtunnel.data",
+    "plan": "windtunnel.api",
+    "run": "windtunnel.api",
+}
+
+__all__ = ["Run", "UserError", "corrupt", "load_model", "load_run", "open_dataset", "plan", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'windtunnel' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

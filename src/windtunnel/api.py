@@ -1,0 +1,130 @@
+"""The verbs of the command line, in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from windtunnel.data import Dataset, open_dataset
+from windtunnel.engine.local import execute
+from windtunnel.engine.plan import Plan, make_plan
+from windtunnel.engine.pool import include_units
+from windtunnel.models import ModelSource, load_model
+from windtunnel.store.run import Run
+from windtunnel.suites import Suite, load_suite
+
+DEFAULT_SUITE = "smoke"
+
+
+def plan(
+    model: Any,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite = DEFAULT_SUITE,
+    *,
+    only: Sequence[str] = (),
+    preprocess: str | Path | None = None,
+    seed: int = 0,
+    subset: int | None = None,
+    mask: bool = False,
+    keep: str = "auto",
+    chunk: int | None = None,
+    labels_are_outputs: bool = False,
+    include: Sequence[str | Path] = (),
+    advance: Callable[[int], None] = lambda _: None,
+) -> Plan:
+    """Check a run's inputs and say what work it is, without doing it; the arguments are those of `run`."""
+    include_units(map(Path, include))
+    chosen = suite if isinstance(suite, Suite) else load_suite(suite)
+    if only:
+        chosen = chosen.only(only)
+    dataset = open_dataset(data)
+    return make_plan(
+        load_model(model, preprocess),
+        dataset,
+        chosen,
+        seed=seed,
+        subset=subset,
+        mask=mask,
+        keep=keep,
+        chunk=chunk,
+        labels_are_outputs=labels_are_outputs,
+        advance=advance,
+    )
+
+
+def run(
+    model: Any,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite = DEFAULT_SUITE,
+    *,
+    out: str | Path | None = None,
+    only: Sequence[str] = (),
+    preprocess: str | Path | None = None,
+    seed: int = 0,
+    subset: int | None = None,
+    mask: bool = False,
+    keep: str = "auto",
+    chunk: int | None = None,
+    labels_are_outputs: bool = False,
+    include: Sequence[str | Path] = (),
+    workers: int = 1,
+    strict: bool = False,
+    advance: Callable[[int, int], None] = lambda _done, _failed: None,
+) -> Run:
+    """Run a suite: one model on one data set under many conditions; continue where it stopped before.
+
+    Args:
+        model: `.onnx` file, `module:factory`, `file.py:factory`, a torch module, a callable, or `demo`.
+        data: folder, table, archive or array file, a Dataset, or `demo`.
+        suite: a suite's name or TOML file.
+        out: the run folder; by default `windtunnel-runs/<model>-<data>-<suite>-<recipe>`.
+        only: units of the suite to keep (`fog`, `fog:3`).
+        preprocess: preset or TOML file that says how the model wants its pictures.
+        seed: of every random draw.
+        subset: this many pictures, each class in proportion; 0 for all, None as the suite says.
+        mask: count only the outputs of classes that occur in the data.
+        keep: `auto` keeps full outputs for clean and native, `logits` for all, `summary` for none.
+        chunk: pictures per shard; by default about 2,048 predictions.
+        labels_are_outputs: trust the data's class indices although the model has more outputs.
+        include: Python files with your own corruptions.
+        workers: processes; more than one needs a model and data that can be loaded again.
+        strict: stop at the first picture that cannot be scored.
+        advance: called with (predictions done, pictures failed) as work goes on.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        UserError: something given does not fit; nothing was predicted.
+    """
+    made = plan(
+        model,
+        data,
+        suite,
+        only=only,
+        preprocess=preprocess,
+        seed=seed,
+        subset=subset,
+        mask=mask,
+        keep=keep,
+        chunk=chunk,
+        labels_are_outputs=labels_are_outputs,
+        include=include,
+    )
+    return execute(
+        made,
+        Path(out) if out else made.default_folder(),
+        workers=workers,
+        source=model_source(model, preprocess),
+        includes=tuple(map(Path, include)),
+        strict=strict,
+        advance=advance,
+    )
+
+
+def model_source(model: Any, preprocess: str | Path | None) -> ModelSource | None:
+    """How a worker loads the model again, or None for a live object."""
+    if not isinstance(model, str | Path):
+        return None
+    return ModelSource(str(model), None if preprocess is None else str(preprocess))

@@ -1,0 +1,101 @@
+"""The command line: one file per command, each thin over the library."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from windtunnel.errors import RunFailed, UserError
+
+# Command to the module that holds it; a module is imported when its command is used.
+COMMANDS = {
+    "data": "windtunnel.cli.data",
+    "demo": "windtunnel.cli.demo",
+    "dev": "windtunnel.cli.dev",
+    "list": "windtunnel.cli.list_",
+    "plan": "windtunnel.cli.plan",
+    "report": "windtunnel.cli.report",
+    "run": "windtunnel.cli.run",
+    "show": "windtunnel.cli.show",
+    "warmup": "windtunnel.cli.warmup",
+}
+
+EXIT_USER_ERROR = 2
+EXIT_CRASH = 70
+EXIT_INTERRUPTED = 130
+
+
+class _Lazy(click.Group):
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[name]).command
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from windtunnel.errors import unknown_name
+
+            raise unknown_name("command", args[0], COMMANDS, "windtunnel --help")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Start with: windtunnel demo",
+)
+@click.version_option(package_name="windtunnel", message="windtunnel %(version)s")
+def cli() -> None:
+    """Know how an image classifier behaves when the world is not like its test set."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; every mistake ends in one line and an exit code that says whose it is."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = cli.main(given, prog_name="windtunnel", standalone_mode=False)
+    except UserError as error:
+        _stop(f"error: {error}", EXIT_USER_ERROR)
+    except click.ClickException as error:
+        # Click's own message takes three lines; the first says it all.
+        _stop(f"error: {error.format_message()} (windtunnel --help)", EXIT_USER_ERROR)
+    except (KeyboardInterrupt, click.Abort):
+        _stop(f"stopped; what was finished is kept. To go on: {_again(given)}", EXIT_INTERRUPTED)
+    except RunFailed as error:
+        _stop(f"failed: {error}. What was finished is kept. To go on: {_again(given)}", EXIT_CRASH)
+    except BrokenPipeError:
+        # Whoever read our output has had enough (| head); that is no failure.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # the last door: a defect of ours
+        if os.environ.get("WINDTUNNEL_TRACEBACK"):
+            traceback.print_exc()
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        _stop(
+            f"crashed: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno}). "
+            f"What was finished is kept. To go on: {_again(given)} (WINDTUNNEL_TRACEBACK=1 shows more)",
+            EXIT_CRASH,
+        )
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _again(arguments: Sequence[str]) -> str:
+    return shlex.join(["windtunnel", *arguments])
+
+
+def _stop(message: str, code: int) -> None:
+    click.echo(" ".join(message.split()), err=True)
+    sys.exit(code)

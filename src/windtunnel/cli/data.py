@@ -1,0 +1,57 @@
+"""windtunnel data: look at a data set before using it."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+
+from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.present import print_lines, progress_bar
+from windtunnel.data import open_dataset
+from windtunnel.data.inspection import Inspection, inspect
+
+
+@click.group()
+def command() -> None:
+    """Look at data sets."""
+
+
+@command.command("inspect")
+@click.argument("data")
+@AS_JSON
+def inspect_command(data: str, as_json: bool) -> None:
+    """Say what DATA holds: pictures, classes, sizes, formats, rotated and unreadable files, class order."""
+    dataset = open_dataset(data)
+    with progress_bar(Console(stderr=True), "looking at the pictures") as progress:
+        task = progress.add_task("", total=len(dataset.samples()), remark="")
+        found = inspect(dataset, lambda done: progress.update(task, advance=done))
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_lines(Console(), _lines(found))
+
+
+def _lines(found: Inspection) -> list[tuple[str, str]]:
+    per_class = (
+        f", {found.smallest_class} to {found.largest_class} pictures each" if found.classes_used else ""
+    )
+    lines = [
+        ("data", found.location),
+        (
+            "pictures",
+            f"{found.pictures:,}" + (f", {found.unlabelled:,} without label" if found.unlabelled else ""),
+        ),
+        ("classes", f"{found.classes_used:,} of {found.classes:,}{per_class}; order: {found.order}"),
+        ("first", ", ".join(found.first_classes)),
+        ("sizes", found.sizes),
+        ("formats", ", ".join(f"{count:,} {name}" for name, count in found.formats.items())),
+    ]
+    if found.rotated:
+        lines.append(
+            ("rotated", f"{len(found.rotated):,} by EXIF, which is ignored unless a geometry applies it")
+        )
+        lines += [("", id_) for id_ in found.rotated[:5]]
+    if found.unreadable:
+        lines.append(("failing", f"{len(found.unreadable):,} pictures"))
+        lines += [("", f"{id_}: {reason}") for id_, reason in list(found.unreadable.items())[:20]]
+    return lines

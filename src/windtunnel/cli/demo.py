@@ -1,0 +1,32 @@
+"""windtunnel demo: the whole flow on what comes with the package, offline."""
+
+from __future__ import annotations
+
+import os
+
+import click
+from rich.console import Console
+
+from windtunnel.cli.options import AS_JSON
+from windtunnel.cli.run import finish, run_with_progress
+
+
+@click.command()
+@click.option("--out", metavar="FOLDER", help="The run folder; default windtunnel-runs/<names>-<recipe>.")
+@click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Worker processes.")
+@AS_JSON
+def command(out: str | None, workers: int, as_json: bool) -> None:
+    """Run a small network on 599 scanned digits and leave a report: nothing is downloaded."""
+    console = Console(stderr=True)
+    run = run_with_progress(
+        console,
+        out=out,
+        workers=workers,
+        strict=False,
+        model="demo",
+        data="demo",
+        suite="demo",
+        preprocess=None,
+        include=(),
+    )
+    finish(console, run, as_json=as_json)

@@ -1,0 +1,35 @@
+"""windtunnel dev: for people who add units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from windtunnel.cli.options import INCLUDE
+from windtunnel.corruptions import REGISTRY
+from windtunnel.engine.pool import include_units
+from windtunnel.golden import golden_digest
+
+
+@click.group()
+def command() -> None:
+    """Tools for adding units."""
+
+
+@command.command("golden")
+@click.argument("units", nargs=-1)
+@click.option("--check", is_flag=True, help="Exit 1 where a digest differs from the one in the unit's file.")
+@INCLUDE
+def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> None:
+    """Print the golden digest of UNITS (default: all) for their files; raise `revision` when it changes."""
+    include_units(map(Path, include))
+    changed = 0
+    for name in units or REGISTRY.names():
+        unit = REGISTRY.get(name)
+        digest = golden_digest(unit)
+        same = digest == unit.golden
+        changed += not same
+        click.echo(f'{name}  golden="{digest}"  {"as in the file" if same else "DIFFERS from the file"}')
+    if check and changed:
+        raise SystemExit(1)

@@ -1,0 +1,78 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from windtunnel.api import DEFAULT_SUITE
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+INCLUDE = click.option(
+    "--include",
+    multiple=True,
+    metavar="FILE.py",
+    help="A Python file with corruptions of your own; may be repeated.",
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+_PLAN: tuple[Decorator, ...] = (
+    click.argument("model"),
+    click.argument("data"),
+    click.option("--suite", default=DEFAULT_SUITE, show_default=True, help="A suite's name or TOML file."),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="UNIT[:LEVEL]",
+        help="Run only this unit of the suite; may be repeated.",
+    ),
+    click.option(
+        "--preprocess",
+        metavar="PRESET|FILE.toml",
+        help="How the model wants its pictures; else MODEL.toml beside the model, else preset imagenet.",
+    ),
+    click.option("--seed", default=0, show_default=True, help="Seed of every random draw."),
+    click.option(
+        "--subset",
+        type=click.IntRange(min=0),
+        help="Only this many pictures, each class in proportion; 0 for all.",
+    ),
+    click.option("--mask", is_flag=True, help="Count only outputs of classes that occur in the data."),
+    click.option(
+        "--keep",
+        default="auto",
+        show_default=True,
+        metavar="auto|logits|summary",
+        help="Full outputs for clean and native, for all conditions, or for none.",
+    ),
+    click.option("--chunk", type=int, help="Pictures per shard; by default about 2,048 predictions."),
+    click.option(
+        "--labels-are-outputs",
+        is_flag=True,
+        help="Trust the data's class indices although the model has more outputs.",
+    ),
+    click.option("--out", metavar="FOLDER", help="The run folder; default windtunnel-runs/<names>-<recipe>."),
+    INCLUDE,
+)
+
+
+def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments and options that decide a run's recipe."""
+    for decorate in reversed(_PLAN):
+        function = decorate(function)
+    return function
+
+
+def folder_for(out: str | None, default: Path) -> Path:
+    """The run folder to use."""
+    return Path(out) if out else default
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,0 +1,42 @@
+"""windtunnel plan: what a run would do, without doing it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+from rich.console import Console
+
+from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
+from windtunnel.cli.present import plan_lines, print_lines
+from windtunnel.cli.run import plan_with_progress
+from windtunnel.engine.local import finished_predictions
+
+
+@click.command()
+@plan_options
+@AS_JSON
+def command(as_json: bool, out: str | None, **options: Any) -> None:
+    """Count the work of a run on MODEL over DATA, and say how much of it is already done."""
+    plan = plan_with_progress(Console(stderr=True), **options)
+    folder = folder_for(out, plan.default_folder())
+    done = finished_predictions(plan, folder)
+    if as_json:
+        print_json(
+            {
+                "pictures": len(plan.surveyed),
+                "unreadable": sum(one.status != "ok" for one in plan.surveyed),
+                "conditions": [condition.name for condition in plan.conditions],
+                "predictions": plan.predictions,
+                "done": done,
+                "shards": len(plan.chunks),
+                "folder": str(folder),
+                "recipe": plan.recipe,
+            }
+        )
+        return
+    workers = min(os.cpu_count() or 1, len(plan.chunks))
+    print_lines(
+        Console(), [*plan_lines(plan, folder, workers), ("done", f"{done:,} of {plan.predictions:,}")]
+    )

@@ -1,0 +1,130 @@
+"""What commands print about a plan and a finished run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from windtunnel.engine.plan import Plan
+from windtunnel.metrics.score import Score, label_ranks
+from windtunnel.models import Model
+from windtunnel.store.run import Run
+
+WORST_SHOWN = 3
+
+
+class RateColumn(ProgressColumn):
+    """Predictions per second."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, once it is known."""
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
+
+
+def progress_bar(console: Console, unit: str) -> Progress:
+    """A bar with counts, rate, time left, and room for a remark."""
+    return Progress(
+        TextColumn(unit),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left {task.fields[remark]}"),
+        console=console,
+    )
+
+
+def describe_model(model: Model) -> str:
+    """A model in one line: kind, input, outputs, classes, preprocess and where that is declared."""
+    side = model.preprocess.geometry.output_px
+    size = f"{side}x{side}" if side else "any size"
+    return (
+        f"{model.kind.upper() if model.kind == 'onnx' else model.kind}, {size}, "
+        f"{model.outputs} ({model.outputs_from}), {model.class_count} classes; "
+        f"preprocess {model.preprocess.geometry.describe()}, {model.preprocess.tensor.channels.upper()} "
+        f"({model.preprocess.origin})"
+    )
+
+
+def plan_lines(plan: Plan, folder: Path, workers: int) -> list[tuple[str, str]]:
+    """A plan as labelled lines."""
+    total, count = plan.recipe["data"]["of"], len(plan.surveyed)
+    amount = (
+        f"{count:,} pictures"
+        if count == total
+        else f"{count:,} of {total:,} pictures (by class, seed {plan.seed})"
+    )
+    failed = sum(one.status != "ok" for one in plan.surveyed)
+    units = len(plan.suite.units)
+    levels = ", ".join(map(str, plan.suite.levels))
+    canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
+    return [
+        ("model", f"{plan.model.name}   {describe_model(plan.model)}"),
+        (
+            "data",
+            f"{plan.dataset.location}   {amount}; {len(plan.dataset.label_space):,} classes, "
+            f"{plan.dataset.label_space.order}" + (f"; {failed} unreadable" if failed else ""),
+        ),
+        (
+            "suite",
+            f"{plan.suite.citation}   {units} corruptions x severities {levels}, codec {plan.suite.codec}, "
+            "beside clean and native",
+        ),
+        ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
+        (
+            "work",
+            f"{plan.predictions:,} predictions in {len(plan.chunks):,} shards on {workers} "
+            f"worker{'s' if workers > 1 else ''}",
+        ),
+        ("run", str(folder)),
+    ]
+
+
+def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
+    """Print labelled lines in one column."""
+    width = max(len(label) for label, _ in lines)
+    for label, text in lines:
+        console.print(f"[bold]{label:<{width}}[/bold]  ", end="")
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
+    """The headline of a finished run as labelled lines."""
+    ranks = label_ranks(run)
+    if not scores:
+        return [("scores", "no labelled pictures: no error rates")]
+    by_condition = {score.condition: score for score in scores if score.metric == "top1_error"}
+    lines = [
+        (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition
+    ]
+    for score in scores:
+        if score.metric == "mean_error":
+            lines.append(("mean error", f"{_shown(score)}   {score.formula}"))
+    kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
+    spoilt = [score for score in by_condition.values() if kinds[score.condition] == "corruption"]
+    worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
+    if worst:
+        lines.append(("worst", "   ".join(f"{score.condition} {score.value:.1%}" for score in worst)))
+    if ranks.left_out:
+        lines.append(
+            ("left out", f"{ranks.left_out} pictures that some condition could not score; see the report")
+        )
+    return lines
+
+
+def _shown(score: Score) -> str:
+    return f"{100 * score.value:5.1f} %  [{100 * score.low:.1f}, {100 * score.high:.1f}]"

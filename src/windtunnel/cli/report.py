@@ -1,0 +1,26 @@
+"""windtunnel report: write a run's report and tables again, or print them."""
+
+from __future__ import annotations
+
+import click
+
+from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.report.files import write_reports
+from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.store.run import load_run
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN")
+@AS_JSON
+@click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
+def command(run_folder: str, as_json: bool, as_csv: bool) -> None:
+    """Write report.html, scores.json and scores.csv of a finished RUN folder; nothing is predicted."""
+    run = load_run(run_folder)
+    scores = run.scores()
+    if as_json:
+        print_json(run_document(run, scores))
+    elif as_csv:
+        click.echo(scores_csv(scores), nl=False)
+    else:
+        click.echo(str(write_reports(run, scores).html))

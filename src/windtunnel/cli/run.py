@@ -1,0 +1,97 @@
+"""windtunnel run: a model and pictures in, predictions, scores and a report out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from windtunnel import api
+from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
+from windtunnel.cli.present import plan_lines, print_lines, progress_bar, score_lines
+from windtunnel.engine.local import execute
+from windtunnel.engine.plan import Plan
+from windtunnel.report.files import write_reports
+from windtunnel.report.tables import run_document
+from windtunnel.store.run import Run
+
+
+@click.command()
+@plan_options
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."
+)
+@click.option("--strict", is_flag=True, help="Stop at the first picture that cannot be scored.")
+@AS_JSON
+def command(workers: int | None, strict: bool, as_json: bool, out: str | None, **options: Any) -> None:
+    """Run a suite on MODEL (an .onnx file, module:factory, file.py:factory or demo) over DATA.
+
+    DATA is a folder with one folder per class, a CSV, TSV or JSONL table, a zip or tar, an .npy or .npz
+    file, or demo. The same command continues a run that was stopped.
+
+    \b
+    Example:
+      windtunnel run resnet50.onnx ./val --workers 2
+    """
+    console = Console(stderr=True)
+    run = run_with_progress(console, out=out, workers=workers, strict=strict, **options)
+    finish(console, run, as_json=as_json)
+
+
+def run_with_progress(
+    console: Console, *, out: str | None, workers: int | None, strict: bool, **options: Any
+) -> Run:
+    """Plan and execute, showing what is done and how long it will take."""
+    plan = plan_with_progress(console, **options)
+    folder = folder_for(out, plan.default_folder())
+    count = min(workers or os.cpu_count() or 1, len(plan.chunks))
+    if not (plan.model.portable and plan.dataset.portable):
+        count = 1
+    print_lines(console, plan_lines(plan, folder, count))
+    with progress_bar(console, "running") as progress:
+        task = progress.add_task("", total=plan.predictions, remark="")
+        failed = 0
+
+        def advance(done: int, lost: int) -> None:
+            nonlocal failed
+            failed += lost
+            progress.update(task, advance=done, remark=f"  {failed} pictures failed" if failed else "")
+
+        return execute(
+            plan,
+            folder,
+            workers=count,
+            source=api.model_source(options["model"], options["preprocess"]),
+            includes=tuple(map(Path, options["include"])),
+            strict=strict,
+            advance=advance,
+        )
+
+
+def plan_with_progress(console: Console, **options: Any) -> Plan:
+    """Make a plan while showing that the pictures are being looked at."""
+    progress = progress_bar(console, "looking at the pictures")
+    task = progress.add_task("", total=None, remark="")
+
+    def advance(done: int) -> None:
+        progress.start()  # not before there is something to look at: a mistake is told in one line
+        progress.update(task, advance=done)
+
+    try:
+        return api.plan(**options, advance=advance)
+    finally:
+        if progress.live.is_started:
+            progress.stop()
+
+
+def finish(console: Console, run: Run, *, as_json: bool) -> None:
+    """Write the reports and print the headline."""
+    scores = run.scores()
+    written = write_reports(run, scores)
+    if as_json:
+        print_json(run_document(run, scores))
+    out = console if as_json else Console()
+    print_lines(out, [*score_lines(run, scores), ("report", str(written.html))])

@@ -1,0 +1,96 @@
+"""A condition: one thing done to a picture before the model sees it, with an identity that lasts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from windtunnel.corruptions import REGISTRY, Stage
+
+Kind = Literal["clean", "native", "corruption"]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is done to the picture.
+
+    Attributes:
+        kind: `clean` (the suite's canvas, nothing done), `native` (the model's own preprocess) or
+            `corruption`.
+        unit: name of the corruption.
+        level: its severity, 1..5.
+        edition: whose severity table.
+        codec: how the result is stored before the model sees it.
+        stage: where in the geometry the unit acts.
+        revision: of the unit.
+        geometry: overrides of the suite's geometry.
+        assets: digests of the files the unit's pixels depend on.
+    """
+
+    kind: Kind
+    unit: str = ""
+    level: int = 0
+    edition: int = 0
+    codec: str = "none"
+    stage: Stage = "canvas"
+    revision: int = 0
+    geometry: Mapping[str, str] = field(default_factory=dict)
+    assets: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def name(self) -> str:
+        """How people write it: `clean`, `fog:3`, `fog:3+jpeg:85`."""
+        base = f"{self.unit}:{self.level}" if self.kind == "corruption" else self.kind
+        return base if self.codec == "none" else f"{base}+{self.codec}"
+
+    @cached_property
+    def id(self) -> str:
+        """BLAKE2b of everything that decides the pixels, for joining runs."""
+        return digest(
+            {
+                "kind": self.kind,
+                "unit": self.unit,
+                "revision": self.revision,
+                "level": self.level,
+                "edition": self.edition,
+                "stage": self.stage,
+                "geometry": dict(self.geometry),
+                "codec": self.codec,
+                "assets": dict(self.assets),
+            }
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The condition as the run folder keeps it."""
+        return {
+            "name": self.name,
+            "id": self.id,
+            "kind": self.kind,
+            "unit": self.unit,
+            "level": self.level,
+            "edition": self.edition,
+            "codec": self.codec,
+            "stage": self.stage,
+            "revision": self.revision,
+            "geometry": dict(self.geometry),
+            "assets": dict(self.assets),
+        }
+
+
+def corruption_condition(unit: str, level: int, edition: int, codec: str) -> Condition:
+    """The condition of a registered corruption at one severity."""
+    found = REGISTRY.get(unit)
+    found.parameters(level, edition)
+    return Condition(
+        "corruption", unit, level, edition, codec, found.stage, found.revision, assets=found.assets
+    )
+
+
+def digest(value: object) -> str:
+    """128 bits of BLAKE2b over canonical JSON, as 32 hexadecimal digits."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,177 @@
+"""Corruptions: one file each, holding a pure pixel function and its severity tables.
+
+A unit is the function `name(image, rng, **params)` in the file `name.py`, decorated with @corruption.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError
+from windtunnel.imaging import Image
+from windtunnel.registry import Registry
+from windtunnel.seeding import Draws, fresh_seed
+
+EDITIONS = (32, 64, 224, 299)
+SEVERITIES = (1, 2, 3, 4, 5)
+MIN_SIDE_PX = 32
+
+Stage = Literal["source", "resized", "canvas"]
+PixelFunction = Callable[..., Image]
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """One way to spoil a picture, at five severities per edition.
+
+    Attributes:
+        function: the pure pixel function.
+        params: the names of the severity parameters, in the order of the tables.
+        severities: edition -> five rows of parameter values.
+        imitates: what happens in the real world, in one sentence.
+        source: where the definition comes from.
+        revision: raised whenever the golden digest changes.
+        golden: digest of the unit's pixels on the golden picture (`windtunnel dev golden NAME`).
+        stage: where in the geometry it acts.
+        random: whether it draws random numbers.
+    """
+
+    function: PixelFunction
+    params: tuple[str, ...]
+    severities: Mapping[int, Sequence[Sequence[float]]]
+    imitates: str
+    source: str
+    revision: int
+    golden: str
+    stage: Stage
+    random: bool
+
+    @property
+    def name(self) -> str:
+        """The unit's name: its function's, and its file's."""
+        return self.function.__name__
+
+    def parameters(self, severity: int, edition: int) -> dict[str, float]:
+        """The parameters of one severity in one edition."""
+        check_severity(severity)
+        if edition not in self.severities:
+            known = ", ".join(map(str, sorted(self.severities)))
+            raise UserError(f"{self.name} has no edition {edition}; it has {known}.")
+        return dict(zip(self.params, self.severities[edition][severity - 1], strict=True))
+
+    def apply(self, image: Image, rng: Draws, severity: int, edition: int) -> Image:
+        """Corrupt a canvas (uint8 HWC RGB, contiguous); the input is left untouched."""
+        return self.function(image, rng, **self.parameters(severity, edition))
+
+    def draws(self, seed: int, sample_id: str, severity: int) -> Draws:
+        """The random draws this unit makes on one sample."""
+        return Draws(seed, sample_id, f"corruption/{self.name}", severity)
+
+    @cached_property
+    def assets(self) -> dict[str, str]:
+        """Digests of what the pixels depend on beside the revision: the file of a unit from outside."""
+        if self.function.__module__.startswith("windtunnel."):
+            return {}
+        path = Path(inspect.getfile(self.function))
+        return {path.name: hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()}
+
+
+def corruption(
+    *,
+    params: Sequence[str],
+    severities: Mapping[int, Sequence[Sequence[float]]],
+    imitates: str,
+    source: str,
+    revision: int = 1,
+    golden: str = "",
+    stage: Stage = "canvas",
+    random: bool = True,
+) -> Callable[[PixelFunction], Corruption]:
+    """Make a pixel function a corruption."""
+    for edition, rows in severities.items():
+        if len(rows) != len(SEVERITIES) or any(len(row) != len(params) for row in rows):
+            raise UserError(f"Edition {edition} needs {len(SEVERITIES)} rows of {len(params)} values each.")
+
+    def decorate(function: PixelFunction) -> Corruption:
+        return Corruption(
+            function, tuple(params), severities, imitates, source, revision, golden, stage, random
+        )
+
+    return decorate
+
+
+REGISTRY = Registry("corruption", "windtunnel.corruptions", Corruption, "windtunnel list corruptions")
+
+
+def check_severity(severity: int) -> None:
+    """Refuse a severity outside 1..5."""
+    if isinstance(severity, bool) or severity not in SEVERITIES:
+        raise UserError(f"Severity is {severity!r}; give 1, 2, 3, 4 or 5 (an untouched picture is 'clean').")
+
+
+def edition_of(width: int, height: int) -> int:
+    """The edition whose tables fit a picture of this size: by short side, < 48, < 144, < 262, else."""
+    short = min(width, height)
+    return 32 if short < 48 else 64 if short < 144 else 224 if short < 262 else 299
+
+
+def corrupt(
+    image: NDArray[np.uint8],
+    name: str,
+    severity: int = 1,
+    *,
+    seed: int | None = None,
+    sample_id: str = "",
+    edition: int | None = None,
+) -> NDArray[np.uint8]:
+    """Corrupt one picture.
+
+    Args:
+        image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is corrupted as RGB and returned in its own
+            shape. At least 32 pixels on each side.
+        name: the corruption (`windtunnel list corruptions`).
+        severity: 1 to 5.
+        seed: the same seed and sample_id give the same pixels; None draws afresh.
+        sample_id: which picture this is, so that two pictures never share their noise.
+        edition: 32, 64, 224 or 299: whose severity table; chosen by the short side when None.
+
+    Returns:
+        A new array of the input's shape.
+
+    Raises:
+        UserError: an unknown name, or a severity or picture that cannot be used.
+    """
+    unit = REGISTRY.get(name)
+    check_severity(severity)
+    canvas = as_canvas(image)
+    height, width = canvas.shape[:2]
+    rng = unit.draws(fresh_seed() if seed is None else seed, sample_id, severity)
+    spoilt = unit.apply(canvas, rng, severity, edition or edition_of(width, height))
+    return spoilt if image.ndim == 3 and image.shape[2] == 3 else spoilt[:, :, 0].reshape(image.shape)
+
+
+def as_canvas(image: NDArray[np.uint8]) -> Image:
+    """A picture as corruptions take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side."""
+    given = f"{getattr(image, 'dtype', type(image).__name__)} {getattr(image, 'shape', '')}".strip()
+    allowed = "give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1"
+    if not isinstance(image, np.ndarray) or image.dtype != np.uint8:
+        raise UserError(f"The picture is {given}; {allowed}.")
+    if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 3)):
+        raise UserError(f"The picture is {given}; {allowed}.")
+    height, width = image.shape[:2]
+    if min(height, width) < MIN_SIDE_PX:
+        raise UserError(
+            f"The picture is {width}x{height} pixels; corruptions need at least {MIN_SIDE_PX} on each side."
+        )
+    if image.ndim == 2 or image.shape[2] == 1:
+        return np.repeat(image.reshape(height, width, 1), 3, axis=2)
+    return np.require(image, requirements=["C", "W"])

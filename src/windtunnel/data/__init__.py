@@ -1,0 +1,136 @@
+"""Data sets that hand out encoded bytes (or arrays, where there are no bytes), found by looking."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from windtunnel.errors import UserError
+from windtunnel.imaging import Image
+from windtunnel.labels import LabelSpace
+from windtunnel.seeding import digest64
+
+PICTURE_SUFFIXES = frozenset(
+    f".{name}" for name in (
+        "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "dib", "gif", "webp", "tif", "tiff", "ppm", "pgm",
+        "pbm", "pnm", "avif",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One picture: an id that lasts, its class indices (empty for none), and what its reader needs."""
+
+    id: str
+    labels: tuple[int, ...] = ()
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Dataset(Protocol):
+    """Labelled pictures.
+
+    `location` says where they are; `portable` whether a worker process can open them too.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def location(self) -> str: ...
+    @property
+    def label_space(self) -> LabelSpace: ...
+    @property
+    def portable(self) -> bool: ...
+    def samples(self) -> Sequence[Sample]: ...
+    def read(self, sample: Sample) -> bytes | Image: ...
+
+
+def open_dataset(source: str | Path | Dataset) -> Dataset:
+    """Open a data set: a class folder, table, archive or array file by its path, or `demo`."""
+    if not isinstance(source, str | Path):
+        return source
+    if str(source) == "demo":
+        from windtunnel.data.demo import DigitsDataset
+
+        return DigitsDataset()
+    from windtunnel.data import archive, arrays, folder, table
+
+    file, _, part = str(source).partition("#")
+    path = Path(source) if Path(source).exists() else Path(file)
+    if not path.exists():
+        raise UserError(
+            f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
+        )
+    if path.is_dir():
+        packed = archive.archives_in(path)
+        return archive.ArchiveDataset(path, packed) if packed else folder.FolderDataset(path)
+    suffix = path.suffix.lower()
+    openers: dict[str, Callable[[Path], Dataset]] = {
+        **dict.fromkeys(table.SUFFIXES, table.TableDataset),
+        **dict.fromkeys(archive.SUFFIXES, lambda one: archive.ArchiveDataset(one, [one])),
+        **dict.fromkeys(arrays.SUFFIXES, lambda one: arrays.ArrayDataset.open(one, part)),
+    }
+    if suffix in openers:
+        return openers[suffix](path)
+    if path.name.lower().endswith(archive.COMPRESSED_TAR):
+        raise UserError(
+            f"{path} is a compressed tar, which cannot be read picture by picture; unpack it first."
+        )
+    raise UserError(f"{path} is no data set; give a folder or a file ending in {', '.join(sorted(openers))}.")
+
+
+def nfc(text: str) -> str:
+    """One spelling for ids: the same name from two file systems is the same sample."""
+    return unicodedata.normalize("NFC", text)
+
+
+def is_picture_name(name: str) -> bool:
+    """Whether a file's name says it is a picture; hidden files never are."""
+    base = name.rsplit("/", 1)[-1]
+    return not base.startswith(".") and Path(base).suffix.lower() in PICTURE_SUFFIXES
+
+
+def refuse_duplicates(samples: Iterable[Sample], where: str) -> None:
+    """Refuse a data set in which one id names two pictures."""
+    seen: set[str] = set()
+    for sample in samples:
+        if sample.id in seen:
+            raise UserError(
+                f"{where} holds the id '{sample.id}' twice; every picture needs an id of its own."
+            )
+        seen.add(sample.id)
+
+
+def content_hash(content: bytes | Image) -> str:
+    """Digest of a picture's bytes, or of an array's shape and values."""
+    digest = hashlib.blake2b(digest_size=16)
+    if isinstance(content, bytes):
+        digest.update(content)
+    else:
+        digest.update(repr(content.shape).encode())
+        digest.update(content.tobytes())
+    return digest.hexdigest()
+
+
+def stratified_subset(samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
+    """Choose `count` pictures, each class in proportion to its size; the same seed chooses the same ones.
+
+    Within a class pictures are ordered by a keyed hash of their id; the j-th of a class of m stands at
+    (j + 1/2)/m, and the `count` lowest stand in the subset.
+    """
+    if not count or count >= len(samples):
+        return list(samples)
+    classes: dict[tuple[int, ...], list[tuple[int, Sample]]] = {}
+    for sample in samples:
+        classes.setdefault(sample.labels, []).append((digest64("subset", seed, sample.id), sample))
+    ranked: list[tuple[float, int, Sample]] = []
+    for members in classes.values():
+        members.sort(key=lambda pair: pair[0])
+        ranked += [((j + 0.5) / len(members), key, sample) for j, (key, sample) in enumerate(members)]
+    ranked.sort(key=lambda row: row[:2])
+    return sorted((sample for _, _, sample in ranked[:count]), key=lambda sample: sample.id)

@@ -1,0 +1,118 @@
+"""Archives: class folders inside zip or tar files, read without unpacking."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from windtunnel.data import Sample, is_picture_name, nfc
+from windtunnel.data.folder import labelled_by_folder
+from windtunnel.errors import PictureError, UserError
+
+SUFFIXES = (".zip", ".tar")
+COMPRESSED_TAR = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+
+
+class _Archive(Protocol):
+    def names(self) -> list[str]: ...
+    def read(self, name: str) -> bytes: ...
+
+
+class _Zip:
+    def __init__(self, path: Path) -> None:
+        self._file = zipfile.ZipFile(path)
+
+    def names(self) -> list[str]:
+        return [entry.filename for entry in self._file.infolist() if not entry.is_dir()]
+
+    def read(self, name: str) -> bytes:
+        return self._file.read(name)
+
+
+class _Tar:
+    def __init__(self, path: Path) -> None:
+        self._file = tarfile.open(path, "r:")  # noqa: SIM115 - kept open for later reads
+        self._members = {entry.name.removeprefix("./"): entry for entry in self._file if entry.isfile()}
+
+    def names(self) -> list[str]:
+        return list(self._members)
+
+    def read(self, name: str) -> bytes:
+        stream = self._file.extractfile(self._members[name])
+        return stream.read() if stream else b""
+
+
+class ArchiveDataset:
+    """Pictures inside one or several archives.
+
+    The id is the member's path; with several archives it is prefixed by the archive's name, so that one
+    archive per class works as one folder per class does. One folder around everything is not a class.
+    """
+
+    portable = True
+
+    def __init__(self, path: Path, archives: Sequence[Path]) -> None:
+        self.name = path.resolve().stem
+        self.location = str(path)
+        self._files = {archive.stem if len(archives) > 1 else "": archive for archive in archives}
+        self._open: dict[str, _Archive] = {}
+        members: dict[str, tuple[str, str]] = {}
+        for prefix in self._files:
+            for name in self._archive(prefix).names():
+                if is_picture_name(name) and not name.startswith("__MACOSX/"):
+                    members[nfc(f"{prefix}/{name}" if prefix else name)] = (prefix, name)
+        if not members:
+            raise UserError(f"{path} holds no pictures; it should hold one folder of pictures per class.")
+        inside = _without_common_folder(list(members))
+        samples, self.label_space = labelled_by_folder({inside[id_]: id_ for id_ in members}, str(path))
+        self._samples = sorted(
+            (
+                Sample(id_, sample.labels, {"archive": members[id_][0], "member": members[id_][1]})
+                for sample in samples
+                for id_ in [sample.meta["path"]]
+            ),
+            key=lambda sample: sample.id,
+        )
+
+    def samples(self) -> Sequence[Sample]:
+        """Every picture, sorted by id."""
+        return self._samples
+
+    def read(self, sample: Sample) -> bytes:
+        """The member's bytes."""
+        try:
+            return self._archive(sample.meta["archive"]).read(sample.meta["member"])
+        except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+            raise PictureError("unreadable", f"cannot read from the archive: {error}") from error
+        except RuntimeError as error:  # zipfile's word for "encrypted"
+            raise PictureError("unreadable", f"cannot read from the archive: {error}") from error
+
+    def _archive(self, prefix: str) -> _Archive:
+        if prefix not in self._open:
+            path = self._files[prefix]
+            try:
+                self._open[prefix] = _Zip(path) if path.suffix.lower() == ".zip" else _Tar(path)
+            except (OSError, zipfile.BadZipFile, tarfile.TarError) as error:
+                raise UserError(f"{path} cannot be opened as an archive: {error}.") from error
+        return self._open[prefix]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_open": {}}
+
+
+def archives_in(folder: Path) -> list[Path]:
+    """The archives of a folder that holds nothing else to read."""
+    entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
+    packed = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
+    others = [entry for entry in entries if entry.is_dir() or is_picture_name(entry.name)]
+    return packed if packed and not others else []
+
+
+def _without_common_folder(ids: Sequence[str]) -> dict[str, str]:
+    """Map each id to itself less the one folder that wraps all class folders, if there is one."""
+    tops = {id_.split("/", 1)[0] for id_ in ids}
+    wrapped = len(tops) == 1 and all(id_.count("/") >= 2 for id_ in ids)
+    return {id_: id_.split("/", 1)[1] if wrapped else id_ for id_ in ids}

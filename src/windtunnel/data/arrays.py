@@ -1,0 +1,142 @@
+"""Arrays: `.npz` with pictures and labels, or `.npy` with a `labels.npy` beside it (the CIFAR layout)."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.data import Sample, nfc, refuse_duplicates
+from windtunnel.errors import UserError
+from windtunnel.imaging import Image
+from windtunnel.labels import index_space
+
+SUFFIXES = (".npy", ".npz")
+# How the array of labels is called beside the array of pictures.
+PAIRS = (("images", "labels"), ("image", "label"), ("data", "labels"), ("x", "y"), ("X", "y"))
+
+
+class ArrayDataset:
+    """Pictures as one uint8 array (n, height, width[, 1 or 3]), labels as whole numbers.
+
+    Ids are eight-digit row numbers, or the strings of an array `ids`.
+    """
+
+    def __init__(
+        self,
+        images: NDArray[np.uint8],
+        labels: NDArray[Any] | None = None,
+        ids: Sequence[str] | None = None,
+        name: str = "arrays",
+    ) -> None:
+        self.name = name
+        self.location = name
+        self._source: tuple[Path, str] | None = None
+        if (
+            images.dtype != np.uint8
+            or images.ndim not in (3, 4)
+            or (images.ndim == 4 and images.shape[3] not in (1, 3))
+        ):
+            raise UserError(
+                f"The pictures are {images.dtype} {images.shape}; "
+                "give uint8 (n, height, width, 3), or without the last axis for grey."
+            )
+        if not len(images):
+            raise UserError(f"{name} holds no pictures.")
+        self._images: NDArray[np.uint8] | None = images
+        classes = _class_indices(labels, len(images))
+        if ids is not None and len(ids) != len(images):
+            raise UserError(f"There are {len(ids)} ids for {len(images)} pictures.")
+        found = (
+            [nfc(str(id_)) for id_ in ids]
+            if ids is not None
+            else [f"{row:08d}" for row in range(len(images))]
+        )
+        self._samples = sorted(
+            (Sample(id_, classes[row], {"row": str(row)}) for row, id_ in enumerate(found)),
+            key=lambda sample: sample.id,
+        )
+        refuse_duplicates(self._samples, name)
+        count = 1 + max((label for row in classes for label in row), default=-1)
+        self.label_space = index_space(count)
+
+    @classmethod
+    def open(cls, path: Path, part: str = "") -> ArrayDataset:
+        """Read a file; `part` chooses among several sets in one `.npz` (`cifar.npz#test`)."""
+        images, labels, ids = _load(path, part)
+        dataset = cls(images, labels, ids, path.stem + (f"-{part}" if part else ""))
+        dataset.location = str(path) + (f"#{part}" if part else "")
+        dataset._source = (path, part)
+        return dataset
+
+    @property
+    def portable(self) -> bool:
+        """Whether another process can open the same file."""
+        return self._source is not None
+
+    def samples(self) -> Sequence[Sample]:
+        """Every picture, sorted by id."""
+        return self._samples
+
+    def read(self, sample: Sample) -> Image:
+        """The picture, grey replicated to three channels."""
+        if self._images is None and self._source is not None:
+            self._images = _load(*self._source)[0]
+        image = np.asarray(self._images)[int(sample.meta["row"])]
+        if image.ndim == 2 or image.shape[2] == 1:
+            return np.repeat(image.reshape(*image.shape[:2], 1), 3, axis=2)
+        return np.ascontiguousarray(image)
+
+    def __getstate__(self) -> dict[str, object]:
+        # A worker opens the file itself rather than receive the pictures through a pipe.
+        return {**self.__dict__, "_images": None if self._source else self._images}
+
+
+def _class_indices(labels: NDArray[Any] | None, count: int) -> list[tuple[int, ...]]:
+    if labels is None:
+        return [()] * count
+    labels = np.asarray(labels)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (count,) or not np.issubdtype(labels.dtype, np.integer) or (labels < 0).any():
+        raise UserError(f"The labels are {labels.dtype} {labels.shape}; give {count} class indices from 0.")
+    return [(int(label),) for label in labels]
+
+
+def _load(path: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[Any] | None, list[str] | None]:
+    try:
+        if path.suffix.lower() == ".npy":
+            labels_file = path.parent / "labels.npy"
+            labels = np.load(labels_file) if labels_file.is_file() and labels_file != path else None
+            return np.load(path, mmap_mode="r"), labels, None
+        with np.load(path) as arrays:
+            images_key, labels_key = _keys(arrays, path, part)
+            ids = [str(id_) for id_ in arrays["ids"]] if "ids" in arrays else None
+            return arrays[images_key], arrays[labels_key] if labels_key else None, ids
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} cannot be read as NumPy arrays: {error}.") from error
+
+
+def _keys(arrays: Any, path: Path, part: str) -> tuple[str, str]:
+    pairs: dict[str, tuple[str, str]] = {}
+    for key in arrays.files:
+        for images_word, labels_word in PAIRS:
+            words = key.split("_")
+            if images_word in words and arrays[key].ndim in (3, 4):
+                rest = "_".join(word for word in words if word != images_word)
+                partner = "_".join(labels_word if word == images_word else word for word in words)
+                pairs.setdefault(rest, (key, partner if partner in arrays else ""))
+    if part in pairs:
+        return pairs[part]
+    if len(pairs) == 1 and not part:
+        return next(iter(pairs.values()))
+    if not pairs:
+        raise UserError(
+            f"{path} holds {', '.join(arrays.files)}; name the pictures 'images' and the classes 'labels'."
+        )
+    choices = ", ".join(f"{path.name}#{rest}" for rest in sorted(pairs))
+    raise UserError(f"{path} holds several sets; choose one of {choices}.")

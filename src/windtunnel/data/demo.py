@@ -1,0 +1,72 @@
+"""The embedded demo: scanned digits that come with scikit-learn, and where the demo model lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.data import Sample
+from windtunnel.imaging import Image
+from windtunnel.labels import index_space
+
+SIDE_PX = 32
+# Every third digit is held out; tools/train_demo_model.py trains on the others.
+HELD_OUT_EVERY = 3
+# The scans are 8x8 counts of ink from 0 to 16.
+INK_MAX = 16
+PAPER, INK = 64, 192
+
+
+def demo_model_path() -> Path:
+    """The small ONNX network shipped with the package."""
+    return Path(str(files("windtunnel.data") / "demo_model" / "digits.onnx"))
+
+
+def digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """All 1,797 digits as 32x32 RGB, and their classes.
+
+    Each scan stands at its own 8x8 pixels in the middle of an even grey, like a number read from afar:
+    small and faint enough for corruptions to matter.
+    """
+    from sklearn.datasets import load_digits
+
+    scans = load_digits()
+    images = np.stack([_framed(scan) for scan in scans.images])
+    return images, scans.target.astype(np.int64)
+
+
+def _framed(scan: NDArray[np.float64]) -> NDArray[np.uint8]:
+    margin = (SIDE_PX - scan.shape[0]) // 2
+    grey = np.full((SIDE_PX, SIDE_PX), PAPER, np.uint8)
+    ink = np.rint(PAPER + (INK - PAPER) * scan / INK_MAX).astype(np.uint8)
+    grey[margin : margin + scan.shape[0], margin : margin + scan.shape[1]] = ink
+    return np.repeat(grey[:, :, None], 3, axis=2)
+
+
+class DigitsDataset:
+    """The 599 held-out digits."""
+
+    name = "digits"
+    location = "demo"
+    portable = True
+
+    label_space = index_space(10)
+
+    @cached_property
+    def _digits(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        return digits()
+
+    def samples(self) -> Sequence[Sample]:
+        """Every held-out digit."""
+        classes = self._digits[1]
+        rows = range(0, len(classes), HELD_OUT_EVERY)
+        return [Sample(f"{row:08d}", (int(classes[row]),), {"row": str(row)}) for row in rows]
+
+    def read(self, sample: Sample) -> Image:
+        """The digit as 32x32 RGB."""
+        return np.asarray(self._digits[0][int(sample.meta["row"])])

@@ -1,0 +1,68 @@
+"""What a data set holds, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from windtunnel.data import Dataset
+from windtunnel.data.survey import Surveyed, survey
+from windtunnel.imaging.header import UPRIGHT
+
+CLASSES_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Counts and oddities of a data set."""
+
+    location: str
+    pictures: int
+    unlabelled: int
+    classes: int
+    classes_used: int
+    smallest_class: int
+    largest_class: int
+    order: str
+    first_classes: list[str]
+    sizes: str
+    formats: dict[str, int]
+    rotated: list[str]
+    unreadable: dict[str, str]
+
+    def to_json(self) -> dict[str, object]:
+        """The inspection as JSON."""
+        return asdict(self)
+
+
+def inspect(dataset: Dataset, advance: Callable[[int], None] = lambda _: None) -> Inspection:
+    """Look at every picture's header and count what is there."""
+    surveyed = survey(dataset, dataset.samples(), advance)
+    readable = [one for one in surveyed if one.status == "ok"]
+    per_class = Counter(label for one in surveyed for label in one.sample.labels)
+    names = dataset.label_space.classes
+    return Inspection(
+        dataset.location,
+        len(surveyed),
+        sum(not one.sample.labels for one in surveyed),
+        len(names),
+        len(per_class),
+        min(per_class.values(), default=0),
+        max(per_class.values(), default=0),
+        dataset.label_space.order,
+        [f"{label}={names[label]}" for label in sorted(per_class)[:CLASSES_SHOWN]],
+        _sizes(readable),
+        dict(Counter(one.format for one in readable).most_common()),
+        [one.sample.id for one in readable if one.orientation != UPRIGHT],
+        {one.sample.id: f"{one.status}: {one.reason}" for one in surveyed if one.status != "ok"},
+    )
+
+
+def _sizes(readable: list[Surveyed]) -> str:
+    sizes = sorted({(one.width * one.height, one.width, one.height) for one in readable})
+    if not sizes:
+        return "none readable"
+    if len(sizes) == 1:
+        return f"all {sizes[0][1]}x{sizes[0][2]}"
+    return f"{len(sizes):,} sizes from {sizes[0][1]}x{sizes[0][2]} to {sizes[-1][1]}x{sizes[-1][2]}"

@@ -1,0 +1,113 @@
+"""Tables: CSV, TSV or JSON lines with a path and a label (or labels) per row."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from windtunnel.data import Sample, nfc, refuse_duplicates
+from windtunnel.errors import PictureError, UserError
+from windtunnel.labels import label_space_of
+
+SUFFIXES = (".csv", ".tsv", ".jsonl")
+PATH_COLUMNS = ("path", "file", "filename", "file_name", "image")
+LABEL_COLUMNS = ("labels", "label", "class_index", "wnid", "class")
+# Several labels in one cell of a CSV.
+SEPARATORS = (";", "|", " ")
+
+
+class TableDataset:
+    """Pictures listed in a table; paths are relative to the table's folder.
+
+    The id is the `id` column where there is one, else the path; where one path stands in several rows,
+    path#row. Other columns are kept with the sample.
+    """
+
+    portable = True
+    parallel_reads = True
+
+    def __init__(self, file: Path) -> None:
+        self._root = file.parent
+        self.name = file.stem
+        self.location = str(file)
+        rows = _rows(file)
+        if not rows:
+            raise UserError(f"{file} has no rows; give one line per picture with the columns path and label.")
+        path_column = _column(rows[0], PATH_COLUMNS, file)
+        label_column = _column(rows[0], LABEL_COLUMNS, file)
+        names = [_label_names(row[label_column]) for row in rows]
+        self.label_space, index = label_space_of(name for row in names for name in row)
+        paths = [str(row[path_column] or "") for row in rows]
+        for number, path in enumerate(paths, 1):
+            if not path:
+                raise UserError(f"{file}: row {number} has no {path_column}.")
+        repeated = {path for path, count in Counter(paths).items() if count > 1}
+        used = {path_column, label_column, "id"}
+        self._samples = []
+        for number, (row, path, labels) in enumerate(zip(rows, paths, names, strict=True), 1):
+            id_ = str(row.get("id") or (f"{path}#{number}" if path in repeated else path))
+            extra = {key: str(value) for key, value in row.items() if key not in used and value is not None}
+            found = tuple(index[name] for name in labels)
+            self._samples.append(Sample(nfc(id_), found, {**extra, "path": path}))
+        self._samples.sort(key=lambda sample: sample.id)
+        refuse_duplicates(self._samples, str(file))
+
+    def samples(self) -> Sequence[Sample]:
+        """Every row, sorted by id."""
+        return self._samples
+
+    def read(self, sample: Sample) -> bytes:
+        """The file's bytes."""
+        try:
+            return (self._root / sample.meta["path"]).read_bytes()
+        except OSError as error:
+            raise PictureError("unreadable", f"cannot read the file: {error.strerror or error}") from error
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file} is not UTF-8 text ({error.reason}); save the table as UTF-8.") from error
+    if file.suffix.lower() == ".jsonl":
+        rows = []
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise UserError(f"{file}: line {number} is not JSON: {error.msg}.") from error
+            if not isinstance(row, dict):
+                raise UserError(f"{file}: line {number} is not an object with a path and a label.")
+            rows.append(row)
+        return rows
+    delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
+    return list(csv.DictReader(text.splitlines(), delimiter=delimiter))
+
+
+def _column(row: dict[str, Any], allowed: Sequence[str], file: Path) -> str:
+    for name in allowed:
+        if name in row:
+            return name
+    given = ", ".join(map(str, row))
+    raise UserError(f"{file} has the columns {given}; one of them must be {' or '.join(allowed)}.")
+
+
+def _label_names(cell: object) -> list[str]:
+    """A cell's labels as class names: a list, one value, or several in one text."""
+    if cell is None or cell == "":
+        return []
+    if isinstance(cell, list):
+        return [str(value) for value in cell]
+    text = str(cell).strip()
+    for separator in SEPARATORS[:2]:
+        if separator in text:
+            return [part.strip() for part in text.split(separator) if part.strip()]
+    parts = text.split()
+    # A space separates indices and WordNet ids, but belongs to names such as "tree frog".
+    return parts if all(part.isdecimal() or part[1:].isdecimal() for part in parts) else [text]

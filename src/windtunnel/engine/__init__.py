@@ -1,0 +1,1 @@
+"""Plan the work, and do it: pictures in, predictions out, nothing else."""

@@ -1,0 +1,106 @@
+"""Local execution: find what is missing from the run folder, score it, store each chunk as it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from windtunnel.engine.plan import Chunk, Plan
+from windtunnel.engine.pool import score_in_workers
+from windtunnel.engine.work import Work, score_chunk, warm_up
+from windtunnel.errors import RunFailed, UserError
+from windtunnel.models import ModelSource
+from windtunnel.store.folder import RunFolder
+from windtunnel.store.run import Run
+
+Advance = Callable[[int, int], None]
+
+
+def execute(
+    plan: Plan,
+    folder: Path,
+    *,
+    workers: int = 1,
+    source: ModelSource | None = None,
+    includes: tuple[Path, ...] = (),
+    strict: bool = False,
+    advance: Advance = lambda _done, _failed: None,
+) -> Run:
+    """Do what is missing of a plan and return the run.
+
+    Args:
+        plan: the work.
+        folder: the run folder; made, or continued where it holds the same recipe.
+        workers: 1 runs in this process; more spawn as many.
+        source: where workers load the model from.
+        includes: files of the user's units, which workers need too.
+        strict: stop at the first picture that cannot be scored.
+        advance: told of finished and failed predictions.
+    """
+    if workers < 1:
+        raise UserError(f"--workers is {workers}; give at least 1.")
+    if workers > 1 and not (source and plan.model.portable and plan.dataset.portable):
+        raise UserError("A live Python model or array cannot be sent to worker processes; use workers=1.")
+    target = RunFolder(folder)
+    work = Work(
+        plan.dataset, plan.conditions, plan.canvas.geometry, plan.seed, plan.label_map, plan.projection,
+        plan.logits_for, strict,
+    )  # fmt: skip
+    target.check_free()
+    with target.locked():
+        target.open_for(plan.recipe, plan.info, plan.samples_table)
+        missing = [chunk for chunk in plan.chunks if not target.has_shard(chunk.name, _rows(plan, chunk))]
+        advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
+        if missing:
+            warm_up(work)
+            for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
+                try:
+                    target.write_shard(chunk.name, table)
+                except OSError as error:
+                    raise RunFailed(f"a shard cannot be written: {error}") from error
+    return Run(folder)
+
+
+def finished_predictions(plan: Plan, folder: Path) -> int:
+    """How many of a plan's predictions a run folder already holds."""
+    target = RunFolder(folder)
+    return sum(
+        _rows(plan, chunk) for chunk in plan.chunks if target.has_shard(chunk.name, _rows(plan, chunk))
+    )
+
+
+def _rows(plan: Plan, chunk: Chunk) -> int:
+    return len(chunk.samples) * len(plan.conditions)
+
+
+def _scored(
+    plan: Plan,
+    work: Work,
+    missing: list[Chunk],
+    workers: int,
+    source: ModelSource | None,
+    includes: tuple[Path, ...],
+    advance: Advance,
+) -> Iterator[tuple[Chunk, pa.Table]]:
+    if workers > 1 and len(missing) > 1 and source is not None:
+        yield from score_in_workers(work, source, includes, missing, workers, advance)
+        return
+    with _opencv_on_one_thread():
+        for chunk in missing:
+            yield chunk, score_chunk(work, plan.model, chunk.samples, advance)
+
+
+@contextmanager
+def _opencv_on_one_thread() -> Iterator[None]:
+    """One thread while we work in the caller's process, then as many as before."""
+    import cv2
+
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)

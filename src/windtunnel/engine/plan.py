@@ -1,0 +1,209 @@
+"""The plan: which pictures under which conditions, in which chunks, and the recipe that says so."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from windtunnel.conditions import Condition, digest
+from windtunnel.data import Dataset, Sample, stratified_subset
+from windtunnel.data.survey import Surveyed, survey
+from windtunnel.errors import UserError
+from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
+from windtunnel.models import Model
+from windtunnel.seeding import STREAM_VERSION
+from windtunnel.store.folder import recipe_digest, samples_table
+from windtunnel.suites import Canvas, Suite, choose_canvas
+
+# A shard of about this many predictions is seconds of work to lose and a small file to keep.
+PREDICTIONS_PER_SHARD = 2048
+MAX_CHUNK = 512
+# Few pictures are cut finer, so that workers share them evenly.
+MIN_SHARDS = 16
+
+KEEP = ("auto", "logits", "summary")
+# Conditions whose full outputs later scores need; the rest keep summaries.
+KEPT_BY_AUTO = ("clean", "native")
+
+RUNS_FOLDER = "windtunnel-runs"
+LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A range of pictures that is scored and stored as one."""
+
+    name: str
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides a run's predictions, and the work cut into chunks."""
+
+    model: Model
+    dataset: Dataset
+    suite: Suite
+    seed: int
+    canvas: Canvas
+    conditions: tuple[Condition, ...]
+    label_map: tuple[int, ...]
+    projection: Projection
+    logits_for: frozenset[str]
+    surveyed: tuple[Surveyed, ...]
+    chunks: tuple[Chunk, ...]
+    recipe: dict[str, Any]
+    info: dict[str, Any]
+
+    @property
+    def predictions(self) -> int:
+        """How many predictions the whole run makes."""
+        return len(self.surveyed) * len(self.conditions)
+
+    @property
+    def samples_table(self) -> pa.Table:
+        """The pictures as the run folder keeps them."""
+        return samples_table(self.surveyed)
+
+    def default_folder(self) -> Path:
+        """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
+        parts = (self.model.name, self.dataset.name, self.suite.name, recipe_digest(self.recipe)[:8])
+        return Path(RUNS_FOLDER) / "-".join(_for_path(part) for part in parts)
+
+
+def make_plan(
+    model: Model,
+    dataset: Dataset,
+    suite: Suite,
+    *,
+    seed: int = 0,
+    subset: int | None = None,
+    mask: bool = False,
+    keep: str = "auto",
+    chunk: int | None = None,
+    labels_are_outputs: bool = False,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Plan:
+    """Check that model, data and suite fit, look at every picture, and cut the work.
+
+    Everything that can be refused is refused here, before any prediction.
+    """
+    if keep not in KEEP:
+        raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
+    if chunk is not None and chunk < 1:
+        raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
+    label_map = map_labels(dataset.label_space, model, trust=labels_are_outputs)
+    total = dataset.samples()
+    chosen = stratified_subset(total, suite.subset if subset is None else subset, seed)
+    surveyed = tuple(survey(dataset, chosen, advance))
+    readable = [one for one in surveyed if one.status == "ok"]
+    if not readable:
+        first = surveyed[0]
+        raise UserError(
+            f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
+            f"(the first, {first.sample.id}: {first.reason})."
+        )
+    canvas = choose_canvas(suite, {(one.width, one.height) for one in readable})
+    conditions = tuple(suite.conditions(canvas.edition))
+    masked = mask or suite.mask
+    mapped = [[label_map[label] for label in one.sample.labels] for one in surveyed]
+    projection = mask_to(mapped) if masked else Projection()
+    logits_for = _logits_for(keep, conditions)
+    size = chunk or chunk_size(len(surveyed), len(conditions))
+    recipe: dict[str, Any] = {
+        "model": {
+            "kind": model.kind,
+            "fingerprint": model.fingerprint,
+            "classes": model.class_count,
+            "outputs": model.outputs,
+            **model.preprocess.to_json(),
+        },
+        "data": {
+            "count": len(surveyed),
+            "of": len(total),
+            "label_space": dataset.label_space.name,
+            "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
+        },
+        "suite": suite.to_json()
+        | {"units": list(suite.units), "levels": list(suite.levels), "metrics": list(suite.metrics)},
+        "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
+        "conditions": [condition.to_json() for condition in conditions],
+        "projection": {"kind": projection.kind, "kept": list(projection.kept), "labels": list(label_map)},
+        "seed": seed,
+        "stream": STREAM_VERSION,
+        "keep": sorted(logits_for),
+        "batch": model.batch,
+        "chunk": size,
+    }
+    identity = recipe_digest(recipe)
+    chunks = tuple(
+        Chunk(digest([identity, start]), tuple(one.sample for one in surveyed[start : start + size]))
+        for start in range(0, len(surveyed), size)
+    )
+    info: dict[str, Any] = {
+        "model": {
+            "name": model.name,
+            "preprocess_from": model.preprocess.origin,
+            "outputs_from": model.outputs_from,
+            "trained_on": list(model.trained_on),
+        },
+        "data": {
+            "name": dataset.name,
+            "location": dataset.location,
+            "order": dataset.label_space.order,
+            "classes": list(dataset.label_space.classes),
+        },
+        "suite": suite.citation,
+        "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
+    }
+    return Plan(
+        model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
+        recipe, info,
+    )  # fmt: skip
+
+
+def chunk_size(pictures: int, conditions: int) -> int:
+    """Pictures per shard; never a matter of how many workers there are."""
+    return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // conditions, -(-pictures // MIN_SHARDS)))
+
+
+def map_labels(space: LabelSpace, model: Model, *, trust: bool) -> tuple[int, ...]:
+    """For every class of the data, the model's output; what cannot be matched is refused."""
+    count = model.class_count
+    if space.name != "indices" and model.classes:
+        where = {name: index for index, name in enumerate(model.classes)}
+        missing = [name for name in space.classes if name not in where]
+        if missing:
+            raise UserError(
+                f"{len(missing)} of the data's {len(space)} classes ('{missing[0]}' ...) are not among the "
+                f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML "
+                "or give other data."
+            )
+        return tuple(where[name] for name in space.classes)
+    if len(space) == count or (trust and len(space) <= count):
+        return tuple(range(len(space)))
+    what = "ImageNet-1k, 1000 classes" if space.name == IMAGENET_1K else f"{len(space)} classes"
+    cure = (
+        "pass --labels-are-outputs if the data's class indices are the model's"
+        if len(space) < count
+        else "declare `labels` in the model's TOML or give other data"
+    )
+    raise UserError(f"{model.name} has {count} outputs, the data {what} ({space.order}); {cure}.")
+
+
+def _logits_for(keep: str, conditions: Sequence[Condition]) -> frozenset[str]:
+    if keep == "summary":
+        return frozenset()
+    return frozenset(
+        condition.name for condition in conditions if keep == "logits" or condition.kind in KEPT_BY_AUTO
+    )
+
+
+def _for_path(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-") or "run"

@@ -1,0 +1,87 @@
+"""What is kept of a model's scores: top five, the label's place, and a few sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.models import Outputs, Scores
+from windtunnel.store.rows import TOP
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Per row: the top five classes and scores, the label's score and rank, and sums over all classes.
+
+    Attributes:
+        top: class indices by falling score, equal scores by rising index; -1 where there are fewer.
+        top_score: their scores, NaN where there is no class.
+        label_score: score of the best-placed label; NaN without label.
+        label_rank: how many classes stand before it (0 is right); -1 without label.
+        logsumexp: ln sum exp(logit); NaN for models that give probabilities.
+        entropy: -sum p ln p, in nats.
+        sum_p2: sum p^2.
+    """
+
+    top: NDArray[np.int32]
+    top_score: NDArray[np.float32]
+    label_score: NDArray[np.float32]
+    label_rank: NDArray[np.int32]
+    logsumexp: NDArray[np.float32]
+    entropy: NDArray[np.float32]
+    sum_p2: NDArray[np.float32]
+
+
+def summarise(
+    scores: Scores, labels: Sequence[Sequence[int]], outputs: Outputs, mask: NDArray[np.bool_]
+) -> Summary:
+    """Summarise scores (n, k); classes outside the mask have neither rank nor probability.
+
+    With several labels the best-placed one counts.
+    """
+    count = len(scores)
+    kept = np.flatnonzero(mask)
+    inside = scores[:, kept]
+    order = np.argsort(-inside, axis=1, kind="stable")[:, :TOP]
+    top = np.full((count, TOP), -1, np.int32)
+    top_score = np.full((count, TOP), np.nan, np.float32)
+    top[:, : order.shape[1]] = kept[order]
+    top_score[:, : order.shape[1]] = np.take_along_axis(inside, order, axis=1)
+    label_score = np.full(count, np.nan, np.float32)
+    label_rank = np.full(count, -1, np.int32)
+    for row, row_labels in enumerate(labels):
+        places = [(_rank(scores[row], label, mask), label) for label in row_labels if mask[label]]
+        if places:
+            rank, label = min(places)
+            label_rank[row], label_score[row] = rank, scores[row, label]
+    values = inside.astype(np.float64)
+    if outputs == "logits":
+        peak = values.max(axis=1, keepdims=True)
+        weights = np.exp(values - peak)
+        total = weights.sum(axis=1, keepdims=True)
+        share = weights / total
+        log_share = values - peak - np.log(total)
+        logsumexp = (peak + np.log(total))[:, 0]
+    else:
+        share = values / values.sum(axis=1, keepdims=True)
+        log_share = np.log(np.where(share > 0, share, 1.0))
+        logsumexp = np.full(count, np.nan)
+    return Summary(
+        top,
+        top_score,
+        label_score,
+        label_rank,
+        logsumexp.astype(np.float32),
+        -(share * log_share).sum(axis=1).astype(np.float32),
+        (share**2).sum(axis=1).astype(np.float32),
+    )
+
+
+def _rank(scores: NDArray[np.float32], label: int, mask: NDArray[np.bool_]) -> int:
+    own = scores[label]
+    before = (scores > own) & mask
+    equal = (scores[:label] == own) & mask[:label]
+    return int(before.sum() + equal.sum())

@@ -1,0 +1,45 @@
+"""The ways things go wrong, and how each is told.
+
+UserError      a mistake in what was asked: one line, exit 2, before any work
+PictureError   one picture cannot be scored: becomes a row of the run, the run goes on
+RunFailed      the machinery failed (a worker died twice, a disk is full): exit 70 with the line that resumes
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Literal
+
+Status = Literal["ok", "unreadable", "too_small", "too_large", "model_error"]
+
+# More names than this in one message hide the one that matters.
+MAX_NAMES_SHOWN = 12
+
+
+class UserError(Exception):
+    """What was given, what is allowed, what to do: shown as one line."""
+
+
+class PictureError(Exception):
+    """One picture cannot be scored under one condition."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status: Status = status
+        self.reason = " ".join(reason.split())
+
+
+class RunFailed(Exception):
+    """Work stopped for a reason that is not the user's; finished shards are kept."""
+
+
+def unknown_name(kind: str, given: str, allowed: Iterable[str], hint: str = "") -> UserError:
+    """Say that a name is not known, which one was probably meant, and what there is."""
+    names = sorted(allowed)
+    close = difflib.get_close_matches(given, names, n=1, cutoff=0.6)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    shown = ", ".join(names[:MAX_NAMES_SHOWN])
+    more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+    tail = f" ({hint})" if hint else ""
+    return UserError(f"Unknown {kind} '{given}'.{meant} Known: {shown}{more}.{tail}")

@@ -1,0 +1,40 @@
+"""Golden digests: fingerprints of a unit's pixels, so that no change of them goes unnoticed.
+
+They hold under constraints.txt on x86-64 Linux; elsewhere the parity tests decide.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from windtunnel.corruptions import SEVERITIES, Corruption
+from windtunnel.imaging import Image
+
+
+def golden_picture(side_px: int) -> Image:
+    """A picture drawn by formula: colour ramps, rings, edges, fine texture, black and white corners."""
+    y, x = np.mgrid[0:side_px, 0:side_px] / (side_px - 1)
+    distance = np.hypot(x - 0.45, y - 0.55)
+    red = 255 * x
+    green = 127.5 + 127.5 * np.cos(40 * distance)
+    blue = np.where((x - 0.3) ** 2 + (y - 0.4) ** 2 < 0.05, 230, 255 * y)
+    picture = np.stack([red, green, blue], axis=-1)
+    checks = (np.arange(side_px)[:, None] // 2 + np.arange(side_px)[None, :] // 2) % 2
+    corner = side_px // 4
+    picture[-corner:, -corner:] = 255 * checks[-corner:, -corner:, None]
+    picture[:corner, -corner:] = 255
+    picture[-corner:, :corner] = 0
+    return np.asarray(np.floor(picture), np.uint8)
+
+
+def golden_digest(unit: Corruption) -> str:
+    """Digest of a unit's pixels at every severity of every edition, at that edition's size."""
+    digest = hashlib.blake2b(digest_size=16)
+    for edition in sorted(unit.severities):
+        picture = golden_picture(edition)
+        for severity in SEVERITIES:
+            rng = unit.draws(0, "golden", severity)
+            digest.update(np.ascontiguousarray(unit.apply(picture.copy(), rng, severity, edition)).tobytes())
+    return digest.hexdigest()

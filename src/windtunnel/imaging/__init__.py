@@ -1,0 +1,11 @@
+"""Pictures from bytes to pixels: headers, decoders, resizers, crops, codecs.
+
+Everything here is uint8, height x width x RGB.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.uint8]

@@ -1,0 +1,123 @@
+"""Geometry: how a file becomes the pixels a condition acts on, in three steps a unit can stand between.
+
+source (decoded) -> resized -> canvas (cropped)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from windtunnel.errors import PictureError, UserError, unknown_name
+from windtunnel.imaging import Image
+from windtunnel.imaging.decoders import DECODERS
+from windtunnel.imaging.header import MAX_PIXELS
+from windtunnel.imaging.resizers import RESIZERS, resize
+
+Rule = Literal["none", "short-side", "squash", "exact", "crop-then-resize"]
+Exif = Literal["ignore", "apply"]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Decoder, EXIF rule, resize and crop.
+
+    Args:
+        decoder: which library decodes.
+        exif: whether the orientation tag is applied (Pillow's habit is to ignore it).
+        rule: `none` leaves the picture as it is; `short-side` brings the short side to `resize_px` and
+            the long side to int(resize_px*long/short); `squash` makes it `resize_px` square whatever its
+            aspect; `exact` makes it `crop_px` square with no crop; `crop-then-resize` crops the middle
+            `crop_frac` of each side and makes that `crop_px` square.
+        resizer: library and filter.
+        resize_px: see rule.
+        crop_px: side of the centre crop, offset int(round(margin/2)); 0 for no crop.
+        crop_frac: see rule.
+    """
+
+    decoder: str = "pillow"
+    exif: Exif = "ignore"
+    rule: Rule = "short-side"
+    resizer: str = "pillow-bilinear"
+    resize_px: int = 256
+    crop_px: int = 224
+    crop_frac: float = 0.875
+
+    def __post_init__(self) -> None:
+        if self.decoder not in DECODERS:
+            raise unknown_name("decoder", self.decoder, DECODERS)
+        if self.resizer not in RESIZERS:
+            raise unknown_name("resizer", self.resizer, RESIZERS)
+        if self.rule not in get_args(Rule):
+            raise unknown_name("resize rule", self.rule, get_args(Rule))
+        if self.exif not in get_args(Exif):
+            raise unknown_name("EXIF rule", self.exif, get_args(Exif))
+        if self.rule in ("short-side", "squash") and not 0 <= self.crop_px <= self.resize_px:
+            raise UserError(
+                f"crop_px is {self.crop_px} and resize_px {self.resize_px}; the crop must fit inside."
+            )
+
+    @property
+    def output_px(self) -> int | None:
+        """Side of the square that comes out, or None where it depends on the picture."""
+        if self.rule == "none" or not self.crop_px:
+            return self.resize_px if self.rule == "squash" else None
+        return self.crop_px
+
+    def describe(self) -> str:
+        """The geometry in a few words, as the command line prints it."""
+        sizes = {
+            "none": "as it is",
+            "short-side": f"{self.resize_px}/{self.crop_px}"
+            if self.crop_px
+            else f"short side {self.resize_px}",
+            "squash": f"squash {self.resize_px}" + (f"/{self.crop_px}" if self.crop_px else ""),
+            "exact": f"exactly {self.crop_px}",
+            "crop-then-resize": f"middle {self.crop_frac:g}, then {self.crop_px}",
+        }
+        parts = [sizes[self.rule]]
+        if self.rule != "none":
+            parts.append(self.resizer.replace("-", " "))
+        if self.decoder != "pillow":
+            parts.append(f"{self.decoder} decode")
+        if self.exif == "apply":
+            parts.append("EXIF applied")
+        return ", ".join(parts)
+
+
+def resize_step(source: Image, geometry: Geometry) -> Image:
+    """Bring a decoded picture to the size its geometry asks for, before the crop."""
+    height, width = source.shape[:2]
+    if geometry.rule == "none":
+        return source
+    if geometry.rule == "short-side":
+        new_width, new_height = short_side_size(width, height, geometry.resize_px)
+        if new_width * new_height > MAX_PIXELS:
+            raise PictureError("too_large", f"{width}x{height} becomes {new_width}x{new_height} pixels")
+        return resize(source, new_width, new_height, geometry.resizer)
+    if geometry.rule == "squash":
+        return resize(source, geometry.resize_px, geometry.resize_px, geometry.resizer)
+    if geometry.rule == "crop-then-resize":
+        source = centre_crop(source, int(width * geometry.crop_frac), int(height * geometry.crop_frac))
+    return resize(source, geometry.crop_px, geometry.crop_px, geometry.resizer)
+
+
+def crop_step(resized: Image, geometry: Geometry) -> Image:
+    """Crop the middle of a resized picture where the geometry crops last."""
+    if geometry.rule in ("short-side", "squash") and geometry.crop_px:
+        return centre_crop(resized, geometry.crop_px, geometry.crop_px)
+    return resized
+
+
+def short_side_size(width: int, height: int, short_px: int) -> tuple[int, int]:
+    """Width and height with the short side at short_px and the long side int(short_px*long/short)."""
+    if width <= height:
+        return short_px, int(short_px * height / width)
+    return int(short_px * width / height), short_px
+
+
+def centre_crop(image: Image, width: int, height: int) -> Image:
+    """The middle width x height; odd margins are split by half-to-even rounding, as the reference does."""
+    top = round((image.shape[0] - height) / 2)
+    left = round((image.shape[1] - width) / 2)
+    return image[top : top + height, left : left + width]

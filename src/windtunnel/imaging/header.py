@@ -1,0 +1,67 @@
+"""What a picture says of itself before any decoder allocates memory for it."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+
+from PIL import ExifTags, UnidentifiedImageError
+from PIL import Image as PillowImage
+
+from windtunnel.errors import PictureError
+
+# Pillow's own threshold for a suspicious picture (2**30 / 12 pixels): 268 MB once decoded.
+MAX_PIXELS = 89_478_485
+# Below this the canvas would be invented rather than enlarged (MNIST is 28, the digits are 8).
+MIN_SIDE_PX = 8
+
+UPRIGHT = 1
+
+
+@dataclass(frozen=True)
+class Header:
+    """Format, size as stored, and EXIF orientation (1 is upright)."""
+
+    format: str
+    width: int
+    height: int
+    orientation: int = UPRIGHT
+
+
+def read_header(data: bytes) -> Header:
+    """Read a picture's header, refusing what no decoder should be asked to open."""
+    if not data:
+        raise PictureError("unreadable", "the file is empty")
+    with warnings.catch_warnings():
+        # Pillow warns of big pictures and of odd metadata; the size is judged below.
+        warnings.simplefilter("ignore")
+        try:
+            with PillowImage.open(io.BytesIO(data)) as picture:
+                width, height = picture.size
+                name = picture.format or "unknown"
+                orientation = _orientation(picture)
+        except PillowImage.DecompressionBombError as error:
+            raise PictureError("too_large", f"{error} (at most {MAX_PIXELS:,} pixels)") from error
+        except UnidentifiedImageError as error:
+            raise PictureError("unreadable", "not a picture in any known format") from error
+        except Exception as error:  # a broken header fails in as many ways as there are formats
+            raise PictureError("unreadable", f"{type(error).__name__}: {error}") from error
+    check_size(width, height)
+    return Header(name, width, height, orientation)
+
+
+def check_size(width: int, height: int) -> None:
+    """Refuse pictures too large to decode safely or too small to mean anything."""
+    if width * height > MAX_PIXELS:
+        raise PictureError("too_large", f"{width}x{height} pixels; at most {MAX_PIXELS:,} in all")
+    if min(width, height) < MIN_SIDE_PX:
+        raise PictureError("too_small", f"{width}x{height} pixels; at least {MIN_SIDE_PX} on each side")
+
+
+def _orientation(picture: PillowImage.Image) -> int:
+    try:
+        value = picture.getexif().get(ExifTags.Base.Orientation, UPRIGHT)
+    except Exception:  # damaged EXIF does not make a picture unreadable
+        return UPRIGHT
+    return int(value) if value in range(1, 9) else UPRIGHT

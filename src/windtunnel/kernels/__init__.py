@@ -1,0 +1,1 @@
+"""Numeric primitives that units share: random draws, noise tables, filters."""

@@ -1,0 +1,97 @@
+"""Pixelwise noise as a table.
+
+Noise that looks only at the value of one channel of one pixel is a 256x256 matrix: row v holds the
+probabilities of every output byte for the input byte v, with clipping and truncation already in it.
+Sampling a row by the alias method costs one 32-bit draw whatever the distribution: 8 bits choose a
+column, 24 bits choose between that column and its alias.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.imaging import Image
+from windtunnel.kernels.draws import word
+from windtunnel.kernels.jit import jit
+
+LEVELS = 256
+_THRESHOLD_BITS = 24
+_THRESHOLD_ONE = 1 << _THRESHOLD_BITS
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_HALF_WORD = np.uint64(32)
+
+
+def matrix_from_cdf(below: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities from cumulative ones: below[v, k] = P(output < k+1 | input v), k = 0..254."""
+    edges = np.concatenate([np.zeros((LEVELS, 1)), below, np.ones((LEVELS, 1))], axis=1)
+    return np.diff(edges, axis=1)
+
+
+def alias_table(matrix: NDArray[np.float64]) -> NDArray[np.uint32]:
+    """Turn a stochastic matrix into an alias table: threshold in the upper 24 bits, alias in the lower 8."""
+    return _alias_rows(np.ascontiguousarray(matrix))
+
+
+@jit
+def _alias_rows(matrix: NDArray[np.float64]) -> NDArray[np.uint32]:
+    rows, columns = matrix.shape
+    table = np.empty((rows, columns), np.uint32)
+    small = np.empty(columns, np.int64)
+    large = np.empty(columns, np.int64)
+    for row in range(rows):
+        share = matrix[row] * columns
+        n_small = n_large = 0
+        for column in range(columns):
+            if share[column] < 1.0:
+                small[n_small] = column
+                n_small += 1
+            else:
+                large[n_large] = column
+                n_large += 1
+        while n_small > 0 and n_large > 0:
+            n_small -= 1
+            poor = small[n_small]
+            rich = large[n_large - 1]
+            threshold = np.uint32(min(_THRESHOLD_ONE - 1, int(share[poor] * _THRESHOLD_ONE + 0.5)))
+            table[row, poor] = (threshold << np.uint32(8)) | np.uint32(rich)
+            share[rich] -= 1.0 - share[poor]
+            if share[rich] < 1.0:
+                n_large -= 1
+                small[n_small] = rich
+                n_small += 1
+        # What is left differs from 1 by rounding only: the column stands for itself.
+        for i in range(n_small):
+            table[row, small[i]] = (np.uint32(_THRESHOLD_ONE - 1) << np.uint32(8)) | np.uint32(small[i])
+        for i in range(n_large):
+            table[row, large[i]] = (np.uint32(_THRESHOLD_ONE - 1) << np.uint32(8)) | np.uint32(large[i])
+    return table
+
+
+def apply_noise(image: Image, table: NDArray[np.uint32], key: int) -> Image:
+    """Draw every channel of every pixel anew from its row of an alias table."""
+    out = np.empty_like(image)
+    _apply(image.reshape(-1), table.reshape(-1), np.uint64(key), out.reshape(-1))
+    return out
+
+
+@jit
+def _apply(
+    values: NDArray[np.uint8], table: NDArray[np.uint32], key: np.uint64, out: NDArray[np.uint8]
+) -> None:
+    count = values.size
+    for pair in range((count + 1) // 2):
+        bits = word(key, np.uint64(pair))
+        first = 2 * pair
+        out[first] = _pick(values[first], np.uint32(bits & _LOW_32), table)
+        if first + 1 < count:
+            out[first + 1] = _pick(values[first + 1], np.uint32(bits >> _HALF_WORD), table)
+
+
+@jit
+def _pick(value: np.uint8, bits: np.uint32, table: NDArray[np.uint32]) -> np.uint8:
+    column = bits & np.uint32(0xFF)
+    entry = table[np.int64(value) * LEVELS + np.int64(column)]
+    if (bits >> np.uint32(8)) < (entry >> np.uint32(8)):
+        return np.uint8(column)
+    return np.uint8(entry & np.uint32(0xFF))

@@ -1,0 +1,95 @@
+"""Label spaces (which classes, in which order) and projections (which of a model's outputs count)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel import published
+
+IMAGENET_1K = "imagenet-1k"
+
+_WNID = re.compile(r"n\d{8}")
+
+
+@dataclass(frozen=True)
+class LabelSpace:
+    """Classes in the order of their indices; `order` says in words where that order comes from."""
+
+    name: str
+    classes: tuple[str, ...]
+    order: str
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+
+@lru_cache(maxsize=1)
+def imagenet_1k() -> LabelSpace:
+    """The 1,000 classes of ILSVRC2012, named by WordNet id."""
+    rows = csv.DictReader(io.StringIO(published.read_text("imagenet_1k.csv")))
+    return LabelSpace(IMAGENET_1K, tuple(row["wnid"] for row in rows), "sorted WordNet ids of ImageNet-1k")
+
+
+@lru_cache(maxsize=1)
+def imagenet_1k_names() -> tuple[str, ...]:
+    """The first everyday name of each of the 1,000 classes."""
+    rows = csv.DictReader(io.StringIO(published.read_text("imagenet_1k.csv")))
+    return tuple(row["names"].split(",")[0] for row in rows)
+
+
+def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:
+    """The label space that class names found in a data set stand for, and the index of each name.
+
+    WordNet ids that all belong to ImageNet-1k keep their 1k indices; whole numbers are indices
+    themselves ("007" is 7); any other names count in sorted order.
+    """
+    found = sorted(set(names))
+    if found and all(_WNID.fullmatch(name) for name in found) and set(found) <= set(imagenet_1k().classes):
+        space = imagenet_1k()
+    elif found and all(name.isascii() and name.isdecimal() for name in found):
+        indices = {name: int(name) for name in found}
+        return index_space(max(indices.values()) + 1), indices
+    else:
+        space = LabelSpace("names", tuple(found), "sorted class names")
+    return space, {name: index for index, name in enumerate(space.classes)}
+
+
+def index_space(count: int) -> LabelSpace:
+    """A label space whose classes are known by their index only."""
+    return LabelSpace("indices", tuple(map(str, range(count))), "labels are class indices")
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Which of a model's outputs count: all of them, or only those of some classes (the rest are masked).
+
+    Masking happens before softmax: a masked class has no probability and no rank.
+    """
+
+    kept: tuple[int, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """`identity` or `mask`."""
+        return "mask" if self.kept else "identity"
+
+    def mask_for(self, classes: int) -> NDArray[np.bool_]:
+        """True where an output counts."""
+        if not self.kept:
+            return np.ones(classes, bool)
+        mask = np.zeros(classes, bool)
+        mask[list(self.kept)] = True
+        return mask
+
+
+def mask_to(labels: Iterable[Sequence[int]]) -> Projection:
+    """The projection that keeps exactly the classes some picture is labelled with."""
+    return Projection(tuple(sorted({label for row in labels for label in row})))

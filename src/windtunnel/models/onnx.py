@@ -1,0 +1,166 @@
+"""ONNX files on ONNX Runtime, CPU, one thread: the same bits whatever the number of workers."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.models import Scores, check_scores, output_facts, probe_pictures
+from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
+
+DYNAMIC_BATCH = 32
+DTYPES: dict[str, Dtype] = {
+    "tensor(float)": "float32",
+    "tensor(float16)": "float16",
+    "tensor(uint8)": "uint8",
+}
+# Weights too large for one file lie beside the graph under one of these names.
+EXTERNAL_DATA = (".data", "_data")
+
+
+class OnnxModel:
+    """A classifier in an ONNX file: fixed or dynamic batch, NCHW or NHWC, float32, float16 or uint8."""
+
+    kind = "onnx"
+    portable = True
+
+    def __init__(self, path: Path, preprocess: str | Path | None = None) -> None:
+        self._declaration = declared(preprocess, path)
+        self._path = path
+        self.name = path.stem
+        self._session = _open_session(path)
+        self.fingerprint = _fingerprint(path)
+        graph_input = _single_image_input(self._session, path)
+        self._input_name = graph_input.name
+        self._output_name = _output_name(self._session, self._declaration, path)
+        shape = [size if isinstance(size, int) and size > 0 else None for size in graph_input.shape]
+        self._fixed_batch = shape[0]
+        self.batch = self._fixed_batch if self._fixed_batch and self._fixed_batch > 1 else DYNAMIC_BATCH
+        self.preprocess = _fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
+        self.trained_on = self._declaration.trained_on
+        facts = output_facts(self._declaration, self._probe(), path.name)
+        self.class_count, self.classes = facts.class_count, facts.classes
+        self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
+
+    def predict(self, batch: NDArray[np.uint8]) -> Scores:
+        """Scores (n, k) of a batch of uint8 NHWC pictures."""
+        tensor = self.preprocess.tensor.apply(batch)
+        count = len(tensor)
+        if self._fixed_batch is None:
+            return check_scores(self._run(tensor), count, self._path.name)
+        parts = []
+        for start in range(0, count, self._fixed_batch):
+            part = tensor[start : start + self._fixed_batch]
+            missing = self._fixed_batch - len(part)
+            if missing:
+                part = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)])
+            scores = check_scores(self._run(part), self._fixed_batch, self._path.name)
+            parts.append(scores[: self._fixed_batch - missing])
+        return np.concatenate(parts)
+
+    def _run(self, tensor: NDArray[Any]) -> Any:
+        return self._session.run([self._output_name], {self._input_name: tensor})[0]
+
+    def _probe(self) -> Scores:
+        pictures = probe_pictures(self.preprocess, 2)
+        try:
+            return self.predict(pictures)
+        except UserError:
+            raise
+        except Exception as error:  # ONNX Runtime's own exceptions share no base class
+            side = pictures.shape[1]
+            raise UserError(
+                f"{self._path} cannot be run on {side}x{side} pictures: {_first_line(error)} "
+                f"Declare its preprocess in {self._path.name}.toml."
+            ) from error
+
+
+def _open_session(path: Path) -> Any:
+    if not path.is_file():
+        raise UserError(f"No such model: {path}. Give an .onnx file, module:factory or file.py:factory.")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's own exceptions share no base class
+        raise UserError(f"{path} is not a model ONNX Runtime can load: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return text.rstrip(".")[:300] + "."
+
+
+def _single_image_input(session: Any, path: Path) -> Any:
+    inputs = session.get_inputs()
+    if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in DTYPES:
+        found = "; ".join(f"{item.name} {item.type} {item.shape}" for item in inputs)
+        raise UserError(
+            f"{path} takes {found}; a classifier takes one batch of pictures (4 axes, {', '.join(DTYPES)})."
+        )
+    return inputs[0]
+
+
+def _output_name(session: Any, declaration: Declaration, path: Path) -> str:
+    names = [item.name for item in session.get_outputs()]
+    if declaration.output is None:
+        return str(names[0])
+    if declaration.output not in names:
+        raise unknown_name(f"output of {path.name}", declaration.output, names)
+    return declaration.output
+
+
+def _fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype, path: Path) -> Preprocess:
+    """Reconcile what is declared with what the graph says, or say where they disagree."""
+    layout = declaration.layout or _layout(shape)
+    channels = shape[1] if layout == "nchw" else shape[3]
+    sides = (shape[2], shape[3]) if layout == "nchw" else (shape[1], shape[2])
+    preprocess = declaration.preprocess
+    tensor = preprocess.tensor
+    count = tensor.channel_count
+    if dtype == "uint8" and not declaration.fixed_tensor:
+        tensor = replace(tensor, divisor=1.0, mean=(0.0,) * count, std=(1.0,) * count)
+    if dtype == "uint8" and not tensor.is_raw:
+        raise UserError(f"{path} takes uint8, so its bytes go in as they are; remove mean, std and divisor.")
+    if channels is not None and channels != count:
+        raise UserError(
+            f"{path} takes {channels} channel(s), its preprocess gives {count}; "
+            f"declare [tensor] channels in {path.name}.toml."
+        )
+    preprocess = replace(preprocess, tensor=replace(tensor, layout=layout, dtype=dtype))
+    if sides[0] is None or sides[1] is None:
+        return preprocess
+    if sides[0] != sides[1]:
+        raise UserError(f"{path} takes {sides[1]}x{sides[0]} pictures; windtunnel feeds square pictures.")
+    if preprocess.geometry.output_px == sides[0]:
+        return preprocess
+    if declaration.fixed_size:
+        raise UserError(
+            f"{path} takes {sides[0]}x{sides[0]} pictures, its declared preprocess gives "
+            f"{preprocess.geometry.describe()}; correct crop_px in [geometry]."
+        )
+    return preprocess.scaled_to(sides[0])
+
+
+def _layout(shape: list[int | None]) -> Layout:
+    return "nhwc" if shape[3] in (1, 3) and shape[1] not in (1, 3) else "nchw"
+
+
+def _fingerprint(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for file in (path, *(path.with_name(path.name + suffix) for suffix in EXTERNAL_DATA)):
+        if file.is_file():
+            with file.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()

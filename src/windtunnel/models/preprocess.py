@@ -1,0 +1,217 @@
+"""How a model wants its pictures: the geometry, and the arithmetic from bytes to its input tensor."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel import published
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.imaging.geometry import Geometry
+
+DEFAULT_PRESET = "imagenet"
+
+Outputs = Literal["logits", "probabilities"]
+Channels = Literal["rgb", "bgr", "grey"]
+Layout = Literal["nchw", "nhwc"]
+Dtype = Literal["float32", "float16", "uint8"]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """(x / divisor - mean) / std per channel, in a channel order, layout and number type."""
+
+    channels: Channels = "rgb"
+    divisor: float = 255.0
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+    layout: Layout = "nchw"
+    dtype: Dtype = "float32"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("channels", Channels), ("layout", Layout), ("dtype", Dtype)):
+            if getattr(self, name) not in get_args(allowed):
+                raise unknown_name(f"tensor {name}", str(getattr(self, name)), get_args(allowed))
+        for name in ("mean", "std"):
+            if len(getattr(self, name)) != self.channel_count:
+                raise UserError(
+                    f"tensor {name} has {len(getattr(self, name))} values; "
+                    f"channels = '{self.channels}' needs {self.channel_count}."
+                )
+        if self.divisor == 0 or 0 in self.std:
+            raise UserError("tensor divisor and std must not be zero.")
+
+    @property
+    def channel_count(self) -> int:
+        """1 for grey, else 3."""
+        return 1 if self.channels == "grey" else 3
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the model gets the bytes as they are."""
+        return self.divisor == 1 and not any(self.mean) and all(value == 1 for value in self.std)
+
+    def apply(self, batch: NDArray[np.uint8]) -> NDArray[Any]:
+        """The model's input for a batch of uint8 NHWC RGB pictures."""
+        if self.channels == "grey":
+            batch = np.stack([cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in batch])[..., None]
+        elif self.channels == "bgr":
+            batch = batch[..., ::-1]
+        if self.layout == "nchw":
+            batch = batch.transpose(0, 3, 1, 2)
+        if self.dtype == "uint8":
+            return np.ascontiguousarray(batch)
+        shape = (1, -1, 1, 1) if self.layout == "nchw" else (1, 1, 1, -1)
+        scale = (1.0 / (self.divisor * np.asarray(self.std))).astype(np.float32).reshape(shape)
+        shift = (-np.asarray(self.mean) / np.asarray(self.std)).astype(np.float32).reshape(shape)
+        values = batch.astype(np.float32, order="C")
+        values *= scale
+        values += shift
+        return values if self.dtype == "float32" else values.astype(np.float16)
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    """Geometry and tensor together, and where they were declared."""
+
+    geometry: Geometry = field(default_factory=Geometry)
+    tensor: Tensor = field(default_factory=Tensor)
+    origin: str = ""
+
+    def to_json(self) -> dict[str, object]:
+        """What the recipe keeps of it."""
+        return {"geometry": asdict(self.geometry), "tensor": asdict(self.tensor)}
+
+    def scaled_to(self, side_px: int) -> Preprocess:
+        """The same preprocess for another input size."""
+        old = self.geometry
+        resize_px = int(side_px * old.resize_px / old.crop_px) if old.crop_px else side_px
+        return replace(self, geometry=replace(old, crop_px=side_px, resize_px=resize_px))
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a TOML file or preset says of a model."""
+
+    preprocess: Preprocess
+    fixed_size: bool = False
+    fixed_tensor: bool = False
+    layout: Layout | None = None
+    outputs: Outputs | None = None
+    output: str | None = None
+    labels: tuple[str, ...] = ()
+    trained_on: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=1)
+def presets() -> dict[str, dict[str, Any]]:
+    """The preprocess presets, by name."""
+    return tomllib.loads(published.read_text("presets.toml"))
+
+
+def declared(preprocess: str | Path | None, model_file: Path | None) -> Declaration:
+    """What is declared of a model: by the preset or file given, the file beside it, or the default."""
+    if preprocess is not None:
+        if str(preprocess).endswith(".toml"):
+            return read_declaration(Path(preprocess))
+        if str(preprocess) not in presets():
+            raise unknown_name("preprocess preset", str(preprocess), presets(), "or give a .toml file")
+        return _from_preset(str(preprocess), f"preset {preprocess}")
+    if model_file is not None:
+        beside = model_file.with_name(model_file.name + ".toml")
+        if beside.is_file():
+            return read_declaration(beside)
+    return _from_preset(DEFAULT_PRESET, f"default {DEFAULT_PRESET}; nothing was declared")
+
+
+def read_declaration(path: Path) -> Declaration:
+    """Read a model's TOML file; an unknown key is an error."""
+    if not path.is_file():
+        raise UserError(f"No such preprocess file: {path}.")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}.") from error
+    allowed = ("preset", "geometry", "tensor", "outputs", "output", "labels", "trained_on")
+    _refuse_unknown(table, allowed, str(path))
+    preset = str(table.get("preset", DEFAULT_PRESET))
+    if preset not in presets():
+        raise unknown_name(f"preset in {path}", preset, presets())
+    base = presets()[preset]
+    geometry, tensor = table.get("geometry", {}), table.get("tensor", {})
+    if table.get("outputs") not in (None, *get_args(Outputs)):
+        raise unknown_name(f"outputs in {path}", str(table["outputs"]), get_args(Outputs))
+    return Declaration(
+        Preprocess(
+            _build(Geometry, {**base["geometry"], **geometry}, f"geometry in {path}"),
+            _build(Tensor, {**_tensor_base(base["tensor"], tensor), **tensor}, f"tensor in {path}"),
+            f"from {path.name}",
+        ),
+        fixed_size=bool({"crop_px", "resize_px", "rule"} & set(geometry)),
+        fixed_tensor="preset" in table or bool({"divisor", "mean", "std", "channels"} & set(tensor)),
+        layout=tensor.get("layout"),
+        outputs=table.get("outputs"),
+        output=table.get("output"),
+        labels=_texts(table.get("labels", ()), f"labels in {path}"),
+        trained_on=_texts(table.get("trained_on", ()), f"trained_on in {path}"),
+    )
+
+
+def _tensor_base(base: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    # A preset's three means say nothing about a grey model.
+    return {"mean": (0.0,), "std": (1.0,)} if given.get("channels") == "grey" else base
+
+
+def _from_preset(name: str, origin: str) -> Declaration:
+    row = presets()[name]
+    preprocess = Preprocess(
+        _build(Geometry, row["geometry"], name), _build(Tensor, row["tensor"], name), origin
+    )
+    return Declaration(preprocess, fixed_tensor=not origin.startswith("default"))
+
+
+def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
+    fields = kind.__dataclass_fields__
+    _refuse_unknown(values, fields, where)
+    ready: dict[str, Any] = {}
+    for key, value in values.items():
+        default = fields[key].default
+        if isinstance(default, tuple):
+            if not isinstance(value, list | tuple) or not all(_is_number(item) for item in value):
+                raise UserError(f"{where}: {key} is {value!r}; give a list of numbers.")
+            ready[key] = tuple(float(item) for item in value)
+        elif isinstance(default, str):
+            if not isinstance(value, str):
+                raise UserError(f"{where}: {key} is {value!r}; give a text.")
+            ready[key] = value
+        else:
+            if not _is_number(value):
+                raise UserError(f"{where}: {key} is {value!r}; give a number.")
+            ready[key] = type(default)(value)
+    return kind(**ready)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _refuse_unknown(given: Mapping[str, Any], allowed: Sequence[str] | Mapping[str, Any], where: str) -> None:
+    for key in given:
+        if key not in allowed:
+            raise unknown_name(f"key in {where}", key, allowed)
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise UserError(f"{where}: give a text or a list of texts, not {value!r}.")

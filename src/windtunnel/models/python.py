@@ -1,0 +1,125 @@
+"""Python models: a factory that returns a callable or a torch module, or such an object itself."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.models import Model, Scores, check_scores, output_facts, probe_pictures
+from windtunnel.models.preprocess import Declaration, declared
+from windtunnel.registry import import_file
+
+BATCH = 32
+
+
+def load(spec: str, preprocess: str | Path | None) -> Model:
+    """Load `module:factory` or `file.py:factory` and wrap what the factory returns."""
+    where, _, name = spec.rpartition(":")
+    file = Path(where) if where.endswith(".py") else None
+    if file is not None:
+        module: Any = import_file(file)
+    else:
+        try:
+            module = importlib.import_module(where)
+        except ImportError as error:
+            raise UserError(
+                f"'{spec}' cannot be imported: {error}. Give module:factory or file.py:factory."
+            ) from error
+    factory = getattr(module, name, None)
+    if not callable(factory):
+        known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise unknown_name(f"factory in {where}", name, known)
+    try:
+        made = factory()
+    except Exception as error:  # the user's own code
+        raise UserError(f"{spec} failed: {type(error).__name__}: {error}.") from error
+    source = Path(inspect.getfile(module)) if getattr(module, "__file__", None) else None
+    return _wrap(made, declared(preprocess, source), name, source, portable=True)
+
+
+def wrap(made: object, preprocess: str | Path | None) -> Model:
+    """Wrap a live object; it stays in this process."""
+    name = str(getattr(made, "name", None) or getattr(made, "__name__", None) or type(made).__name__)
+    try:
+        source = Path(inspect.getfile(made if callable(made) and hasattr(made, "__code__") else type(made)))
+    except (TypeError, OSError):
+        source = None
+    return _wrap(made, declared(preprocess, None), name, source, portable=False)
+
+
+def _wrap(made: object, declaration: Declaration, name: str, source: Path | None, *, portable: bool) -> Model:
+    if is_torch_module(made):
+        from windtunnel.models.torch import TorchPredictor, state_fingerprint
+
+        predictor: Callable[[NDArray[np.uint8]], Any] = TorchPredictor(made, declaration.preprocess.tensor)
+        return CallableModel(
+            predictor, "torch", declaration, name, state_fingerprint(made), portable=portable
+        )
+    if not callable(made):
+        raise UserError(
+            f"{name} gives a {type(made).__name__}; give a callable (uint8 NHWC to scores) or a torch module."
+        )
+    fingerprint = str(getattr(made, "fingerprint", "")) or _source_fingerprint(name, source)
+    return CallableModel(made, "callable", declaration, name, fingerprint, portable=portable)
+
+
+def is_torch_module(made: object) -> bool:
+    """Whether an object is a torch module, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(made, torch.nn.Module)
+
+
+def _source_fingerprint(name: str, source: Path | None) -> str:
+    """A callable has no weights to hash: the file it comes from stands for it."""
+    text = source.read_bytes() if source is not None and source.is_file() else b""
+    return hashlib.blake2b(name.encode() + b"\0" + text, digest_size=16).hexdigest()
+
+
+class CallableModel:
+    """A classifier that is a Python callable from uint8 NHWC pictures to scores."""
+
+    batch = BATCH
+
+    def __init__(
+        self,
+        predictor: Callable[[NDArray[np.uint8]], Any],
+        kind: str,
+        declaration: Declaration,
+        name: str,
+        fingerprint: str,
+        *,
+        portable: bool,
+    ) -> None:
+        self._predictor = predictor
+        self.kind = kind
+        self.name = name
+        self.fingerprint = fingerprint
+        self.portable = portable
+        self.preprocess = declaration.preprocess
+        self.trained_on = declaration.trained_on
+        try:
+            probe = self.predict(probe_pictures(self.preprocess, 2))
+        except UserError:
+            raise
+        except Exception as error:  # the user's own code
+            side = self.preprocess.geometry.output_px
+            raise UserError(
+                f"{name} failed on two {side}x{side} pictures: {type(error).__name__}: {error}. "
+                "Declare its preprocess with --preprocess."
+            ) from error
+        facts = output_facts(declaration, probe, name)
+        self.class_count, self.classes = facts.class_count, facts.classes
+        self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
+
+    def predict(self, batch: NDArray[np.uint8]) -> Scores:
+        """Scores (n, k) of a batch of uint8 NHWC pictures."""
+        return check_scores(self._predictor(batch), len(batch), self.name)

@@ -1,0 +1,40 @@
+"""Torch modules: fed the declared tensor, in evaluation mode and without gradients."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from windtunnel.models.preprocess import Tensor
+
+
+class TorchPredictor:
+    """A torch module as a callable from uint8 NHWC pictures to scores, on the device of its weights."""
+
+    def __init__(self, module: Any, tensor: Tensor) -> None:
+        self._module = module.eval()
+        self._tensor = tensor
+        first = next(iter(module.parameters()), None)
+        self._device = first.device if first is not None else torch.device("cpu")
+
+    def __call__(self, batch: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Scores of one batch."""
+        values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self._device)
+        with torch.inference_mode():
+            scores = self._module(values)
+        return np.asarray(scores.float().cpu().numpy(), dtype=np.float32)
+
+
+def state_fingerprint(module: Any) -> str:
+    """Hash of a module's class and of every tensor of its state, in order of their names."""
+    digest = hashlib.blake2b(type(module).__qualname__.encode(), digest_size=16)
+    for name, value in sorted(module.state_dict().items()):
+        digest.update(name.encode())
+        if isinstance(value, torch.Tensor):
+            digest.update(str(tuple(value.shape)).encode())
+            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,101 @@
+"""Finds units by the names of their files and imports each on first use."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import pkgutil
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.seeding import digest64
+
+T = TypeVar("T")
+
+ENTRY_POINTS = "windtunnel.units"
+
+
+class Registry(Generic[T]):
+    """The units of one kind: one file each in a package, plus those users bring.
+
+    A unit is an object named like its file. Outside units come from the entry-point group
+    `windtunnel.units` (entry name = unit name) or from a file given to `include`.
+    """
+
+    def __init__(self, kind: str, package: str, type_: type[T], command: str) -> None:
+        self.kind = kind
+        self._package = package
+        self._type = type_
+        self._command = command
+        self._included: dict[str, T] = {}
+
+    def names(self) -> list[str]:
+        """Every unit's name, sorted; nothing is imported."""
+        return sorted({*self._shipped, *self._included, *self._entry_points})
+
+    def shipped(self) -> list[str]:
+        """The names of the units that come with the package, sorted."""
+        return sorted(self._shipped)
+
+    def get(self, name: str) -> T:
+        """The unit of that name."""
+        if name in self._included:
+            return self._included[name]
+        if name in self._shipped:
+            return self._checked(getattr(importlib.import_module(f"{self._package}.{name}"), name), name)
+        if name in self._entry_points:
+            return self._checked(self._entry_points[name].load(), name)
+        raise unknown_name(self.kind, name, self.names(), self._command)
+
+    def include(self, path: Path) -> list[str]:
+        """Add the units defined in a Python file of the user's; returns their names."""
+        module = import_file(path)
+        found = {name: value for name, value in vars(module).items() if isinstance(value, self._type)}
+        if not found:
+            raise UserError(f"{path} defines no {self.kind}; decorate a function with @{self.kind}.")
+        for name in found:
+            if name in self._shipped:
+                raise UserError(
+                    f"{path} defines '{name}', which windtunnel already has; choose another name."
+                )
+        self._included.update(found)
+        return sorted(found)
+
+    @cached_property
+    def _shipped(self) -> set[str]:
+        paths = importlib.import_module(self._package).__path__
+        return {module.name for module in pkgutil.iter_modules(paths)}
+
+    @cached_property
+    def _entry_points(self) -> dict[str, importlib.metadata.EntryPoint]:
+        return {entry.name: entry for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+
+    def _checked(self, unit: object, name: str) -> T:
+        if not isinstance(unit, self._type):
+            raise UserError(f"'{name}' is a {type(unit).__name__}, not a {self.kind}; see CONTRIBUTING.md.")
+        return unit
+
+
+def import_file(path: Path) -> object:
+    """Import a Python file by its path; the same file gives the same module."""
+    path = path.resolve()
+    if not path.is_file():
+        raise UserError(f"No such file: {path}.")
+    name = f"windtunnel_included_{path.stem}_{digest64(str(path)):016x}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path} is not a Python file; give a file that ends in .py.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}.") from error
+    return module

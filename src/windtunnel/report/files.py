@@ -1,0 +1,31 @@
+"""Writing a run's reports beside its predictions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.metrics.score import Score
+from windtunnel.report.page import render
+from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.store.run import Run
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where the reports lie."""
+
+    html: Path
+    json: Path
+    csv: Path
+
+
+def write_reports(run: Run, scores: list[Score]) -> Written:
+    """Write report.html, scores.json and scores.csv into the run folder."""
+    written = Written(run.path / "report.html", run.path / "scores.json", run.path / "scores.csv")
+    document = run_document(run, scores)
+    written.json.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    written.csv.write_text(scores_csv(scores), encoding="utf-8")
+    written.html.write_text(render(document), encoding="utf-8")
+    return written

@@ -1,0 +1,81 @@
+"""The HTML page: one file, no request to anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from windtunnel.report.figures import heat_map, severity_curves
+
+FIGURES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "curves": severity_curves,
+    "heat": heat_map,
+}
+
+
+def render(document: dict[str, Any]) -> str:
+    """The page of one run's document."""
+    figures = {name: make(document) for name, make in FIGURES.items()}
+    headline = [score for score in document["scores"] if _is_headline(score)]
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            document=document,
+            headline=headline,
+            rows=_rows(document),
+            figures=_for_script(figures),
+            plotly=_plotly(),
+            style=_resource("page.css"),
+            recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
+        )
+    )
+
+
+def _is_headline(score: dict[str, Any]) -> bool:
+    return score["metric"] == "mean_error" or (
+        score["metric"] == "top1_error" and score["condition"] in ("native", "clean")
+    )
+
+
+def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row per condition: its top-1 and, where there is one, top-5 score."""
+    by_condition: dict[str, dict[str, Any]] = {}
+    for score in document["scores"]:
+        if score["condition"]:
+            by_condition.setdefault(score["condition"], {})[score["metric"]] = score
+    return [{"condition": name, **scores} for name, scores in by_condition.items()]
+
+
+def _for_script(value: object) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("windtunnel", "report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["percent"] = lambda value: f"{100 * value:.1f}"
+    environment.filters["thousands"] = lambda value: f"{value:,}"
+    return environment
+
+
+def _resource(name: str) -> str:
+    return (files("windtunnel.report") / name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())

@@ -1,0 +1,76 @@
+"""Random numbers that depend only on what they are for, never on order, process or worker.
+
+A stream is a 64-bit key; value i of it is splitmix64(key + i*G). There is no state, so any value can
+be drawn anywhere. NumPy versions live here; `kernels/draws.py` holds the same arithmetic for compiled
+loops, bit-equal for integers and uniforms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Raised when the derivation below changes: every stored run made with another version is another recipe.
+STREAM_VERSION = 1
+
+GOLDEN_GAMMA = 0x9E3779B97F4A7C15
+MIX_1 = 0xBF58476D1CE4E5B9
+MIX_2 = 0x94D049BB133111EB
+
+
+def digest64(*parts: object) -> int:
+    """64 bits of BLAKE2b over an unambiguous encoding of the parts."""
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def fresh_seed() -> int:
+    """A seed nobody can predict, for callers who asked for none."""
+    return secrets.randbits(63)
+
+
+def words(key: int, count: int, start: int = 0) -> NDArray[np.uint64]:
+    """Values start .. start+count-1 of a stream, as 64-bit words (splitmix64's output function)."""
+    with np.errstate(over="ignore"):
+        index = np.arange(start, start + count, dtype=np.uint64)
+        z = np.uint64(key) + index * np.uint64(GOLDEN_GAMMA)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
+        return z ^ (z >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The random draws of one unit at one level on one sample.
+
+    Args:
+        seed: the run's seed.
+        sample_id: which picture.
+        unit: kind and name, such as `corruption/fog`.
+        level: severity or difficulty.
+    """
+
+    seed: int
+    sample_id: str
+    unit: str
+    level: int
+
+    def key(self, purpose: str) -> int:
+        """The key of one sub-draw ("field", "angle", "frame 7"): independent of every other purpose's."""
+        root = digest64(STREAM_VERSION, self.seed, self.sample_id, self.unit, self.level)
+        return digest64(root, purpose)
+
+    def uniform(self, purpose: str, count: int, low: float = 0.0, high: float = 1.0) -> NDArray[np.float64]:
+        """Uniform numbers in [low, high): the top 53 bits of each word."""
+        unit = (words(self.key(purpose), count) >> np.uint64(11)) * 2.0**-53
+        return np.asarray(low + (high - low) * unit, np.float64)
+
+    def integers(self, purpose: str, count: int, low: int, high: int) -> NDArray[np.int64]:
+        """Integers in [low, high): the top 32 bits times the range, which must be below 2**31."""
+        top = words(self.key(purpose), count) >> np.uint64(32)
+        return low + ((top * np.uint64(high - low)) >> np.uint64(32)).astype(np.int64)

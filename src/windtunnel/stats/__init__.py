@@ -1,0 +1,1 @@
+"""Statistics: intervals now; paired tests and bootstraps beside them later."""

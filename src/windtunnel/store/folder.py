@@ -1,0 +1,206 @@
+"""Writing the run folder: created once, locked while it grows, never half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windtunnel.conditions import digest
+from windtunnel.data.survey import Surveyed
+from windtunnel.errors import UserError
+
+SCHEMA = 1
+RECIPE_FILE = "run.json"
+SAMPLES_FILE = "samples.parquet"
+SHARDS_FOLDER = "shards"
+LOCK_FILE = "lock"
+_UNFINISHED = ".unfinished"
+
+# What each part of a recipe is called when two recipes disagree.
+PARTS = {
+    "model": "model",
+    "data": "data",
+    "suite": "suite",
+    "conditions": "conditions",
+    "seed": "seed",
+    "canvas": "canvas",
+    "projection": "mask",
+    "keep": "kept columns",
+    "batch": "batch size",
+    "chunk": "chunk size",
+    "stream": "random stream version",
+}
+
+
+def recipe_digest(recipe: dict[str, Any]) -> str:
+    """The identity of a recipe."""
+    return digest(recipe)
+
+
+def samples_table(surveyed: Sequence[Surveyed]) -> pa.Table:
+    """The pictures of a run as a table."""
+    return pa.table(
+        {
+            "id": pa.array([one.sample.id for one in surveyed], pa.string()),
+            "labels": pa.array([list(one.sample.labels) for one in surveyed], pa.list_(pa.int32())),
+            "content": pa.array([one.content for one in surveyed], pa.string()),
+            "width": pa.array([one.width or None for one in surveyed], pa.int32()),
+            "height": pa.array([one.height or None for one in surveyed], pa.int32()),
+            "format": pa.array([one.format or None for one in surveyed], pa.string()),
+        }
+    )
+
+
+class RunFolder:
+    """One run's folder, as the engine writes it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check_free(self) -> None:
+        """Refuse a path that holds something else, before anything is written into it."""
+        if not self.path.exists() or (self.path / RECIPE_FILE).exists():
+            return
+        # A run killed in its first moment leaves a lock and perhaps an unfinished recipe.
+        ours = (LOCK_FILE, f"{RECIPE_FILE}{_UNFINISHED}")
+        if not self.path.is_dir() or any(entry.name not in ours for entry in self.path.iterdir()):
+            raise UserError(f"{self.path} exists and is no run folder; choose another with --out.")
+
+    def open_for(self, recipe: dict[str, Any], info: dict[str, Any], samples: pa.Table) -> None:
+        """Create the folder, or check that it holds the same recipe; a difference is named and refused."""
+        if (self.path / RECIPE_FILE).exists():
+            self._check_same(recipe, samples)
+            return
+        content = {"schema": SCHEMA, "recipe": recipe, "recipe_digest": recipe_digest(recipe), "info": info}
+        _write(self.path / RECIPE_FILE, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+        self._complete(samples)
+
+    def _complete(self, samples: pa.Table) -> None:
+        (self.path / SHARDS_FOLDER).mkdir(exist_ok=True)
+        if not (self.path / SAMPLES_FILE).exists():
+            _write_parquet(samples, self.path / SAMPLES_FILE)
+
+    def _check_same(self, recipe: dict[str, Any], samples: pa.Table) -> None:
+        stored = read_run_json(self.path)["recipe"]
+        if stored == recipe:
+            self._complete(samples)
+            return
+        differing = [
+            PARTS.get(key, key) for key in {**recipe, **stored} if stored.get(key) != recipe.get(key)
+        ]
+        detail = _data_difference(self.path, samples) if "data" in differing else ""
+        raise UserError(
+            f"{self.path} holds a run with another {', another '.join(differing)}{detail}; "
+            "choose another folder with --out, or give what it was made with."
+        )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder's lock; the system frees it even after a kill."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT)
+        try:
+            if not _try_lock(handle):
+                raise UserError(
+                    f"{self.path} is being written by another windtunnel; wait for it or use --out."
+                )
+            for leftover in self.path.rglob(f"*{_UNFINISHED}"):
+                leftover.unlink()
+            yield
+        finally:
+            os.close(handle)
+
+    def shard_path(self, name: str) -> Path:
+        """Where a shard lies."""
+        return self.path / SHARDS_FOLDER / f"{name}.parquet"
+
+    def has_shard(self, name: str, rows: int) -> bool:
+        """Whether a shard is finished; a damaged one counts as missing and is made again."""
+        path = self.shard_path(name)
+        if not path.exists():
+            return False
+        try:
+            return bool(pq.read_metadata(path).num_rows == rows)
+        except (pa.ArrowException, OSError):
+            return False
+
+    def write_shard(self, name: str, table: pa.Table) -> None:
+        """Write a shard under a temporary name and rename it."""
+        _write_parquet(table, self.shard_path(name))
+
+
+def read_run_json(path: Path) -> dict[str, Any]:
+    """A run folder's recipe, or what is wrong with the folder."""
+    file = path / RECIPE_FILE
+    if not file.is_file():
+        raise UserError(f"{path} is no run folder; it has no {RECIPE_FILE}.")
+    try:
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        version = int(content["schema"])
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        raise UserError(f"{file} is damaged ({error}); nothing was changed.") from error
+    if version > SCHEMA:
+        raise UserError(
+            f"{path} was written with run schema {version}; this windtunnel reads up to {SCHEMA}: upgrade it."
+        )
+    return content
+
+
+def _data_difference(path: Path, samples: pa.Table) -> str:
+    if not (path / SAMPLES_FILE).exists():
+        return ""
+    stored = pq.read_table(path / SAMPLES_FILE, columns=["id", "content"])
+    old = dict(zip(stored["id"].to_pylist(), stored["content"].to_pylist(), strict=True))
+    new = dict(zip(samples["id"].to_pylist(), samples["content"].to_pylist(), strict=True))
+    parts = {
+        "added": sorted(new.keys() - old.keys()),
+        "gone": sorted(old.keys() - new.keys()),
+        "changed": sorted(id_ for id_ in old.keys() & new.keys() if old[id_] != new[id_]),
+    }
+    found = [f"{len(ids)} {what} such as {ids[0]}" for what, ids in parts.items() if ids]
+    return f" ({', '.join(found)})" if found else " (other labels)"
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    _write(path, sink.getvalue().to_pybytes())
+
+
+def _write(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(path.name + _UNFINISHED)
+    with unfinished.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    unfinished.replace(path)
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows has no such module
+        return _try_lock_windows(handle)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _try_lock_windows(handle: int) -> bool:
+    import msvcrt
+
+    lock: Any = msvcrt
+    try:
+        lock.locking(handle, lock.LK_NBLCK, 1)
+    except OSError:
+        return False
+    return True

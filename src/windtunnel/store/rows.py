@@ -1,0 +1,28 @@
+"""The columns of a shard: one row per picture, condition and frame."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+TOP = 5
+
+COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("sample_id", pa.string()),
+    ("condition", pa.string()),
+    ("frame", pa.int16()),
+    ("top", pa.list_(pa.int32(), TOP)),
+    ("top_score", pa.list_(pa.float32(), TOP)),
+    ("label_score", pa.float32()),
+    ("label_rank", pa.int32()),
+    ("logsumexp", pa.float32()),
+    ("entropy", pa.float32()),
+    ("sum_p2", pa.float32()),
+    ("status", pa.string()),
+    ("reason", pa.string()),
+]
+LOGITS = ("logits", pa.list_(pa.float32()))
+
+
+def schema(*, with_logits: bool) -> pa.Schema:
+    """The schema of a run's shards; `logits` only where the run keeps any."""
+    return pa.schema([*COLUMNS, LOGITS] if with_logits else COLUMNS)

@@ -1,0 +1,80 @@
+"""Reading a run: its recipe, pictures, predictions and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windtunnel.errors import UserError
+from windtunnel.store.folder import SAMPLES_FILE, SHARDS_FOLDER, read_run_json
+
+if TYPE_CHECKING:
+    from windtunnel.metrics.score import Score
+
+
+class Run:
+    """One model on one data set under many conditions, on disk.
+
+    Example:
+        >>> run = windtunnel.load_run("windtunnel-runs/demo")  # doctest: +SKIP
+        >>> run.scores()[0].value  # doctest: +SKIP
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        content = read_run_json(self.path)
+        self.recipe: dict[str, Any] = content["recipe"]
+        self.info: dict[str, Any] = content["info"]
+        self.digest: str = content["recipe_digest"]
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @property
+    def conditions(self) -> list[dict[str, Any]]:
+        """The conditions, in the suite's order."""
+        return list(self.recipe["conditions"])
+
+    @cached_property
+    def samples(self) -> pa.Table:
+        """The pictures: id, labels (indices into the data's classes), content hash, width, height, format."""
+        return _read(self.path / SAMPLES_FILE)
+
+    @property
+    def expected_rows(self) -> int:
+        """How many rows the finished run has."""
+        return int(self.recipe["data"]["count"]) * len(self.conditions)
+
+    def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Every prediction as an Arrow table, sorted by picture and condition."""
+        paths = sorted((self.path / SHARDS_FOLDER).glob("*.parquet"))
+        if not paths:
+            raise UserError(f"{self.path} holds no predictions yet; run the same command to go on.")
+        wanted = None if columns is None else list(dict.fromkeys(["sample_id", *columns]))
+        shards = [_read(path, wanted) for path in paths]
+        # Every shard is a sorted range of pictures, so ordering the shards orders the rows.
+        return pa.concat_tables(sorted(shards, key=lambda shard: str(shard["sample_id"][0])))
+
+    def scores(self) -> list[Score]:
+        """Every score the suite asks for, each with interval, n, formula and parts."""
+        from windtunnel.metrics.score import score_run
+
+        return score_run(self)
+
+
+def load_run(path: str | Path) -> Run:
+    """Open a finished or unfinished run folder."""
+    return Run(path)
+
+
+def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    try:
+        return pq.read_table(path, columns=list(columns) if columns else None)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{path} is damaged ({reason}); run the same command to make it again.") from error

@@ -1,0 +1,214 @@
+"""Suites: versioned TOML files that say what to run and how to score it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from windtunnel.conditions import Condition, corruption_condition
+from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.imaging.codecs import check_codec
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.metrics.names import METRIC_NAMES
+
+CANVASES = ("imagenet-c",)
+
+# A set of equal pictures whose short side is at most this is taken as it is.
+SMALL_PX = 96
+# The smallest canvas corruptions accept; smaller pictures are enlarged to it.
+MIN_CANVAS_PX = 32
+
+GEOMETRIES = {
+    224: Geometry(rule="short-side", resize_px=256, crop_px=224),
+    299: Geometry(rule="crop-then-resize", crop_frac=0.875, crop_px=299),
+    64: Geometry(rule="exact", crop_px=64),
+    32: Geometry(rule="exact", crop_px=32),
+}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A versioned list of conditions and how to score them.
+
+    Attributes:
+        name: kebab-case; cited as `name@version`.
+        version: raised when the list or its meaning changes.
+        about: one line for listings.
+        canvas: which rule makes the picture that is corrupted.
+        edition: 32, 64, 224, 299, or `auto` by the pictures' sizes.
+        codec: how corrupted pictures are stored before the model sees them.
+        units: corruptions.
+        levels: severities.
+        metrics: what is scored.
+        subset: how many pictures, drawn by class with the run's seed; 0 for all.
+        mask: whether only the outputs of the data's classes count.
+    """
+
+    name: str
+    version: int
+    about: str = ""
+    canvas: str = "imagenet-c"
+    edition: int | str = "auto"
+    codec: str = "none"
+    units: tuple[str, ...] = ()
+    levels: tuple[int, ...] = SEVERITIES
+    metrics: tuple[str, ...] = ("top1_error", "top5_error", "mean_error")
+    subset: int = 0
+    mask: bool = False
+
+    @property
+    def citation(self) -> str:
+        """`name@version`."""
+        return f"{self.name}@{self.version}"
+
+    def conditions(self, edition: int) -> list[Condition]:
+        """Every condition: native and clean first, the codec alone where there is one, then the units."""
+        found = [Condition("native"), Condition("clean", edition=edition)]
+        if self.codec != "none":
+            found.append(Condition("clean", edition=edition, codec=self.codec))
+        found += [
+            corruption_condition(unit, level, edition, self.codec)
+            for unit in self.units
+            for level in self.levels
+        ]
+        return found
+
+    def only(self, selected: Sequence[str]) -> Suite:
+        """The same suite with fewer units or levels (`fog`, `fog:3`), under a name of its own."""
+        units: dict[str, set[int]] = {}
+        for item in selected:
+            unit, _, level = item.partition(":")
+            if unit not in self.units:
+                raise unknown_name(f"unit of suite {self.name}", unit, self.units)
+            if level and (not level.isdecimal() or int(level) not in self.levels):
+                raise UserError(f"'{item}' has no such level; suite {self.name} has {_listed(self.levels)}.")
+            units.setdefault(unit, set()).update({int(level)} if level else self.levels)
+        if len({frozenset(levels) for levels in units.values()}) > 1:
+            raise UserError(
+                "--only takes the same levels for every unit; write a suite file for anything else."
+            )
+        levels = sorted(next(iter(units.values())))
+        kept = tuple(unit for unit in self.units if unit in units)
+        return replace(self, name=f"{self.name}-part", units=kept, levels=tuple(levels))
+
+    def to_json(self) -> dict[str, object]:
+        """The suite as the run folder keeps it."""
+        return asdict(self)
+
+
+def suite_names() -> list[str]:
+    """The suites that come with the package."""
+    return sorted(
+        Path(entry.name).stem
+        for entry in files("windtunnel.suites").iterdir()
+        if entry.name.endswith(".toml")
+    )
+
+
+def load_suite(name_or_path: str | Path) -> Suite:
+    """Load a suite by name, or from a TOML file."""
+    text, where = _find(name_or_path)
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{where} is not valid TOML: {error}.") from error
+    base: dict[str, Any] = {}
+    if "extends" in table:
+        base = load_suite(str(table.pop("extends"))).to_json()
+    return _checked(table, base, where)
+
+
+def _find(name_or_path: str | Path) -> tuple[str, str]:
+    path = Path(name_or_path)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise UserError(f"No such suite file: {path}.")
+        return path.read_text(encoding="utf-8"), str(path)
+    name = str(name_or_path).partition("@")[0]
+    if name not in suite_names():
+        raise unknown_name("suite", name, suite_names(), "windtunnel list suites, or give a .toml file")
+    text = (files("windtunnel.suites") / f"{name}.toml").read_text(encoding="utf-8")
+    return text, f"suite {name}"
+
+
+def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
+    fields = Suite.__dataclass_fields__
+    for key in table:
+        if key not in fields:
+            raise unknown_name(f"key in {where}", key, [*fields, "extends"])
+    merged = {**base, **table}
+    for key in ("name", "version"):
+        if key not in merged:
+            raise UserError(f"{where} has no '{key}'; a suite needs a name and a version.")
+    for key, value in merged.items():
+        kind = _KINDS[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise UserError(f"{where}: {key} is {value!r}; see CONTRIBUTING.md for a suite's keys.")
+        if isinstance(value, list):
+            merged[key] = tuple(value)
+    suite = Suite(**merged)
+    if suite.canvas not in CANVASES:
+        raise unknown_name(f"canvas in {where}", suite.canvas, CANVASES)
+    if suite.edition != "auto" and suite.edition not in EDITIONS:
+        raise UserError(f"{where}: edition is {suite.edition!r}; give 'auto', {_listed(EDITIONS)}.")
+    if not suite.levels or any(level not in SEVERITIES for level in suite.levels):
+        raise UserError(f"{where}: levels are {_listed(suite.levels)}; give some of {_listed(SEVERITIES)}.")
+    if suite.subset < 0:
+        raise UserError(f"{where}: subset is {suite.subset}; give the number of pictures, or 0 for all.")
+    for metric in suite.metrics:
+        if metric not in METRIC_NAMES:
+            raise unknown_name(f"metric in {where}", metric, METRIC_NAMES)
+    for unit in suite.units:
+        REGISTRY.get(unit)
+    return replace(suite, codec=check_codec(suite.codec))
+
+
+_KINDS: dict[str, Any] = {
+    "name": str,
+    "version": int,
+    "about": str,
+    "canvas": str,
+    "edition": (int, str),
+    "codec": str,
+    "units": (list, tuple),
+    "levels": (list, tuple),
+    "metrics": (list, tuple),
+    "subset": int,
+    "mask": bool,
+}
+
+
+def _listed(values: Sequence[object]) -> str:
+    return ", ".join(map(str, values)) or "none"
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Which edition a run uses, how its pictures become canvases, and why."""
+
+    edition: int
+    geometry: Geometry
+    note: str
+
+
+def choose_canvas(suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
+    """Decide edition and geometry from the suite and the sizes (width, height) of the readable pictures.
+
+    `auto`: pictures all of one size with a short side up to 96 are taken as they are, edition 32 below
+    48 pixels and 64 from there; everything else is edition 224. Small equal pictures are not resized by
+    an edition of their own kind either, so that CIFAR is corrupted as CIFAR.
+    """
+    if len(sizes) == 1 and (short := min(next(iter(sizes)))) <= SMALL_PX:
+        fitting = 32 if short < 48 else 64
+        if suite.edition in ("auto", fitting):
+            if short < MIN_CANVAS_PX:
+                geometry = Geometry(rule="short-side", resize_px=MIN_CANVAS_PX, crop_px=0)
+                return Canvas(fitting, geometry, f"{short}-pixel pictures enlarged to {MIN_CANVAS_PX}")
+            return Canvas(fitting, Geometry(rule="none"), "pictures taken as they are")
+    edition = 224 if suite.edition == "auto" else int(suite.edition)
+    return Canvas(edition, GEOMETRIES[edition], "")
