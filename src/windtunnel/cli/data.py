@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, print_json
-from windtunnel.cli.present import print_lines, progress_bar
+from windtunnel.cli.present import Bar, print_lines
 from windtunnel.data import open_dataset
 from windtunnel.data.inspection import Inspection, inspect
 
@@ -22,9 +22,8 @@ def command() -> None:
 def inspect_command(data: str, as_json: bool) -> None:
     """Say what DATA holds: pictures, classes, sizes, formats, rotated and unreadable files, class order."""
     dataset = open_dataset(data)
-    with progress_bar(Console(stderr=True), "looking at the pictures") as progress:
-        task = progress.add_task("", total=len(dataset.samples()), remark="")
-        found = inspect(dataset, lambda done: progress.update(task, advance=done))
+    with Bar(Console(stderr=True), "looking at the pictures", len(dataset.samples())) as bar:
+        found = inspect(dataset, bar.advance)
     if as_json:
         print_json(found.to_json())
     else:

@@ -34,18 +34,39 @@ class RateColumn(ProgressColumn):
         return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
 
 
-def progress_bar(console: Console, unit: str) -> Progress:
-    """A bar with counts, rate, time left, and room for a remark."""
-    return Progress(
-        TextColumn(unit),
-        BarColumn(),
-        TaskProgressColumn(),
-        MofNCompleteColumn(),
-        RateColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left {task.fields[remark]}"),
-        console=console,
-    )
+class Bar:
+    """A progress bar with counts, rate, time left and a remark.
+
+    It appears with the first advance: a mistake found before any work is told in one line.
+    """
+
+    def __init__(self, console: Console, title: str, total: int | None = None) -> None:
+        self._progress = Progress(
+            TextColumn(title),
+            BarColumn(),
+            TaskProgressColumn(),
+            MofNCompleteColumn(),
+            RateColumn(),
+            TimeRemainingColumn(),
+            TextColumn("left {task.fields[remark]}"),
+            console=console,
+        )
+        self._task = self._progress.add_task("", total=total, remark="")
+        self._failed = 0
+
+    def advance(self, done: int, failed: int = 0) -> None:
+        """Count finished work, and pictures that failed."""
+        self._failed += failed
+        self._progress.start()
+        remark = f"  {self._failed} pictures failed" if self._failed else ""
+        self._progress.update(self._task, advance=done, remark=remark)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress.live.is_started:
+            self._progress.stop()
 
 
 def describe_model(model: Model) -> str:

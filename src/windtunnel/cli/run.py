@@ -11,7 +11,7 @@ from rich.console import Console
 
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
-from windtunnel.cli.present import plan_lines, print_lines, progress_bar, score_lines
+from windtunnel.cli.present import Bar, plan_lines, print_lines, score_lines
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan
 from windtunnel.report.files import write_reports
@@ -51,15 +51,7 @@ def run_with_progress(
     if not (plan.model.portable and plan.dataset.portable):
         count = 1
     print_lines(console, plan_lines(plan, folder, count))
-    with progress_bar(console, "running") as progress:
-        task = progress.add_task("", total=plan.predictions, remark="")
-        failed = 0
-
-        def advance(done: int, lost: int) -> None:
-            nonlocal failed
-            failed += lost
-            progress.update(task, advance=done, remark=f"  {failed} pictures failed" if failed else "")
-
+    with Bar(console, "running", plan.predictions) as bar:
         return execute(
             plan,
             folder,
@@ -67,24 +59,14 @@ def run_with_progress(
             source=api.model_source(options["model"], options["preprocess"]),
             includes=tuple(map(Path, options["include"])),
             strict=strict,
-            advance=advance,
+            advance=bar.advance,
         )
 
 
 def plan_with_progress(console: Console, **options: Any) -> Plan:
     """Make a plan while showing that the pictures are being looked at."""
-    progress = progress_bar(console, "looking at the pictures")
-    task = progress.add_task("", total=None, remark="")
-
-    def advance(done: int) -> None:
-        progress.start()  # not before there is something to look at: a mistake is told in one line
-        progress.update(task, advance=done)
-
-    try:
-        return api.plan(**options, advance=advance)
-    finally:
-        if progress.live.is_started:
-            progress.stop()
+    with Bar(console, "looking at the pictures") as bar:
+        return api.plan(**options, advance=bar.advance)
 
 
 def finish(console: Console, run: Run, *, as_json: bool) -> None:

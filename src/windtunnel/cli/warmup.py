@@ -7,7 +7,7 @@ import time
 import click
 from rich.console import Console
 
-from windtunnel.cli.present import progress_bar
+from windtunnel.cli.present import Bar
 from windtunnel.corruptions import EDITIONS, REGISTRY
 from windtunnel.golden import golden_picture
 
@@ -17,12 +17,11 @@ def command() -> None:
     """Compile and cache every corruption (a few seconds, once after installation)."""
     begin = time.perf_counter()
     names = REGISTRY.names()
-    with progress_bar(Console(stderr=True), "compiling") as progress:
-        task = progress.add_task("", total=len(names), remark="")
+    with Bar(Console(stderr=True), "compiling", len(names)) as bar:
         for name in names:
             unit = REGISTRY.get(name)
             picture = golden_picture(EDITIONS[0])
             for severity in range(1, 6):
                 unit.apply(picture, unit.draws(0, "", severity), severity, EDITIONS[0])
-            progress.update(task, advance=1)
+            bar.advance(1)
     click.echo(f"{len(names)} corruptions ready in {time.perf_counter() - begin:.1f} s")

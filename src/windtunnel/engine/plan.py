@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -130,8 +131,7 @@ def make_plan(
             "label_space": dataset.label_space.name,
             "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
         },
-        "suite": suite.to_json()
-        | {"units": list(suite.units), "levels": list(suite.levels), "metrics": list(suite.metrics)},
+        "suite": suite.to_json(),
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "conditions": [condition.to_json() for condition in conditions],
         "projection": {"kind": projection.kind, "kept": list(projection.kept), "labels": list(label_map)},
@@ -141,6 +141,7 @@ def make_plan(
         "batch": model.batch,
         "chunk": size,
     }
+    recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
     identity = recipe_digest(recipe)
     chunks = tuple(
         Chunk(digest([identity, start]), tuple(one.sample for one in surveyed[start : start + size]))

@@ -1,0 +1,162 @@
+"""Every registered corruption keeps the laws; a new unit needs no new test file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import windtunnel
+from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
+from windtunnel.golden import golden_digest, golden_picture
+
+SHAPES = [(32, 32), (64, 64), (224, 224), (299, 299), (33, 70), (150, 97)]
+UNITS = REGISTRY.shipped()
+
+
+def picture(height: int, width: int) -> np.ndarray:
+    side = max(height, width)
+    return np.ascontiguousarray(golden_picture(side)[:height, :width])
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_any_size_keeps_shape_and_type_and_leaves_the_input_alone(name: str, shape: tuple[int, int]) -> None:
+    image = picture(*shape)
+    before = image.copy()
+    for severity in SEVERITIES:
+        out = windtunnel.corrupt(image, name, severity, seed=1)
+        assert out.shape == image.shape
+        assert out.dtype == np.uint8
+        assert out.flags.c_contiguous
+        assert not np.shares_memory(out, image)
+        assert np.array_equal(image, before)
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_every_severity_of_every_edition_changes_the_picture(name: str, edition: int) -> None:
+    image = golden_picture(edition)
+    outs = [windtunnel.corrupt(image, name, severity, seed=1, edition=edition) for severity in SEVERITIES]
+    assert all((out != image).any() for out in outs)
+    assert len({out.tobytes() for out in outs}) == len(SEVERITIES)
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_same_seed_same_pixels_in_any_order(name: str) -> None:
+    image = golden_picture(64)
+    forward = [windtunnel.corrupt(image, name, s, seed=5, sample_id="a").tobytes() for s in SEVERITIES]
+    backward = [windtunnel.corrupt(image, name, s, seed=5, sample_id="a").tobytes() for s in SEVERITIES[::-1]]
+    assert forward == backward[::-1]
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_seed_and_sample_decide_the_draws_of_random_units_only(name: str) -> None:
+    image = golden_picture(64)
+    unit = REGISTRY.get(name)
+    base = windtunnel.corrupt(image, name, 3, seed=0, sample_id="a")
+    for seed, sample_id in ((1, "a"), (0, "b"), (None, "a")):
+        other = windtunnel.corrupt(image, name, 3, seed=seed, sample_id=sample_id)
+        assert (other != base).any() == unit.random
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_grey_comes_back_in_its_own_shape(name: str) -> None:
+    grey = golden_picture(64)[:, :, 0]
+    flat = windtunnel.corrupt(grey, name, 2, seed=0)
+    deep = windtunnel.corrupt(grey[:, :, None], name, 2, seed=0)
+    colour = windtunnel.corrupt(np.repeat(grey[:, :, None], 3, axis=2), name, 2, seed=0)
+    assert flat.shape == (64, 64)
+    assert deep.shape == (64, 64, 1)
+    assert np.array_equal(flat, deep[:, :, 0])
+    assert np.array_equal(flat, colour[:, :, 0])
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_layout_in_memory_does_not_matter(name: str) -> None:
+    image = golden_picture(64)
+    wanted = windtunnel.corrupt(image, name, 3, seed=0)
+    wide = np.zeros((64, 128, 3), np.uint8)
+    wide[:, ::2] = image
+    frozen = image.copy()
+    frozen.flags.writeable = False
+    for same in (wide[:, ::2], np.asfortranarray(image), frozen):
+        assert np.array_equal(windtunnel.corrupt(same, name, 3, seed=0), wanted)
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_global_random_state_is_neither_used_nor_touched(name: str) -> None:
+    image = golden_picture(64)
+    np.random.seed(1)  # noqa: NPY002
+    first = windtunnel.corrupt(image, name, 3, seed=0)
+    after = np.random.random()  # noqa: NPY002
+    np.random.seed(1)  # noqa: NPY002
+    assert after == np.random.random()  # noqa: NPY002
+    assert np.array_equal(first, windtunnel.corrupt(image, name, 3, seed=0))
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_golden_digest_is_the_one_in_the_file(name: str) -> None:
+    unit = REGISTRY.get(name)
+    assert golden_digest(unit) == unit.golden, (
+        "pixels changed: raise `revision` and run `windtunnel dev golden`"
+    )
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_documents_itself(name: str) -> None:
+    unit = REGISTRY.get(name)
+    assert unit.name == name
+    assert unit.imitates.endswith(".")
+    assert unit.source
+    assert unit.revision >= 1
+    assert set(unit.severities) == set(EDITIONS)
+    assert unit.function.__doc__
+
+
+def test_another_process_makes_the_same_pixels() -> None:
+    code = (
+        "import windtunnel, hashlib\n"
+        "from windtunnel.golden import golden_picture\n"
+        f"for name in {UNITS!r}:\n"
+        "    out = windtunnel.corrupt(golden_picture(64), name, 4, seed=9, sample_id='p')\n"
+        "    print(hashlib.sha256(out.tobytes()).hexdigest())\n"
+    )
+    ours = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    again = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert ours == again
+    assert len(ours.split()) == len(UNITS)
+
+
+@pytest.mark.parametrize("severity", [0, 6, -1, 2.5, "3", True, None])
+def test_severity_outside_one_to_five_is_refused(severity: object) -> None:
+    with pytest.raises(windtunnel.UserError, match="Severity"):
+        windtunnel.corrupt(golden_picture(64), UNITS[0], severity)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        np.zeros((64, 64, 3), np.float32),
+        np.zeros((64, 64, 4), np.uint8),
+        np.zeros((64,), np.uint8),
+        np.zeros((2, 64, 64, 3), np.uint8),
+        [[1, 2], [3, 4]],
+    ],
+    ids=["float", "four channels", "one axis", "batch", "list"],
+)
+def test_what_is_no_picture_is_refused(image: object) -> None:
+    with pytest.raises(windtunnel.UserError, match="uint8"):
+        windtunnel.corrupt(image, UNITS[0], 1)  # type: ignore[arg-type]
+
+
+def test_pictures_below_32_pixels_are_refused() -> None:
+    with pytest.raises(windtunnel.UserError, match="at least 32"):
+        windtunnel.corrupt(np.zeros((16, 16, 3), np.uint8), UNITS[0], 1)
+
+
+def test_a_misspelt_name_is_corrected() -> None:
+    with pytest.raises(windtunnel.UserError, match="Did you mean gaussian_noise"):
+        windtunnel.corrupt(golden_picture(64), "gausian_noise", 1)

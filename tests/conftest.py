@@ -1,0 +1,56 @@
+"""What tests share: digits as files, and small ONNX models drawn up on the spot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+# Workers of one test run would otherwise fight for two cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def windtunnel_command(tmp_path: Path) -> Command:
+    """Run the command line in a folder of its own; returns what it said and its exit code."""
+
+    def call(
+        *arguments: object, cwd: Path = tmp_path, timeout: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "windtunnel", *map(str, arguments)],
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    """The embedded digits and their classes."""
+    from windtunnel.data.demo import digits
+
+    return digits()
+
+
+@pytest.fixture
+def digit_folder(tmp_path: Path, digits: tuple[np.ndarray, np.ndarray]) -> Path:
+    """Forty held-out digits as PNG files in one folder per class."""
+    root = tmp_path / "digit-files"
+    images, classes = digits
+    for row in range(0, 120, 3):
+        folder = root / str(classes[row])
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(images[row]).save(folder / f"{row:08d}.png")
+    return root

@@ -1,0 +1,143 @@
+"""A folder of everything that goes wrong: what can be scored is scored, the rest are rows with reasons."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from tests.conftest import Command
+from windtunnel.golden import golden_picture
+
+SCORED = ("cmyk.jpg", "rgba.png", "palette.png", "sixteen.png", "animated.gif", "grey.png", "plain.png")
+FAILED = {
+    "truncated.jpg": "unreadable",
+    "empty.jpg": "unreadable",
+    "text.jpg": "unreadable",
+    "one.png": "too_small",
+    "huge.png": "too_large",
+    "thin.png": "too_large",
+}
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def write_oddities(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    picture = Image.fromarray(golden_picture(64))
+    picture.save(folder / "plain.png")
+    picture.convert("CMYK").save(folder / "cmyk.jpg")
+    picture.convert("RGBA").save(folder / "rgba.png")
+    picture.convert("P").save(folder / "palette.png")
+    picture.convert("L").save(folder / "grey.png")
+    Image.fromarray((np.arange(64 * 64, dtype=np.uint16) * 16).reshape(64, 64)).save(folder / "sixteen.png")
+    picture.save(folder / "animated.gif", save_all=True, append_images=[picture.rotate(90)])
+    picture.save(folder / "whole.jpg")
+    whole = (folder / "whole.jpg").read_bytes()
+    (folder / "whole.jpg").unlink()
+    (folder / "truncated.jpg").write_bytes(whole[: len(whole) // 2])
+    (folder / "empty.jpg").write_bytes(b"")
+    (folder / "text.jpg").write_text("this is no picture")
+    Image.new("RGB", (1, 1)).save(folder / "one.png")
+    # A header that promises 30000x30000 and a body nobody must inflate.
+    header = struct.pack(">IIBBBBB", 30000, 30000, 8, 2, 0, 0, 0)
+    body = zlib.compress(b"\0" * 1000)
+    (folder / "huge.png").write_bytes(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    )
+    Image.new("RGB", (8, 60000)).save(folder / "thin.png")
+
+
+@pytest.fixture
+def odd_run(tmp_path: Path, digit_folder: Path) -> windtunnel.Run:
+    write_oddities(digit_folder / "0" / "odd")
+    return windtunnel.run("demo", digit_folder, out=tmp_path / "odd-run")
+
+
+def test_each_oddity_is_scored_or_a_row_with_its_reason(odd_run: windtunnel.Run) -> None:
+    rows = [row for row in odd_run.predictions().to_pylist() if "/odd/" in row["sample_id"]]
+    for name in SCORED:
+        found = [row for row in rows if row["sample_id"].endswith(name)]
+        assert len(found) == 11
+        assert {row["status"] for row in found} == {"ok"}, found[0]["reason"]
+    for name, status in FAILED.items():
+        found = [row for row in rows if row["sample_id"].endswith(name)]
+        clean = [row for row in found if row["condition"] == "clean"]
+        assert [row["status"] for row in clean] == [status], clean
+        assert clean[0]["reason"]
+        assert clean[0]["top"] is None
+        assert clean[0]["label_rank"] is None
+    assert len(rows) == 11 * (len(SCORED) + len(FAILED))
+
+
+def test_failures_leave_every_condition_alike_and_are_counted(odd_run: windtunnel.Run) -> None:
+    scores = odd_run.scores()
+    assert {score.n for score in scores} == {40 + len(SCORED)}
+    from windtunnel.report.tables import run_document
+
+    document = run_document(odd_run, scores)
+    assert document["failed_pictures"] == len(FAILED)
+    assert any("6 pictures" in note for note in document["notes"])
+
+
+def test_nothing_else_changes(tmp_path: Path, digit_folder: Path, odd_run: windtunnel.Run) -> None:
+    for file in (digit_folder / "0" / "odd").iterdir():
+        file.unlink()
+    (digit_folder / "0" / "odd").rmdir()
+    # The oddities made the set one of mixed sizes; the same canvas is asked for by hand.
+    suite = tmp_path / "same.toml"
+    suite.write_text('extends = "smoke"\nname = "smoke"\nversion = 1\n')
+    alone = windtunnel.run("demo", digit_folder, suite, out=tmp_path / "alone", only=["jpeg_compression"])
+    native = {
+        row["sample_id"]: row["top"]
+        for row in alone.predictions().to_pylist()
+        if row["condition"] == "native"
+    }
+    beside = {
+        row["sample_id"]: row["top"]
+        for row in odd_run.predictions().to_pylist()
+        if row["condition"] == "native" and "/odd/" not in row["sample_id"]
+    }
+    assert native == beside
+
+
+def test_sixteen_bits_animations_and_colour_models_have_the_right_pixels(odd_run: windtunnel.Run) -> None:
+    """The same picture stored in four ways gets nearly the same scores."""
+    rows = {
+        row["sample_id"].rsplit("/", 1)[1]: row["logits"]
+        for row in odd_run.predictions().to_pylist()
+        if "/odd/" in row["sample_id"] and row["condition"] == "native" and row["logits"]
+    }
+    assert rows["rgba.png"] == rows["plain.png"]
+    for name in ("cmyk.jpg", "palette.png", "animated.gif"):
+        assert rows[name] == pytest.approx(rows["plain.png"], abs=6.0)
+
+
+def test_strict_stops_at_the_first(tmp_path: Path, digit_folder: Path, windtunnel_command: Command) -> None:
+    (digit_folder / "0" / "bad.jpg").write_bytes(b"no")
+    out = windtunnel_command("run", "demo", digit_folder, "--strict", "--out", tmp_path / "run")
+    assert out.returncode == 2
+    assert "0/bad.jpg" in out.stderr.splitlines()[-1]
+    assert "--strict" in out.stderr.splitlines()[-1]
+
+
+def test_a_set_without_one_readable_picture_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data" / "0").mkdir(parents=True)
+    (tmp_path / "data" / "0" / "a.jpg").write_bytes(b"no")
+    with pytest.raises(windtunnel.UserError, match="None of the 1 pictures"):
+        windtunnel.run("demo", tmp_path / "data", labels_are_outputs=True)
+
+
+def test_the_report_lists_failures(odd_run: windtunnel.Run, windtunnel_command: Command) -> None:
+    page = Path(windtunnel_command("report", odd_run.path).stdout.strip())
+    text = page.read_text()
+    for name in FAILED:
+        assert f"0/odd/{name}" in text
+    assert "could not be scored under at least one condition" in text

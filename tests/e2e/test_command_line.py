@@ -1,0 +1,224 @@
+"""The command line: what it prints, where it leaves things, how it says no."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import windtunnel
+from tests.conftest import Command
+from tests.onnx_models import write_colour_model
+from windtunnel.cli import COMMANDS, cli
+
+HEAVY = ("numba", "cv2", "scipy", "sklearn", "pyarrow", "onnxruntime", "plotly", "torch")
+
+
+def test_importing_is_light() -> None:
+    code = (
+        "import sys, time; start = time.perf_counter(); import windtunnel\n"
+        "took = time.perf_counter() - start\n"
+        f"print(took, [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for _ in range(3)
+    ]
+    took, loaded = min(float(run.split()[0]) for run in runs), runs[0].split(maxsplit=1)[1].strip()
+    assert loaded == "[]"
+    assert took < 0.5
+
+
+def test_public_names_are_all_there() -> None:
+    assert sorted(windtunnel.__all__) == windtunnel.__all__ == dir(windtunnel)
+    assert all(getattr(windtunnel, name) is not None for name in windtunnel.__all__)
+    with pytest.raises(AttributeError):
+        windtunnel.nothing  # noqa: B018
+
+
+@pytest.fixture
+def demo(windtunnel_command: Command) -> subprocess.CompletedProcess[str]:
+    return windtunnel_command("demo", "--out", "run")
+
+
+def test_demo_leaves_a_report(demo: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
+    assert demo.returncode == 0, demo.stderr
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in demo.stdout.splitlines())
+    assert lines["report"] == "run/report.html"
+    assert set(lines) == {"native error", "clean error", "mean error", "worst", "report"}
+    clean = float(lines["clean error"].split()[0])
+    mean = float(lines["mean error"].split()[0])
+    assert 2 < clean < 7 < mean < 15
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "lock", "report.html", "run.json", "samples.parquet", "scores.csv", "scores.json", "shards",
+    }  # fmt: skip
+
+
+def test_the_report_is_one_offline_file_with_every_number(
+    demo: subprocess.CompletedProcess[str], tmp_path: Path
+) -> None:
+    assert demo.returncode == 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert len(page) < 8_000_000
+    markup = re.sub(r"<script>.*?</script>", "", page, flags=re.S)
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", markup)
+    assert "@import" not in markup
+    for score in windtunnel.load_run(tmp_path / "run").scores():
+        assert f"{100 * score.value:.1f}" in markup
+    for part in ("Error by severity", "Corruption by severity", "Every condition", "Failures", "Recipe"):
+        assert f"<h2>{part}</h2>" in markup
+    document = json.loads((tmp_path / "run" / "scores.json").read_text())
+    assert document["recipe_digest"] in json.dumps(document["scores"])
+    assert document["info"]["suite"] == "demo@1"
+
+
+def test_json_and_csv_are_the_same_scores(
+    demo: subprocess.CompletedProcess[str], windtunnel_command: Command, tmp_path: Path
+) -> None:
+    assert demo.returncode == 0
+    document = json.loads(windtunnel_command("report", "run", "--json").stdout)
+    rows = list(csv.DictReader(io.StringIO(windtunnel_command("report", "run", "--csv").stdout)))
+    assert [(row["metric"], row["condition"], float(row["value"])) for row in rows] == [
+        (score["metric"], score["condition"], score["value"]) for score in document["scores"]
+    ]
+    assert all(score["formula"] and score["n"] == 599 for score in document["scores"])
+
+
+def test_run_prints_json_on_standard_output_only(windtunnel_command: Command, digit_folder: Path) -> None:
+    out = windtunnel_command("run", "demo", digit_folder, "--json", "--out", "run")
+    assert json.loads(out.stdout)["info"]["data"]["name"] == "digit-files"
+    assert "clean error" in out.stderr
+
+
+def test_the_default_folder_names_model_data_suite_and_recipe(
+    windtunnel_command: Command, digit_folder: Path, tmp_path: Path
+) -> None:
+    windtunnel_command("run", "demo", digit_folder)
+    (made,) = (tmp_path / "windtunnel-runs").iterdir()
+    assert re.fullmatch(r"digits-digit-files-smoke-[0-9a-f]{8}", made.name)
+    windtunnel_command("run", "demo", digit_folder, "--seed", 1)
+    assert len(list((tmp_path / "windtunnel-runs").iterdir())) == 2
+
+
+@pytest.mark.parametrize("kind", ["corruptions", "suites", "presets"])
+def test_lists(windtunnel_command: Command, kind: str) -> None:
+    rows = json.loads(windtunnel_command("list", kind, "--json").stdout)
+    shown = windtunnel_command("list", kind).stdout
+    assert rows
+    assert all(row["name"] in shown for row in rows)
+
+
+def test_show_draws_a_contact_sheet(windtunnel_command: Command, tmp_path: Path) -> None:
+    out = windtunnel_command("show", "defocus_blur", "--edition", 32)
+    assert out.stdout.strip() == "defocus_blur.png"
+    with Image.open(tmp_path / "defocus_blur.png") as sheet:
+        assert sheet.width > 3 * 224
+        assert len(set(sheet.convert("RGB").get_flattened_data())) > 1000
+    Image.new("RGB", (300, 200), "orange").save(tmp_path / "mine.jpg")
+    assert (
+        windtunnel_command("show", "gaussian_noise", "--image", "mine.jpg", "--out", "x.png").returncode == 0
+    )
+    assert windtunnel_command("show", "gaussian_noise", "--image", "none.jpg").returncode == 2
+
+
+def test_data_inspect_says_what_it_sees(windtunnel_command: Command, digit_folder: Path) -> None:
+    (digit_folder / "0" / "bad.jpg").write_bytes(b"no")
+    text = windtunnel_command("data", "inspect", digit_folder).stdout
+    for part in ("41", "10 of 10", "all 32x32", "40 PNG", "0/bad.jpg: unreadable"):
+        assert part in text
+    found = json.loads(windtunnel_command("data", "inspect", digit_folder, "--json").stdout)
+    assert found["pictures"] == 41
+
+
+def test_warmup_and_golden(windtunnel_command: Command) -> None:
+    assert "ready in" in windtunnel_command("warmup").stdout
+    out = windtunnel_command("dev", "golden", "--check")
+    assert out.returncode == 0, out.stdout
+    assert out.stdout.count("as in the file") == len(out.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "data inspect", "dev golden"])
+def test_every_command_has_help(name: str) -> None:
+    result = CliRunner().invoke(cli, [*name.split(), "--help"])
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: cli {name}")
+
+
+WRONG = {
+    "missing path": (["run", "demo", "nowhere"], "No such data: nowhere"),
+    "empty folder": (["run", "demo", "empty"], "holds no pictures"),
+    "unknown suite": (["run", "demo", "demo", "--suite", "smok"], "Did you mean smoke"),
+    "misspelt corruption": (["show", "gausian_noise"], "Did you mean gaussian_noise"),
+    "misspelt unit of a suite": (
+        ["run", "demo", "demo", "--only", "defocus_blurr"],
+        "Did you mean defocus_blur",
+    ),
+    "model that is no model": (["run", "text.onnx", "demo"], "not a model"),
+    "missing model": (["run", "none.onnx", "demo"], "No such model"),
+    "10-class model on 1000-class data": (["run", "ten.onnx", "imagenet"], "ImageNet-1k, 1000 classes"),
+    "unknown TOML key": (["run", "demo", "demo", "--suite", "bad.toml"], "Did you mean units"),
+    "unknown option": (["run", "demo", "demo", "--sede", "1"], "--seed"),
+    "unknown command": (["rnu"], "Did you mean run"),
+    "no arguments": (["run"], "Missing argument 'MODEL'"),
+    "wrong preset": (["run", "demo", "demo", "--preprocess", "imagnet"], "Did you mean imagenet"),
+    "wrong keep": (["run", "demo", "demo", "--keep", "all"], "auto, logits, summary"),
+    "no run": (["report", "empty"], "no run folder"),
+}
+
+
+@pytest.fixture
+def wrong_inputs(tmp_path: Path, digit_folder: Path) -> Path:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.onnx").write_text("hello")
+    (tmp_path / "bad.toml").write_text('name = "bad"\nversion = 1\nunitz = []\n')
+    write_colour_model(tmp_path / "ten.onnx", side=224)
+    (tmp_path / "imagenet" / "n01440764").mkdir(parents=True)
+    Image.new("RGB", (64, 64)).save(tmp_path / "imagenet" / "n01440764" / "a.JPEG")
+    return tmp_path
+
+
+def test_mistakes_get_one_line_exit_2_and_little_time(
+    wrong_inputs: Path, windtunnel_command: Command
+) -> None:
+    took = []
+    for name, (arguments, part) in WRONG.items():
+        start = time.monotonic()
+        out = windtunnel_command(*arguments)
+        took.append(time.monotonic() - start)
+        assert out.returncode == 2, (name, out)
+        assert out.stdout == "", name
+        assert len(out.stderr.splitlines()) == 1, (name, out.stderr)
+        assert out.stderr.startswith("error: "), name
+        assert part in out.stderr, (name, out.stderr)
+    assert statistics.median(took) < 2
+    assert not (wrong_inputs / "windtunnel-runs").exists()
+
+
+def test_a_crash_is_exit_70_with_the_line_that_resumes(windtunnel_command: Command, tmp_path: Path) -> None:
+    (tmp_path / "fragile.py").write_text(
+        "import numpy as np\n"
+        "def make():\n"
+        "    calls = []\n"
+        "    def predict(batch):\n"
+        "        calls.append(1)\n"
+        "        if len(calls) > 1:\n"
+        "            raise MemoryError('no room')\n"
+        "        return np.tile(np.arange(10.0), (len(batch), 1))\n"
+        "    return predict\n"
+    )
+    out = windtunnel_command("run", "fragile.py:make", "demo", "--workers", 1, "--out", "run")
+    assert out.returncode == 70
+    last = out.stderr.splitlines()[-1]
+    assert last.startswith("failed: the model failed on every picture of a chunk: MemoryError: no room")
+    assert last.endswith("To go on: windtunnel run fragile.py:make demo --workers 1 --out run")
+    assert "Traceback" not in out.stderr

@@ -1,0 +1,120 @@
+"""Suites, canvases and condition identities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from windtunnel.conditions import Condition, corruption_condition
+from windtunnel.errors import UserError
+from windtunnel.suites import choose_canvas, load_suite, suite_names
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_every_shipped_suite_loads_under_its_own_name(name: str) -> None:
+    suite = load_suite(name)
+    assert suite.name == name
+    assert suite.about
+    names = [condition.name for condition in suite.conditions(224)]
+    assert len(set(names)) == len(names)
+
+
+def test_smoke_is_three_corruptions_at_three_severities() -> None:
+    names = [condition.name for condition in load_suite("smoke").conditions(224)]
+    assert names[:2] == ["native", "clean"]
+    assert names[2:5] == ["gaussian_noise:1", "gaussian_noise:3", "gaussian_noise:5"]
+    assert len(names) == 11
+
+
+def test_a_suite_file_may_extend_another(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('extends = "smoke"\nname = "mine"\nversion = 3\ncodec = "jpeg:85"\nlevels = [2]\n')
+    suite = load_suite(file)
+    assert suite.citation == "mine@3"
+    names = [condition.name for condition in suite.conditions(224)]
+    assert names[:4] == ["native", "clean", "clean+jpeg:85", "gaussian_noise:2+jpeg:85"]
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("unitz = []", "Did you mean units"),
+        ("units = ['fogg']", "Unknown corruption 'fogg'"),
+        ("levels = [0]", "levels are 0"),
+        ("levels = []", "levels are none"),
+        ("edition = 100", "edition is 100"),
+        ("codec = 'jpg'", "Unknown codec"),
+        ("canvas = 'mine'", "Unknown canvas"),
+        ("metrics = ['mce2']", "Unknown metric"),
+        ("subset = 'all'", "subset is 'all'"),
+        ("subset = -1", "subset is -1"),
+        ("mask = 1", "mask is 1"),
+        ("extends = 'smok'", "Did you mean smoke"),
+        ("x = ", "not valid TOML"),
+    ],
+)
+def test_a_suite_file_that_cannot_be_right_is_refused(tmp_path: Path, text: str, match: str) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(f'name = "bad"\nversion = 1\n{text}\n')
+    with pytest.raises(UserError, match=match):
+        load_suite(file)
+
+
+def test_a_suite_needs_a_name_and_a_version(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("levels = [1]\n")
+    with pytest.raises(UserError, match="no 'name'"):
+        load_suite(tmp_path / "bad.toml")
+
+
+def test_only_keeps_some_units_or_levels() -> None:
+    suite = load_suite("smoke")
+    part = suite.only(["defocus_blur:3", "gaussian_noise:3"])
+    assert (part.units, part.levels, part.name) == (("gaussian_noise", "defocus_blur"), (3,), "smoke-part")
+    for bad in (["fog"], ["defocus_blur:2"], ["defocus_blur", "gaussian_noise:1"]):
+        with pytest.raises(UserError):
+            suite.only(bad)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "edition", "rule"),
+    [
+        ({(32, 32)}, 32, "none"),
+        ({(28, 28)}, 32, "short-side"),
+        ({(47, 60)}, 32, "none"),
+        ({(64, 64)}, 64, "none"),
+        ({(96, 96)}, 64, "none"),
+        ({(97, 97)}, 224, "short-side"),
+        ({(32, 32), (33, 32)}, 224, "short-side"),
+        ({(500, 375)}, 224, "short-side"),
+    ],
+)
+def test_the_canvas_follows_the_pictures(sizes: set[tuple[int, int]], edition: int, rule: str) -> None:
+    canvas = choose_canvas(load_suite("smoke"), sizes)
+    assert (canvas.edition, canvas.geometry.rule) == (edition, rule)
+
+
+def test_small_pictures_are_enlarged_to_32_and_the_canvas_says_so() -> None:
+    canvas = choose_canvas(load_suite("smoke"), {(28, 28)})
+    assert (canvas.geometry.resize_px, canvas.geometry.resizer) == (32, "pillow-bilinear")
+    assert "enlarged to 32" in canvas.note
+
+
+def test_the_identity_of_a_condition_is_everything_that_decides_its_pixels() -> None:
+    base = corruption_condition("defocus_blur", 3, 224, "none")
+    others = [
+        corruption_condition("defocus_blur", 4, 224, "none"),
+        corruption_condition("defocus_blur", 3, 299, "none"),
+        corruption_condition("defocus_blur", 3, 224, "jpeg:85"),
+        corruption_condition("jpeg_compression", 3, 224, "none"),
+        Condition("clean", edition=224),
+        Condition("native"),
+    ]
+    assert len({base.id, *(other.id for other in others)}) == 7
+    assert base.id == corruption_condition("defocus_blur", 3, 224, "none").id
+
+
+def test_identities_last() -> None:
+    # Stored runs are joined by these: a change here breaks every comparison with an old run.
+    assert Condition("native").id == "5a75c0a82791399ec69dfd5ad693ae3e"
+    assert corruption_condition("defocus_blur", 3, 224, "jpeg:85").id == "17168550e0c20361c6d62699a3e903d2"
