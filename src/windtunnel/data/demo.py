@@ -51,7 +51,7 @@ def _framed(scan: NDArray[np.float64]) -> NDArray[np.uint8]:
 class DigitsDataset:
     """The 599 held-out digits."""
 
-    name = "digits"
+    name = "held-out-digits"
     location = "demo"
     portable = True
 
