@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
-from windtunnel.engine.pool import include_units
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
 from windtunnel.suites import Suite, load_suite
@@ -31,13 +31,16 @@ def plan(
     chunk: int | None = None,
     labels_are_outputs: bool = False,
     include: Sequence[str | Path] = (),
-    advance: Callable[[int], None] = lambda _: None,
+    advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
-    """Check a run's inputs and say what work it is, without doing it; the arguments are those of `run`."""
+    """Check a run's inputs and say what work it is, without doing it.
+
+    The arguments are those of `run`; `advance` is called with (pictures looked at, of how many).
+    """
     include_units(map(Path, include))
     chosen = suite if isinstance(suite, Suite) else load_suite(suite)
     if only:
-        chosen = chosen.only(only)
+        chosen = chosen.only([only] if isinstance(only, str) else only)
     dataset = open_dataset(data)
     return make_plan(
         load_model(model, preprocess),

@@ -27,7 +27,7 @@ class Condition:
         codec: how the result is stored before the model sees it.
         stage: where in the geometry the unit acts.
         revision: of the unit.
-        geometry: overrides of the suite's geometry.
+        geometry: where the canvas differs from the edition's usual one (pictures taken as they are).
         assets: digests of the files the unit's pixels depend on.
     """
 
@@ -38,7 +38,7 @@ class Condition:
     codec: str = "none"
     stage: Stage = "canvas"
     revision: int = 0
-    geometry: Mapping[str, str] = field(default_factory=dict)
+    geometry: Mapping[str, object] = field(default_factory=dict)
     assets: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -81,12 +81,14 @@ class Condition:
         }
 
 
-def corruption_condition(unit: str, level: int, edition: int, codec: str) -> Condition:
+def corruption_condition(
+    unit: str, level: int, edition: int, codec: str, geometry: Mapping[str, object] | None = None
+) -> Condition:
     """The condition of a registered corruption at one severity."""
     found = REGISTRY.get(unit)
     found.parameters(level, edition)
     return Condition(
-        "corruption", unit, level, edition, codec, found.stage, found.revision, assets=found.assets
+        "corruption", unit, level, edition, codec, found.stage, found.revision, geometry or {}, found.assets
     )
 
 

@@ -13,10 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel import published
+from windtunnel.errors import UserError
 
 IMAGENET_1K = "imagenet-1k"
 
 _WNID = re.compile(r"n\d{8}")
+# "7", "007", and "7.0" as spreadsheets write it. Longer numbers are names: a date, a serial number.
+_INDEX = re.compile(r"\d{1,5}(\.0+)?", re.ASCII)
+_NEGATIVE = re.compile(r"-\d+(\.0+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -38,24 +42,21 @@ def imagenet_1k() -> LabelSpace:
     return LabelSpace(IMAGENET_1K, tuple(row["wnid"] for row in rows), "sorted WordNet ids of ImageNet-1k")
 
 
-@lru_cache(maxsize=1)
-def imagenet_1k_names() -> tuple[str, ...]:
-    """The first everyday name of each of the 1,000 classes."""
-    rows = csv.DictReader(io.StringIO(published.read_text("imagenet_1k.csv")))
-    return tuple(row["names"].split(",")[0] for row in rows)
-
-
 def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:
     """The label space that class names found in a data set stand for, and the index of each name.
 
     WordNet ids that all belong to ImageNet-1k keep their 1k indices; whole numbers are indices
-    themselves ("007" is 7); any other names count in sorted order.
+    themselves ("007" and "7.0" are 7); any other names count in sorted order.
     """
     found = sorted(set(names))
+    if any(_NEGATIVE.fullmatch(name) for name in found):
+        raise UserError(
+            "A label is negative; class indices count from 0 (leave the cell empty for no label)."
+        )
     if found and all(_WNID.fullmatch(name) for name in found) and set(found) <= set(imagenet_1k().classes):
         space = imagenet_1k()
-    elif found and all(name.isascii() and name.isdecimal() for name in found):
-        indices = {name: int(name) for name in found}
+    elif found and all(_INDEX.fullmatch(name) for name in found):
+        indices = {name: int(float(name)) for name in found}
         return index_space(max(indices.values()) + 1), indices
     else:
         space = LabelSpace("names", tuple(found), "sorted class names")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Generic, TypeVar
 
 from windtunnel.errors import UserError, unknown_name
@@ -26,8 +29,12 @@ class Registry(Generic[T]):
     `windtunnel.units` (entry name = unit name) or from a file given to `include`.
     """
 
-    def __init__(self, kind: str, package: str, type_: type[T], command: str) -> None:
+    def __init__(
+        self, kind: str, package: str, type_: type[T], command: str, origin: Callable[[T], str]
+    ) -> None:
+        """`origin` gives the module a unit was written in, so that an imported unit is not taken for new."""
         self.kind = kind
+        self._origin = origin
         self._package = package
         self._type = type_
         self._command = command
@@ -54,7 +61,11 @@ class Registry(Generic[T]):
     def include(self, path: Path) -> list[str]:
         """Add the units defined in a Python file of the user's; returns their names."""
         module = import_file(path)
-        found = {name: value for name, value in vars(module).items() if isinstance(value, self._type)}
+        found = {
+            name: unit
+            for name, unit in vars(module).items()
+            if isinstance(unit, self._type) and self._origin(unit) == module.__name__
+        }
         if not found:
             raise UserError(f"{path} defines no {self.kind}; decorate a function with @{self.kind}.")
         for name in found:
@@ -80,12 +91,13 @@ class Registry(Generic[T]):
         return unit
 
 
-def import_file(path: Path) -> object:
-    """Import a Python file by its path; the same file gives the same module."""
+def import_file(path: Path) -> ModuleType:
+    """Import a Python file by its path; the same file gives the same module until it is edited."""
     path = path.resolve()
     if not path.is_file():
         raise UserError(f"No such file: {path}.")
-    name = f"windtunnel_included_{path.stem}_{digest64(str(path)):016x}"
+    content = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    name = f"windtunnel_included_{path.stem}_{digest64(str(path), content):016x}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -93,9 +105,11 @@ def import_file(path: Path) -> object:
         raise UserError(f"{path} is not a Python file; give a file that ends in .py.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # for the file's neighbours
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}.") from error
     return module

@@ -172,6 +172,11 @@ WRONG = {
     "no arguments": (["run"], "Missing argument 'MODEL'"),
     "wrong preset": (["run", "demo", "demo", "--preprocess", "imagnet"], "Did you mean imagenet"),
     "wrong keep": (["run", "demo", "demo", "--keep", "all"], "auto, logits, summary"),
+    "output below a file": (["run", "demo", "demo", "--out", "text.onnx/run"], "cannot be written"),
+    "output on a folder of other things": (["run", "demo", "demo", "--out", "imagenet"], "no run folder"),
+    "picture into no folder": (["show", "gaussian_noise", "--out", "nope/x.png"], "nope/x.png"),
+    "picture of no kind": (["show", "gaussian_noise", "--out", "x.xyz"], ".png"),
+    "suite of bytes": (["run", "demo", "demo", "--suite", "bytes.toml"], "not valid TOML"),
     "no run": (["report", "empty"], "no run folder"),
 }
 
@@ -181,6 +186,7 @@ def wrong_inputs(tmp_path: Path, digit_folder: Path) -> Path:
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.onnx").write_text("hello")
     (tmp_path / "bad.toml").write_text('name = "bad"\nversion = 1\nunitz = []\n')
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     write_colour_model(tmp_path / "ten.onnx", side=224)
     (tmp_path / "imagenet" / "n01440764").mkdir(parents=True)
     Image.new("RGB", (64, 64)).save(tmp_path / "imagenet" / "n01440764" / "a.JPEG")
@@ -219,6 +225,36 @@ def test_a_crash_is_exit_70_with_the_line_that_resumes(windtunnel_command: Comma
     out = windtunnel_command("run", "fragile.py:make", "demo", "--workers", 1, "--out", "run")
     assert out.returncode == 70
     last = out.stderr.splitlines()[-1]
-    assert last.startswith("failed: the model failed on every picture of a chunk: MemoryError: no room")
+    assert last.startswith("failed: the model fails on every picture: MemoryError: no room")
     assert last.endswith("To go on: windtunnel run fragile.py:make demo --workers 1 --out run")
     assert "Traceback" not in out.stderr
+
+
+def test_help_alone_is_help(windtunnel_command: Command) -> None:
+    out = windtunnel_command()
+    assert out.returncode == 2
+    assert out.stderr.startswith("Usage: windtunnel")
+    assert len(out.stderr.splitlines()) > 10
+
+
+def test_a_model_that_prints_does_not_spoil_json(windtunnel_command: Command, tmp_path: Path) -> None:
+    (tmp_path / "chatty.py").write_text(
+        "import numpy as np\n"
+        "def make():\n"
+        "    print('loading')\n"
+        "    def predict(batch):\n"
+        "        print('predicting')\n"
+        "        return np.tile(np.arange(10.0), (len(batch), 1))\n"
+        "    return predict\n"
+    )
+    arguments = ("demo", "--subset", 20, "--workers", 1, "--out", "run", "--json")
+    out = windtunnel_command("run", "chatty:make", *arguments)
+    assert json.loads(out.stdout)["recipe"]["data"]["count"] == 20, out.stderr
+
+
+def test_the_readmes_python_runs(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
+    code = "import numpy\nimage = numpy.zeros((64, 64, 3), numpy.uint8)\n" + block
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "my-run" / "report.html").exists()

@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 import windtunnel
@@ -381,12 +380,201 @@ def test_units_of_the_users_own_run_in_workers_too(tmp_path: Path, digit_folder:
     assert len(run.predictions()) == 40 * 7
 
 
-def test_stored_files_carry_no_time(folder_run: windtunnel.Run) -> None:
-    shard = next((folder_run.path / "shards").iterdir())
-    assert (
-        pq.read_metadata(shard).metadata is None
-        or b"time" not in str(pq.read_metadata(shard).metadata).encode()
+def test_a_model_that_gives_no_numbers_is_refused(tmp_path: Path, digit_folder: Path) -> None:
+    with pytest.raises(UserError, match="not finite"):
+        windtunnel.run(lambda batch: np.full((len(batch), 10), np.nan), digit_folder, out=tmp_path / "run")
+
+
+def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digit_folder: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (32, 32), "white").save(sorted(digit_folder.rglob("*.png"))[0])
+
+    def sometimes(batch: np.ndarray) -> np.ndarray:
+        scores = np.tile(np.arange(10.0), (len(batch), 1))
+        scores[batch.mean(axis=(1, 2, 3)) > 200, 3] = np.inf
+        return scores
+
+    declaration = tmp_path / "p.toml"
+    declaration.write_text('[geometry]\nrule = "exact"\ncrop_px = 32\n')
+    options = {"preprocess": declaration, "chunk": 1}
+    run = windtunnel.run(sometimes, digit_folder, out=tmp_path / "run", **options)  # type: ignore[arg-type]
+    failed = [row for row in run.predictions().to_pylist() if row["status"] == "model_error"]
+    assert len(failed) == 11
+    assert {row["reason"] for row in failed} == {"the model's output is not finite"}
+    for out in ("run", "fresh"):
+        with pytest.raises(UserError, match="--strict"):
+            windtunnel.run(sometimes, digit_folder, out=tmp_path / out, strict=True, **options)  # type: ignore[arg-type]
+
+
+def test_a_picture_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
+    from windtunnel.engine.local import execute
+    from windtunnel.errors import RunFailed
+
+    plan = windtunnel.plan("demo", digit_folder, chunk=1)
+    files = sorted(digit_folder.rglob("*.png"))
+    files[-1].unlink()
+    with pytest.raises(RunFailed, match="could be read when the run began"):
+        execute(plan, tmp_path / "run")
+    shutil.copy(files[0], files[-1])
+    with pytest.raises(RunFailed, match="has changed since"):
+        execute(plan, tmp_path / "run")
+    assert len(list((tmp_path / "run" / "shards").iterdir())) == 39
+
+
+def test_a_damaged_page_is_found_and_made_again(folder_run: windtunnel.Run, digit_folder: Path) -> None:
+    before = shard_digests(folder_run.path)
+    shard = sorted((folder_run.path / "shards").iterdir())[0]
+    content = bytearray(shard.read_bytes())
+    content[200:260] = bytes(60)
+    shard.write_bytes(bytes(content))
+    samples = (folder_run.path / "samples.parquet").read_bytes()
+    (folder_run.path / "samples.parquet").write_bytes(samples[:50])
+    windtunnel.run("demo", digit_folder, out=folder_run.path, chunk=7)
+    assert shard_digests(folder_run.path) == before
+    assert (folder_run.path / "samples.parquet").read_bytes() == samples
+
+
+def test_other_library_versions_do_not_continue_a_run(folder_run: windtunnel.Run, digit_folder: Path) -> None:
+    file = folder_run.path / "run.json"
+    file.write_text(file.read_text().replace('"onnxruntime": "', '"onnxruntime": "0.'))
+    windtunnel.run("demo", digit_folder, out=folder_run.path, chunk=7)  # nothing is missing
+    next((folder_run.path / "shards").iterdir()).unlink()
+    with pytest.raises(UserError, match=r"begun with onnxruntime 0\."):
+        windtunnel.run("demo", digit_folder, out=folder_run.path, chunk=7)
+
+
+class Constant:
+    """A callable whose answer is not in its source."""
+
+    def __init__(self, scores: list[float]) -> None:
+        self.scores = scores
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        return np.tile(self.scores, (len(batch), 1))
+
+
+def test_a_callable_with_other_weights_is_another_model(tmp_path: Path, digit_folder: Path) -> None:
+    windtunnel.run(Constant(list(range(10))), digit_folder, out=tmp_path / "run")
+    with pytest.raises(UserError, match="another model"):
+        windtunnel.run(Constant(list(range(10, 0, -1))), digit_folder, out=tmp_path / "run")
+
+
+def test_weights_drawn_anew_in_every_process_are_noticed(tmp_path: Path, digit_folder: Path) -> None:
+    (tmp_path / "unseeded.py").write_text(
+        "import numpy as np\n"
+        "def make():\n"
+        "    scores = np.random.default_rng().normal(size=10)\n"
+        "    return lambda batch: np.tile(scores, (len(batch), 1))\n"
     )
+    spec = f"{tmp_path}/unseeded.py:make"
+    with pytest.raises(UserError, match="another model in every process"):
+        windtunnel.run(spec, digit_folder, out=tmp_path / "run", workers=2, chunk=10)
+
+
+def test_only_classes_with_pictures_need_an_output(tmp_path: Path, digit_folder: Path) -> None:
+    data = tmp_path / "imagenette"
+    wnids = ["n01440764", "n02102040", "n03888257"]
+    for number, wnid in enumerate(wnids):
+        shutil.copytree(digit_folder / str(number), data / wnid)
+    file = tmp_path / "p.toml"
+    file.write_text(f'labels = {wnids[::-1]!r}\n[geometry]\nrule = "exact"\ncrop_px = 32\n')
+    run = windtunnel.run(Constant([0.0, 1.0, 2.0]), data, out=tmp_path / "run", preprocess=file)
+    ranks = {row["sample_id"][:9]: row["label_rank"] for row in run.predictions().to_pylist()}
+    assert ranks == {"n01440764": 0, "n02102040": 1, "n03888257": 2}
+
+
+UNIT = """
+from windtunnel.corruptions import corruption
+@corruption(params=('px',), severities={{224: ((1,),) * 5}}, imitates='A frame.', source='test',
+            random=False, stage={stage!r})
+def {name}(image, rng, *, px):
+    "Test unit."
+    {body}
+"""
+
+
+def run_with_unit(tmp_path: Path, name: str, body: str, stage: str = "canvas") -> windtunnel.Run:
+    """Run one unit of the user's on one black picture of 320x300; the score is what was brightest."""
+    from PIL import Image
+
+    data = tmp_path / "black"
+    (data / "0").mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (320, 300), "black").save(data / "0" / "a.png")
+    unit = tmp_path / f"{name}.py"
+    unit.write_text(UNIT.format(name=name, body=body, stage=stage))
+
+    def brightest(batch: np.ndarray) -> np.ndarray:
+        peak = batch.reshape(len(batch), -1).max(axis=1).astype(float)
+        return np.stack([peak, -peak], axis=1)
+
+    return windtunnel.run(
+        brightest,
+        data,
+        out=tmp_path / f"run-{name}",
+        include=[unit],
+        only=[f"{name}:1"],
+        labels_are_outputs=True,
+    )
+
+
+def test_units_act_at_the_stage_they_declare(tmp_path: Path) -> None:
+    """A white frame painted before the crop is cut away; a white spot in the middle never is."""
+    frame = "image[0], image[-1], image[:, 0], image[:, -1] = 255, 255, 255, 255; return image"
+    spot = "image[image.shape[0] // 2, image.shape[1] // 2] = 255; return image"
+    seen = {}
+    for stage in ("source", "resized", "canvas"):
+        for what, body in (("frame", frame), ("spot", spot)):
+            run = run_with_unit(tmp_path, f"{what}_{stage}", body, stage)
+            rows = {row["condition"]: row["top_score"][0] for row in run.predictions().to_pylist()}
+            assert rows["native"] == rows["clean"] == 0  # a unit that writes into its input spoils no other
+            seen[what, stage] = rows[f"{what}_{stage}:1"]
+    assert seen["frame", "source"] == seen["frame", "resized"] == 0
+    assert seen["frame", "canvas"] == 255
+    assert seen["spot", "resized"] == seen["spot", "canvas"] == 255
+    assert 0 < seen["spot", "source"] < 255  # the resize spreads it
+
+
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
+        ("return None", "gives NoneType"),
+        ("return image[:-1]", "gives uint8"),
+        ("return image.astype(float)", "gives float64"),
+        ("raise ValueError('oh')", "failed: ValueError: oh"),
+    ],
+)
+def test_a_unit_that_breaks_the_law_stops_the_run(tmp_path: Path, body: str, match: str) -> None:
+    with pytest.raises(UserError, match=match):
+        run_with_unit(tmp_path, "lawless", body)
+
+
+def test_custom_data_sets_are_sorted_and_checked(
+    tmp_path: Path, digits: tuple[np.ndarray, np.ndarray]
+) -> None:
+    from windtunnel.data import Sample
+    from windtunnel.labels import index_space
+
+    class Mine:
+        name = location = "mine"
+        label_space = index_space(10)
+        portable = False
+
+        def __init__(self, ids: list[str]) -> None:
+            self.ids = ids
+
+        def samples(self) -> list[Sample]:
+            return [Sample(id_, (0,)) for id_ in self.ids]
+
+        def read(self, sample: Sample) -> np.ndarray:
+            return digits[0][0]
+
+    run = windtunnel.run("demo", Mine(["b", "a"]), out=tmp_path / "run")
+    assert run.samples["id"].to_pylist() == ["a", "b"]
+    with pytest.raises(UserError, match="'b' twice"):
+        windtunnel.run("demo", Mine(["b", "a", "b"]), out=tmp_path / "other")
+    with pytest.raises(UserError, match="The data is a int"):
+        windtunnel.run("demo", 3, out=tmp_path / "other")  # type: ignore[arg-type]
 
 
 def test_plan_counts_the_work(windtunnel_command: Command, tmp_path: Path, digit_folder: Path) -> None:

@@ -9,7 +9,7 @@ from scipy.stats import binomtest, entropy, norm
 
 from windtunnel.engine.summary import summarise
 from windtunnel.metrics.error import mean_per_picture, top_k_wrong
-from windtunnel.stats.intervals import clustered_mean, wilson
+from windtunnel.stats.intervals import clustered_share, wilson
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,31 @@ def test_wilson_is_scipys(successes: int, n: int) -> None:
     assert wilson(successes, n) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
 
 
-def test_clustered_mean_by_hand() -> None:
-    # mean .5, sd sqrt(.1) of (.1, .5, .9, .5, .5) ... sum of squares .32, over 4 = .08
-    values = np.array([0.1, 0.5, 0.9, 0.5, 0.5])
-    reach = norm.ppf(0.975) * np.sqrt(0.08 / 5)
-    assert clustered_mean(values) == pytest.approx((0.5 - reach, 0.5 + reach))
+def test_clustered_share_between_its_limits() -> None:
+    # Conditions of a picture all alike: as many pictures as there are, Student's quantile for Wilson's.
+    alike = np.repeat([0.0, 1.0], [150, 50])
+    low, high = clustered_share(alike, 15)
+    wanted = binomtest(50, 200).proportion_ci(method="wilson")
+    assert (low, high) == pytest.approx((wanted.low, wanted.high), abs=2e-3)
+    # Independent conditions: the interval of all of them together.
+    independent = np.random.default_rng(0).binomial(15, 0.25, 20000) / 15
+    low, high = clustered_share(independent, 15)
+    assert high - low == pytest.approx(2 * norm.ppf(0.975) * np.sqrt(0.25 * 0.75 / 300000), rel=0.05)
+    # Nothing wrong is not the same as never wrong.
+    low, high = clustered_share(np.zeros(20), 9)
+    assert low == pytest.approx(0.0, abs=1e-12)
+    assert high > 0.15
+
+
+def test_clustered_share_covers_correlated_conditions() -> None:
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(1000):
+        difficulty = rng.beta(0.3, 0.7, 200)  # mean .3, correlation within a picture .5
+        shares = (rng.random((200, 15)) < difficulty[:, None]).mean(axis=1)
+        low, high = clustered_share(shares, 15)
+        hits += low <= 0.3 <= high
+    assert 930 <= hits <= 970
 
 
 def test_error_by_rank() -> None:

@@ -192,7 +192,7 @@ def test_npz_with_several_sets_asks_which(tmp_path: Path) -> None:
     images = np.stack([golden_picture(32)] * 2)
     path = tmp_path / "two.npz"
     np.savez(path, train_images=images, train_labels=[0, 1], test_images=images[:1], test_labels=[[1]])
-    with pytest.raises(UserError, match=r"two.npz#test, two.npz#train"):
+    with pytest.raises(UserError, match=r"several sets; give two.npz#test, two.npz#train"):
         windtunnel.open_dataset(path)
     assert labels(windtunnel.open_dataset(f"{path}#test")) == {"00000000": (1,)}
 
@@ -252,3 +252,58 @@ def test_inspection_counts_what_is_there(tmp_path: Path) -> None:
     assert list(found.unreadable) == ["dog/broken.jpg"]
     assert found.sizes == "2 sizes from 40x40 to 64x64"
     assert found.first_classes == ["0=cat", "1=dog"]
+
+
+def test_spreadsheet_indices_are_indices_and_negative_ones_refused(tmp_path: Path) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("path,label\na.png,0.0\nb.png,2.0\nc.png,10.0\n")
+    assert labels(windtunnel.open_dataset(file)) == {"a.png": (0,), "b.png": (2,), "c.png": (10,)}
+    file.write_text("path,label\na.png,0\nb.png,-1\n")
+    with pytest.raises(UserError, match="negative"):
+        windtunnel.open_dataset(file)
+
+
+def test_rows_may_lack_a_label_and_hold_odd_line_ends(tmp_path: Path) -> None:
+    file = tmp_path / "list.jsonl"
+    file.write_text('{"path": "a.png"}\n{"path": "b\u2028.png", "label": 1}\n', encoding="utf-8")
+    assert labels(windtunnel.open_dataset(file)) == {"a.png": (), "b\u2028.png": (1,)}
+    file = tmp_path / "list.csv"
+    file.write_text('path,label,note\na.png,0,"two\nlines"\n')
+    assert labels(windtunnel.open_dataset(file)) == {"a.png": (0,)}
+
+
+def test_dates_are_names_not_twenty_million_indices(tmp_path: Path) -> None:
+    dataset = windtunnel.open_dataset(put(tmp_path, "20240131/a.png", "20240201/b.png"))
+    assert dataset.label_space.classes == ("20240131", "20240201")
+
+
+def test_two_links_to_one_folder_are_two_classes(tmp_path: Path) -> None:
+    put(tmp_path / "real", "x/a.png")
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("cat", "dog"):
+        (data / name).symlink_to(tmp_path / "real" / "x")
+    assert labels(windtunnel.open_dataset(data)) == {"cat/a.png": (0,), "dog/a.png": (1,)}
+
+
+def test_damaged_and_repeated_members(tmp_path: Path) -> None:
+    path = write_zip(tmp_path / "set.zip", ["cat/a.png", "cat/b.png"])
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("cat/a.png", png())
+    with pytest.raises(UserError, match=r"'cat/a.png' twice"):
+        windtunnel.open_dataset(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("cat/a.png", png())
+    content = bytearray(path.read_bytes())
+    content[60:90] = bytes(30)
+    path.write_bytes(bytes(content))
+    (found,) = inspect(windtunnel.open_dataset(path)).unreadable.values()
+    assert "cannot read from the archive" in found
+
+
+def test_inspection_decodes_so_that_truncated_pictures_are_found(tmp_path: Path) -> None:
+    put(tmp_path, "cat/a.png")
+    whole = io.BytesIO()
+    Image.fromarray(golden_picture(64)).save(whole, "JPEG")
+    (tmp_path / "cat" / "half.jpg").write_bytes(whole.getvalue()[: len(whole.getvalue()) // 2])
+    assert list(inspect(windtunnel.open_dataset(tmp_path)).unreadable) == ["cat/half.jpg"]

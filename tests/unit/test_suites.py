@@ -8,7 +8,9 @@ import pytest
 
 from windtunnel.conditions import Condition, corruption_condition
 from windtunnel.errors import UserError
-from windtunnel.suites import choose_canvas, load_suite, suite_names
+from windtunnel.suites import GEOMETRIES, Canvas, choose_canvas, load_suite, suite_names
+
+USUAL = Canvas(224, GEOMETRIES[224], "")
 
 
 @pytest.mark.parametrize("name", suite_names())
@@ -16,12 +18,12 @@ def test_every_shipped_suite_loads_under_its_own_name(name: str) -> None:
     suite = load_suite(name)
     assert suite.name == name
     assert suite.about
-    names = [condition.name for condition in suite.conditions(224)]
+    names = [condition.name for condition in suite.conditions(USUAL)]
     assert len(set(names)) == len(names)
 
 
 def test_smoke_is_three_corruptions_at_three_severities() -> None:
-    names = [condition.name for condition in load_suite("smoke").conditions(224)]
+    names = [condition.name for condition in load_suite("smoke").conditions(USUAL)]
     assert names[:2] == ["native", "clean"]
     assert names[2:5] == ["gaussian_noise:1", "gaussian_noise:3", "gaussian_noise:5"]
     assert len(names) == 11
@@ -32,7 +34,7 @@ def test_a_suite_file_may_extend_another(tmp_path: Path) -> None:
     file.write_text('extends = "smoke"\nname = "mine"\nversion = 3\ncodec = "jpeg:85"\nlevels = [2]\n')
     suite = load_suite(file)
     assert suite.citation == "mine@3"
-    names = [condition.name for condition in suite.conditions(224)]
+    names = [condition.name for condition in suite.conditions(USUAL)]
     assert names[:4] == ["native", "clean", "clean+jpeg:85", "gaussian_noise:2+jpeg:85"]
 
 
@@ -51,6 +53,10 @@ def test_a_suite_file_may_extend_another(tmp_path: Path) -> None:
         ("subset = -1", "subset is -1"),
         ("mask = 1", "mask is 1"),
         ("extends = 'smok'", "Did you mean smoke"),
+        ("extends = 'bad.toml'", "extends itself"),
+        ("levels = [1.0]", "levels is"),
+        ("levels = [1, 1]", "something twice"),
+        ("units = [1]", "units is"),
         ("x = ", "not valid TOML"),
     ],
 )
@@ -67,11 +73,23 @@ def test_a_suite_needs_a_name_and_a_version(tmp_path: Path) -> None:
         load_suite(tmp_path / "bad.toml")
 
 
+def test_a_suite_that_extends_needs_a_name_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "child.toml").write_text('extends = "smoke"\nlevels = [2]\n')
+    with pytest.raises(UserError, match="no 'name'"):
+        load_suite(tmp_path / "child.toml")
+
+
+def test_a_cited_version_must_be_the_one_there_is() -> None:
+    assert load_suite("smoke@1") == load_suite("smoke")
+    with pytest.raises(UserError, match="no smoke@99"):
+        load_suite("smoke@99")
+
+
 def test_only_keeps_some_units_or_levels() -> None:
     suite = load_suite("smoke")
     part = suite.only(["defocus_blur:3", "gaussian_noise:3"])
     assert (part.units, part.levels, part.name) == (("gaussian_noise", "defocus_blur"), (3,), "smoke-part")
-    for bad in (["fog"], ["defocus_blur:2"], ["defocus_blur", "gaussian_noise:1"]):
+    for bad in (["fogg"], ["defocus_blur:9"], ["defocus_blur:"], ["defocus_blur", "gaussian_noise:1"]):
         with pytest.raises(UserError):
             suite.only(bad)
 
@@ -109,8 +127,9 @@ def test_the_identity_of_a_condition_is_everything_that_decides_its_pixels() -> 
         corruption_condition("jpeg_compression", 3, 224, "none"),
         Condition("clean", edition=224),
         Condition("native"),
+        corruption_condition("defocus_blur", 3, 224, "none", {"rule": "none"}),
     ]
-    assert len({base.id, *(other.id for other in others)}) == 7
+    assert len({base.id, *(other.id for other in others)}) == 8
     assert base.id == corruption_condition("defocus_blur", 3, 224, "none").id
 
 
@@ -118,3 +137,19 @@ def test_identities_last() -> None:
     # Stored runs are joined by these: a change here breaks every comparison with an old run.
     assert Condition("native").id == "5a75c0a82791399ec69dfd5ad693ae3e"
     assert corruption_condition("defocus_blur", 3, 224, "jpeg:85").id == "17168550e0c20361c6d62699a3e903d2"
+
+
+def test_the_same_unit_on_another_canvas_is_another_condition() -> None:
+    suite = load_suite("smoke")
+    as_they_are = suite.conditions(choose_canvas(suite, {(44, 44)}))
+    squashed = suite.conditions(Canvas(32, GEOMETRIES[32], ""))
+    assert [one.name for one in as_they_are] == [one.name for one in squashed]
+    assert as_they_are[0].id == squashed[0].id  # native is the model's own way
+    assert all(ours.id != theirs.id for ours, theirs in zip(as_they_are[1:], squashed[1:], strict=True))
+
+
+def test_metric_names_are_the_metrics() -> None:
+    from windtunnel.metrics.names import METRIC_NAMES
+    from windtunnel.metrics.score import METRICS
+
+    assert set(METRIC_NAMES) == set(METRICS)

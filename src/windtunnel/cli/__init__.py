@@ -66,12 +66,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every mistake ends in one line and an exit code that says whose it is."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = cli.main(given, prog_name="windtunnel", standalone_mode=False)
+        with cli.make_context("windtunnel", given) as context:
+            cli.invoke(context)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(EXIT_USER_ERROR)
     except UserError as error:
         _stop(f"error: {error}", EXIT_USER_ERROR)
     except click.ClickException as error:
         # Click's own message takes three lines; the first says it all.
-        _stop(f"error: {error.format_message()} (windtunnel --help)", EXIT_USER_ERROR)
+        command = getattr(getattr(error, "ctx", None), "command_path", "windtunnel")
+        _stop(f"error: {error.format_message()} ({command} --help)", EXIT_USER_ERROR)
+    except (PermissionError, IsADirectoryError, NotADirectoryError, FileNotFoundError) as error:
+        _stop(f"error: {error.filename}: {error.strerror}; give another path.", EXIT_USER_ERROR)
     except (KeyboardInterrupt, click.Abort):
         _stop(f"stopped; what was finished is kept. To go on: {_again(given)}", EXIT_INTERRUPTED)
     except RunFailed as error:
@@ -89,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"What was finished is kept. To go on: {_again(given)} (WINDTUNNEL_TRACEBACK=1 shows more)",
             EXIT_CRASH,
         )
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(0)
 
 
 def _again(arguments: Sequence[str]) -> str:

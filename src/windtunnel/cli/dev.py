@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from windtunnel.cli.options import INCLUDE
-from windtunnel.corruptions import REGISTRY
-from windtunnel.engine.pool import include_units
+from windtunnel.corruptions import REGISTRY, include_units
 from windtunnel.golden import golden_digest
 
 
@@ -28,8 +27,10 @@ def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> Non
     for name in units or REGISTRY.names():
         unit = REGISTRY.get(name)
         digest = golden_digest(unit)
-        same = digest == unit.golden
-        changed += not same
-        click.echo(f'{name}  golden="{digest}"  {"as in the file" if same else "DIFFERS from the file"}')
+        changed += digest != unit.golden
+        verdict = (
+            "as in the file" if digest == unit.golden else "DIFFERS from the file" if unit.golden else "new"
+        )
+        click.echo(f'{name}  golden="{digest}"  {verdict}')
     if check and changed:
         raise SystemExit(1)

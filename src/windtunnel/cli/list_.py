@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.corruptions import REGISTRY
-from windtunnel.engine.pool import include_units
+from windtunnel.corruptions import REGISTRY, include_units
 from windtunnel.models.preprocess import presets
 from windtunnel.suites import load_suite, suite_names
 

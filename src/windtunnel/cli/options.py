@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from windtunnel.api import DEFAULT_SUITE
+from windtunnel.errors import UserError
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -29,7 +30,7 @@ _PLAN: tuple[Decorator, ...] = (
         "--only",
         multiple=True,
         metavar="UNIT[:LEVEL]",
-        help="Run only this unit of the suite; may be repeated.",
+        help="Run only this corruption, of the suite or not; may be repeated.",
     ),
     click.option(
         "--preprocess",
@@ -70,6 +71,8 @@ def plan_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def folder_for(out: str | None, default: Path) -> Path:
     """The run folder to use."""
+    if out == "":
+        raise UserError("--out is empty; give a folder, or leave it away for the default.")
     return Path(out) if out else default
 
 

@@ -37,6 +37,4 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
         )
         return
     workers = min(os.cpu_count() or 1, len(plan.chunks))
-    print_lines(
-        Console(), [*plan_lines(plan, folder, workers), ("done", f"{done:,} of {plan.predictions:,}")]
-    )
+    print_lines(Console(), plan_lines(plan, folder, workers, done))

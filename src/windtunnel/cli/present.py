@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.text import Text
 
 from windtunnel.engine.plan import Plan
-from windtunnel.metrics.score import Score, label_ranks
+from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.store.run import Run
 
@@ -54,6 +54,11 @@ class Bar:
         self._task = self._progress.add_task("", total=total, remark="")
         self._failed = 0
 
+    def look(self, done: int, total: int) -> None:
+        """Count pictures looked at, of a total known only now."""
+        self._progress.update(self._task, total=total)
+        self.advance(done)
+
     def advance(self, done: int, failed: int = 0) -> None:
         """Count finished work, and pictures that failed."""
         self._failed += failed
@@ -81,8 +86,8 @@ def describe_model(model: Model) -> str:
     )
 
 
-def plan_lines(plan: Plan, folder: Path, workers: int) -> list[tuple[str, str]]:
-    """A plan as labelled lines."""
+def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[str, str]]:
+    """A plan as labelled lines; `done` predictions are already in the folder."""
     total, count = plan.recipe["data"]["of"], len(plan.surveyed)
     amount = (
         f"{count:,} pictures"
@@ -109,7 +114,7 @@ def plan_lines(plan: Plan, folder: Path, workers: int) -> list[tuple[str, str]]:
         (
             "work",
             f"{plan.predictions:,} predictions in {len(plan.chunks):,} shards on {workers} "
-            f"worker{'s' if workers > 1 else ''}",
+            f"worker{'s' if workers > 1 else ''}" + (f"; {done:,} already done" if done else ""),
         ),
         ("run", str(folder)),
     ]
@@ -125,9 +130,10 @@ def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
 
 def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     """The headline of a finished run as labelled lines."""
-    ranks = label_ranks(run)
+    ranks = run.ranks
     if not scores:
-        return [("scores", "no labelled pictures: no error rates")]
+        why = "no picture could be scored" if ranks.left_out else "no picture has a label"
+        return [("scores", f"{why}: no error rates")]
     by_condition = {score.condition: score for score in scores if score.metric == "top1_error"}
     lines = [
         (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition

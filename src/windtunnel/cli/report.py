@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.errors import UserError
 from windtunnel.report.files import write_reports
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import load_run
@@ -16,6 +17,8 @@ from windtunnel.store.run import load_run
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
 def command(run_folder: str, as_json: bool, as_csv: bool) -> None:
     """Write report.html, scores.json and scores.csv of a finished RUN folder; nothing is predicted."""
+    if as_json and as_csv:
+        raise UserError("--json and --csv exclude each other; give one.")
     run = load_run(run_folder)
     scores = run.scores()
     if as_json:

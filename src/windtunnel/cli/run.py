@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ from rich.console import Console
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.present import Bar, plan_lines, print_lines, score_lines
-from windtunnel.engine.local import execute
+from windtunnel.engine.local import execute, finished_predictions
 from windtunnel.engine.plan import Plan
 from windtunnel.report.files import write_reports
 from windtunnel.report.tables import run_document
+from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 
 
@@ -45,13 +48,17 @@ def run_with_progress(
     console: Console, *, out: str | None, workers: int | None, strict: bool, **options: Any
 ) -> Run:
     """Plan and execute, showing what is done and how long it will take."""
+    if out is not None:
+        RunFolder(Path(out)).check_free()
     plan = plan_with_progress(console, **options)
     folder = folder_for(out, plan.default_folder())
+    done = finished_predictions(plan, folder)
     count = min(workers or os.cpu_count() or 1, len(plan.chunks))
     if not (plan.model.portable and plan.dataset.portable):
         count = 1
-    print_lines(console, plan_lines(plan, folder, count))
-    with Bar(console, "running", plan.predictions) as bar:
+    print_lines(console, plan_lines(plan, folder, count, done))
+    # A model that prints must not spoil what is piped.
+    with Bar(console, "running", plan.predictions) as bar, redirect_stdout(sys.stderr):
         return execute(
             plan,
             folder,
@@ -65,8 +72,8 @@ def run_with_progress(
 
 def plan_with_progress(console: Console, **options: Any) -> Plan:
     """Make a plan while showing that the pictures are being looked at."""
-    with Bar(console, "looking at the pictures") as bar:
-        return api.plan(**options, advance=bar.advance)
+    with Bar(console, "looking at the pictures") as bar, redirect_stdout(sys.stderr):
+        return api.plan(**options, advance=bar.look)
 
 
 def finish(console: Console, run: Run, *, as_json: bool) -> None:

@@ -8,8 +8,8 @@ import click
 from PIL import Image as PillowImage
 
 from windtunnel.cli.options import INCLUDE
-from windtunnel.corruptions import EDITIONS, REGISTRY
-from windtunnel.engine.pool import include_units
+from windtunnel.corruptions import EDITIONS, REGISTRY, include_units
+from windtunnel.errors import UserError
 from windtunnel.report.sheet import contact_sheet
 
 
@@ -30,5 +30,7 @@ def command(
     corruption = REGISTRY.get(unit)
     sheet = contact_sheet(corruption, Path(image) if image else None, seed, int(edition))
     target = Path(out or f"{unit}.png")
+    if target.suffix.lower() != ".png":
+        raise UserError(f"--out is {target}; give a file ending in .png.")
     PillowImage.fromarray(sheet).save(target)
     click.echo(str(target))

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.present import Bar
-from windtunnel.corruptions import EDITIONS, REGISTRY
+from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
 from windtunnel.golden import golden_picture
 
 
@@ -21,7 +21,8 @@ def command() -> None:
         for name in names:
             unit = REGISTRY.get(name)
             picture = golden_picture(EDITIONS[0])
-            for severity in range(1, 6):
-                unit.apply(picture, unit.draws(0, "", severity), severity, EDITIONS[0])
+            edition = min(unit.severities)
+            for severity in SEVERITIES:
+                unit.apply(picture, unit.draws(0, "", severity), severity, edition)
             bar.advance(1)
     click.echo(f"{len(names)} corruptions ready in {time.perf_counter() - begin:.1f} s")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -69,8 +69,28 @@ class Corruption:
         return dict(zip(self.params, self.severities[edition][severity - 1], strict=True))
 
     def apply(self, image: Image, rng: Draws, severity: int, edition: int) -> Image:
-        """Corrupt a canvas (uint8 HWC RGB, contiguous); the input is left untouched."""
-        return self.function(image, rng, **self.parameters(severity, edition))
+        """Corrupt a canvas (uint8 HWC RGB, contiguous); the input is left untouched.
+
+        Units from outside are not trusted with it: they get a copy, and what they give back is checked.
+        """
+        parameters = self.parameters(severity, edition)
+        if self.is_shipped:
+            return self.function(image, rng, **parameters)
+        try:
+            out = self.function(image.copy(), rng, **parameters)
+        except Exception as error:  # the user's own code
+            raise UserError(f"The corruption {self.name} failed: {type(error).__name__}: {error}.") from error
+        if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.shape != image.shape:
+            given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise UserError(
+                f"The corruption {self.name} gives {given} for uint8 {image.shape}; it must give the same."
+            )
+        return out
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether the unit comes with the package."""
+        return self.function.__module__.startswith("windtunnel.")
 
     def draws(self, seed: int, sample_id: str, severity: int) -> Draws:
         """The random draws this unit makes on one sample."""
@@ -79,7 +99,7 @@ class Corruption:
     @cached_property
     def assets(self) -> dict[str, str]:
         """Digests of what the pixels depend on beside the revision: the file of a unit from outside."""
-        if self.function.__module__.startswith("windtunnel."):
+        if self.is_shipped:
             return {}
         path = Path(inspect.getfile(self.function))
         return {path.name: hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()}
@@ -109,12 +129,24 @@ def corruption(
     return decorate
 
 
-REGISTRY = Registry("corruption", "windtunnel.corruptions", Corruption, "windtunnel list corruptions")
+REGISTRY = Registry(
+    "corruption",
+    "windtunnel.corruptions",
+    Corruption,
+    "windtunnel list corruptions",
+    lambda unit: unit.function.__module__,
+)
+
+
+def include_units(paths: Iterable[Path]) -> None:
+    """Register the units of the user's own files."""
+    for path in paths:
+        REGISTRY.include(path)
 
 
 def check_severity(severity: int) -> None:
     """Refuse a severity outside 1..5."""
-    if isinstance(severity, bool) or severity not in SEVERITIES:
+    if isinstance(severity, bool) or not isinstance(severity, int | np.integer) or severity not in SEVERITIES:
         raise UserError(f"Severity is {severity!r}; give 1, 2, 3, 4 or 5 (an untouched picture is 'clean').")
 
 
@@ -154,7 +186,7 @@ def corrupt(
     check_severity(severity)
     canvas = as_canvas(image)
     height, width = canvas.shape[:2]
-    rng = unit.draws(fresh_seed() if seed is None else seed, sample_id, severity)
+    rng = unit.draws(fresh_seed() if seed is None else int(seed), sample_id, int(severity))
     spoilt = unit.apply(canvas, rng, severity, edition or edition_of(width, height))
     return spoilt if image.ndim == 3 and image.shape[2] == 3 else spoilt[:, :, 0].reshape(image.shape)
 

@@ -53,6 +53,11 @@ class Dataset(Protocol):
 def open_dataset(source: str | Path | Dataset) -> Dataset:
     """Open a data set: a class folder, table, archive or array file by its path, or `demo`."""
     if not isinstance(source, str | Path):
+        if not isinstance(source, Dataset):
+            raise UserError(
+                f"The data is a {type(source).__name__}; give a path, 'demo', or an object with "
+                "name, location, label_space, portable, samples() and read()."
+            )
         return source
     if str(source) == "demo":
         from windtunnel.data.demo import DigitsDataset

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -35,10 +36,12 @@ class _Zip:
 class _Tar:
     def __init__(self, path: Path) -> None:
         self._file = tarfile.open(path, "r:")  # noqa: SIM115 - kept open for later reads
-        self._members = {entry.name.removeprefix("./"): entry for entry in self._file if entry.isfile()}
+        entries = [entry for entry in self._file if entry.isfile()]
+        self._names = [entry.name.removeprefix("./") for entry in entries]
+        self._members = dict(zip(self._names, entries, strict=True))
 
     def names(self) -> list[str]:
-        return list(self._members)
+        return self._names
 
     def read(self, name: str) -> bytes:
         stream = self._file.extractfile(self._members[name])
@@ -49,7 +52,7 @@ class ArchiveDataset:
     """Pictures inside one or several archives.
 
     The id is the member's path; with several archives it is prefixed by the archive's name, so that one
-    archive per class works as one folder per class does. One folder around everything is not a class.
+    archive per class works as one folder per class does.
     """
 
     portable = True
@@ -57,25 +60,29 @@ class ArchiveDataset:
     def __init__(self, path: Path, archives: Sequence[Path]) -> None:
         self.name = path.resolve().stem
         self.location = str(path)
+        if len({archive.stem for archive in archives}) < len(archives):
+            raise UserError(
+                f"{path} holds two archives of the same name; every picture needs an id of its own."
+            )
         self._files = {archive.stem if len(archives) > 1 else "": archive for archive in archives}
         self._open: dict[str, _Archive] = {}
         members: dict[str, tuple[str, str]] = {}
         for prefix in self._files:
             for name in self._archive(prefix).names():
                 if is_picture_name(name) and not name.startswith("__MACOSX/"):
-                    members[nfc(f"{prefix}/{name}" if prefix else name)] = (prefix, name)
+                    id_ = nfc(f"{prefix}/{name}" if prefix else name)
+                    if id_ in members:
+                        raise UserError(f"{path} holds the member '{id_}' twice.")
+                    members[id_] = (prefix, name)
         if not members:
             raise UserError(f"{path} holds no pictures; it should hold one folder of pictures per class.")
-        inside = _without_common_folder(list(members))
-        samples, self.label_space = labelled_by_folder({inside[id_]: id_ for id_ in members}, str(path))
-        self._samples = sorted(
-            (
-                Sample(id_, sample.labels, {"archive": members[id_][0], "member": members[id_][1]})
-                for sample in samples
-                for id_ in [sample.meta["path"]]
-            ),
-            key=lambda sample: sample.id,
-        )
+        samples, self.label_space = labelled_by_folder({id_: id_ for id_ in members}, str(path))
+        self._samples = [
+            Sample(
+                sample.id, sample.labels, dict(zip(("archive", "member"), members[sample.id], strict=True))
+            )
+            for sample in samples
+        ]
 
     def samples(self) -> Sequence[Sample]:
         """Every picture, sorted by id."""
@@ -85,9 +92,8 @@ class ArchiveDataset:
         """The member's bytes."""
         try:
             return self._archive(sample.meta["archive"]).read(sample.meta["member"])
-        except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
-            raise PictureError("unreadable", f"cannot read from the archive: {error}") from error
-        except RuntimeError as error:  # zipfile's word for "encrypted"
+        # RuntimeError is zipfile's word for "encrypted", NotImplementedError for an unknown compression.
+        except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:
             raise PictureError("unreadable", f"cannot read from the archive: {error}") from error
 
     def _archive(self, prefix: str) -> _Archive:
@@ -109,10 +115,3 @@ def archives_in(folder: Path) -> list[Path]:
     packed = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
     others = [entry for entry in entries if entry.is_dir() or is_picture_name(entry.name)]
     return packed if packed and not others else []
-
-
-def _without_common_folder(ids: Sequence[str]) -> dict[str, str]:
-    """Map each id to itself less the one folder that wraps all class folders, if there is one."""
-    tops = {id_.split("/", 1)[0] for id_ in ids}
-    wrapped = len(tops) == 1 and all(id_.count("/") >= 2 for id_ in ids)
-    return {id_: id_.split("/", 1)[1] if wrapped else id_ for id_ in ids}

@@ -138,5 +138,6 @@ def _keys(arrays: Any, path: Path, part: str) -> tuple[str, str]:
         raise UserError(
             f"{path} holds {', '.join(arrays.files)}; name the pictures 'images' and the classes 'labels'."
         )
-    choices = ", ".join(f"{path.name}#{rest}" for rest in sorted(pairs))
-    raise UserError(f"{path} holds several sets; choose one of {choices}.")
+    choices = ", ".join(f"{path.name}#{rest}" if rest else path.name for rest in sorted(pairs))
+    given = f"no set '{part}'" if part else "several sets"
+    raise UserError(f"{path} holds {given}; give {choices}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from windtunnel.data import PICTURE_SUFFIXES, Sample, is_picture_name, nfc, refuse_duplicates
@@ -42,27 +42,45 @@ class FolderDataset:
 
 
 def labelled_by_folder(paths: dict[str, str], where: str) -> tuple[list[Sample], LabelSpace]:
-    """Samples of `id -> path`, labelled by the first folder of the id; files outside any folder have none."""
-    space, index = label_space_of(path.split("/", 1)[0] for path in paths if "/" in path)
+    """Samples of `id -> path`, labelled by the first folder of the id; files outside any folder have none.
+
+    One folder around everything, such as `val/`, is not a class.
+    """
+    inside = _without_common_folder(paths)
+    space, index = label_space_of(path.split("/", 1)[0] for path in inside.values() if "/" in path)
     samples = []
     for id_, path in sorted(paths.items()):
-        folder, slash, _ = id_.partition("/")
+        folder, slash, _ = inside[id_].partition("/")
         samples.append(Sample(id_, (index[folder],) if slash else (), {"path": path}))
     refuse_duplicates(samples, where)
     return samples, space
 
 
+def _without_common_folder(ids: Iterable[str]) -> dict[str, str]:
+    """Map each id to itself less the one folder that wraps all class folders, if there is one."""
+    wrapped = len({id_.split("/", 1)[0] for id_ in ids}) == 1 and all(id_.count("/") >= 2 for id_ in ids)
+    return {id_: id_.split("/", 1)[1] if wrapped else id_ for id_ in ids}
+
+
 def _pictures_below(root: Path) -> list[str]:
-    """POSIX paths relative to the root; links to folders are followed once."""
+    """POSIX paths relative to the root; links to folders are followed, but never back into themselves."""
     found: list[str] = []
-    visited: set[str] = set()
-    for folder, subfolders, files in os.walk(root, followlinks=True):
+
+    def walk(folder: Path, ancestors: frozenset[str]) -> None:
         real = os.path.realpath(folder)
-        if real in visited:
-            subfolders.clear()
-            continue
-        visited.add(real)
-        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
-        relative = Path(folder).relative_to(root)
-        found += [(relative / name).as_posix() for name in files if is_picture_name(name)]
+        if real in ancestors:
+            return
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            raise UserError(f"{folder} cannot be read: {error.strerror or error}.") from error
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                walk(Path(entry.path), ancestors | {real})
+            elif is_picture_name(entry.name):
+                found.append(Path(entry.path).relative_to(root).as_posix())
+
+    walk(root, frozenset())
     return found

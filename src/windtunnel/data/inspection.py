@@ -37,8 +37,8 @@ class Inspection:
 
 
 def inspect(dataset: Dataset, advance: Callable[[int], None] = lambda _: None) -> Inspection:
-    """Look at every picture's header and count what is there."""
-    surveyed = survey(dataset, dataset.samples(), advance)
+    """Decode every picture and count what is there."""
+    surveyed = survey(dataset, dataset.samples(), advance, decoded=True)
     readable = [one for one in surveyed if one.status == "ok"]
     per_class = Counter(label for one in surveyed for label in one.sample.labels)
     names = dataset.label_space.classes

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 from windtunnel.data import Dataset, Sample, content_hash
 from windtunnel.errors import PictureError, Status
-from windtunnel.imaging.header import UPRIGHT, check_size, read_header
+from windtunnel.imaging.decoders import decode
+from windtunnel.imaging.header import UPRIGHT, check_size, pillow_quiet, read_header
 
 # Reading and hashing release the interpreter lock; more threads than this only queue for the disk.
 THREADS = 4
@@ -30,28 +31,30 @@ class Surveyed:
 
 
 def survey(
-    dataset: Dataset, samples: Sequence[Sample], advance: Callable[[int], None] = lambda _: None
+    dataset: Dataset,
+    samples: Sequence[Sample],
+    advance: Callable[[int], None] = lambda _: None,
+    *,
+    decoded: bool = False,
 ) -> list[Surveyed]:
-    """Look at every sample, in order; a picture that cannot be read is a finding, not an error."""
-    return list(_looked_at(dataset, samples, advance))
+    """Look at every sample, in order; a picture that cannot be read is a finding, not an error.
 
-
-def _looked_at(
-    dataset: Dataset, samples: Sequence[Sample], advance: Callable[[int], None]
-) -> Iterator[Surveyed]:
+    Only headers are read, unless `decoded` asks for every picture to be decoded as well.
+    """
+    look = partial(_look_at, dataset, decoded)
+    found = []
     # Archives share one file handle, so only data sets of separate files are read in parallel.
-    if getattr(dataset, "parallel_reads", False):
-        with ThreadPoolExecutor(THREADS) as pool:
-            for found in pool.map(partial(_look_at, dataset), samples, chunksize=16):
-                advance(1)
-                yield found
-    else:
-        for sample in samples:
+    with (
+        pillow_quiet(),
+        ThreadPoolExecutor(THREADS if getattr(dataset, "parallel_reads", False) else 1) as pool,
+    ):
+        for one in pool.map(look, samples):
             advance(1)
-            yield _look_at(dataset, sample)
+            found.append(one)
+    return found
 
 
-def _look_at(dataset: Dataset, sample: Sample) -> Surveyed:
+def _look_at(dataset: Dataset, decoded: bool, sample: Sample) -> Surveyed:
     content = ""
     try:
         data = dataset.read(sample)
@@ -61,6 +64,8 @@ def _look_at(dataset: Dataset, sample: Sample) -> Surveyed:
             check_size(width, height)
             return Surveyed(sample, content, "array", width, height)
         header = read_header(data)
+        if decoded:
+            decode(data, header)
         return Surveyed(sample, content, header.format, header.width, header.height, header.orientation)
     except PictureError as error:
         return Surveyed(sample, content, status=error.status, reason=error.reason)

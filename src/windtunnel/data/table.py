@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ SUFFIXES = (".csv", ".tsv", ".jsonl")
 PATH_COLUMNS = ("path", "file", "filename", "file_name", "image")
 LABEL_COLUMNS = ("labels", "label", "class_index", "wnid", "class")
 # Several labels in one cell of a CSV.
-SEPARATORS = (";", "|", " ")
+SEPARATORS = (";", "|")
 
 
 class TableDataset:
@@ -37,11 +38,12 @@ class TableDataset:
         rows = _rows(file)
         if not rows:
             raise UserError(f"{file} has no rows; give one line per picture with the columns path and label.")
-        path_column = _column(rows[0], PATH_COLUMNS, file)
-        label_column = _column(rows[0], LABEL_COLUMNS, file)
-        names = [_label_names(row[label_column]) for row in rows]
+        columns = {name for row in rows for name in row}
+        path_column = _column(columns, PATH_COLUMNS, file)
+        label_column = _column(columns, LABEL_COLUMNS, file)
+        names = [_label_names(row.get(label_column)) for row in rows]
         self.label_space, index = label_space_of(name for row in names for name in row)
-        paths = [str(row[path_column] or "") for row in rows]
+        paths = [str(row.get(path_column) or "") for row in rows]
         for number, path in enumerate(paths, 1):
             if not path:
                 raise UserError(f"{file}: row {number} has no {path_column}.")
@@ -70,12 +72,12 @@ class TableDataset:
 
 def _rows(file: Path) -> list[dict[str, Any]]:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{file} is not UTF-8 text ({error.reason}); save the table as UTF-8.") from error
     if file.suffix.lower() == ".jsonl":
         rows = []
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             if not line.strip():
                 continue
             try:
@@ -87,14 +89,14 @@ def _rows(file: Path) -> list[dict[str, Any]]:
             rows.append(row)
         return rows
     delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
-    return list(csv.DictReader(text.splitlines(), delimiter=delimiter))
+    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
-def _column(row: dict[str, Any], allowed: Sequence[str], file: Path) -> str:
+def _column(given_columns: set[str], allowed: Sequence[str], file: Path) -> str:
     for name in allowed:
-        if name in row:
+        if name in given_columns:
             return name
-    given = ", ".join(map(str, row))
+    given = ", ".join(sorted(map(str, given_columns)))
     raise UserError(f"{file} has the columns {given}; one of them must be {' or '.join(allowed)}.")
 
 
@@ -105,7 +107,7 @@ def _label_names(cell: object) -> list[str]:
     if isinstance(cell, list):
         return [str(value) for value in cell]
     text = str(cell).strip()
-    for separator in SEPARATORS[:2]:
+    for separator in SEPARATORS:
         if separator in text:
             return [part.strip() for part in text.split(separator) if part.strip()]
     parts = text.split()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,13 +10,11 @@ import pyarrow as pa
 
 from windtunnel.engine.plan import Chunk, Plan
 from windtunnel.engine.pool import score_in_workers
-from windtunnel.engine.work import Work, score_chunk, warm_up
+from windtunnel.engine.work import Advance, Work, score_chunk, warm_up
 from windtunnel.errors import RunFailed, UserError
 from windtunnel.models import ModelSource
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
-
-Advance = Callable[[int, int], None]
 
 
 def execute(
@@ -49,12 +47,15 @@ def execute(
         plan.dataset, plan.conditions, plan.canvas.geometry, plan.seed, plan.label_map, plan.projection,
         plan.logits_for, strict,
     )  # fmt: skip
+    if strict:
+        _refuse_failures(plan, target)
     target.check_free()
     with target.locked():
         target.open_for(plan.recipe, plan.info, plan.samples_table)
         missing = [chunk for chunk in plan.chunks if not target.has_shard(chunk.name, _rows(plan, chunk))]
         advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
         if missing:
+            target.check_versions(plan.info["versions"])
             warm_up(work)
             for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
                 try:
@@ -64,16 +65,30 @@ def execute(
     return Run(folder)
 
 
+def _refuse_failures(plan: Plan, target: RunFolder) -> None:
+    """What --strict refuses before any work: pictures that cannot be read, and failures already stored."""
+    for one in plan.surveyed:
+        if one.status != "ok":
+            raise UserError(f"{one.sample.id}: {one.reason}. --strict stops at the first such picture.")
+    for chunk in plan.chunks:
+        for row in target.failures(chunk.name):
+            raise UserError(
+                f"{row['sample_id']} under {row['condition']}: {row['reason']}. "
+                "--strict stops at the first such picture."
+            )
+
+
 def finished_predictions(plan: Plan, folder: Path) -> int:
-    """How many of a plan's predictions a run folder already holds."""
+    """How many of a plan's predictions a run folder already holds; another recipe's folder is refused."""
     target = RunFolder(folder)
+    target.check_same(plan.recipe, plan.samples_table)
     return sum(
         _rows(plan, chunk) for chunk in plan.chunks if target.has_shard(chunk.name, _rows(plan, chunk))
     )
 
 
 def _rows(plan: Plan, chunk: Chunk) -> int:
-    return len(chunk.samples) * len(plan.conditions)
+    return len(chunk.pictures) * len(plan.conditions)
 
 
 def _scored(
@@ -86,11 +101,11 @@ def _scored(
     advance: Advance,
 ) -> Iterator[tuple[Chunk, pa.Table]]:
     if workers > 1 and len(missing) > 1 and source is not None:
-        yield from score_in_workers(work, source, includes, missing, workers, advance)
+        yield from score_in_workers(work, source, plan.model.fingerprint, includes, missing, workers, advance)
         return
     with _opencv_on_one_thread():
         for chunk in missing:
-            yield chunk, score_chunk(work, plan.model, chunk.samples, advance)
+            yield chunk, score_chunk(work, plan.model, chunk.pictures, advance)
 
 
 @contextmanager

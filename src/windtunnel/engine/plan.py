@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from windtunnel.conditions import Condition, digest
-from windtunnel.data import Dataset, Sample, stratified_subset
+from windtunnel.data import Dataset, refuse_duplicates, stratified_subset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
 from windtunnel.models import Model
 from windtunnel.seeding import STREAM_VERSION
-from windtunnel.store.folder import recipe_digest, samples_table
+from windtunnel.store.folder import samples_table
 from windtunnel.suites import Canvas, Suite, choose_canvas
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
@@ -41,7 +41,7 @@ class Chunk:
     """A range of pictures that is scored and stored as one."""
 
     name: str
-    samples: tuple[Sample, ...]
+    pictures: tuple[Surveyed, ...]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Plan:
 
     def default_folder(self) -> Path:
         """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
-        parts = (self.model.name, self.dataset.name, self.suite.name, recipe_digest(self.recipe)[:8])
+        parts = (self.model.name, self.dataset.name, self.suite.name, digest(self.recipe)[:8])
         return Path(RUNS_FOLDER) / "-".join(_for_path(part) for part in parts)
 
 
@@ -89,7 +89,7 @@ def make_plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
-    advance: Callable[[int], None] = lambda _: None,
+    advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
     """Check that model, data and suite fit, look at every picture, and cut the work.
 
@@ -97,12 +97,16 @@ def make_plan(
     """
     if keep not in KEEP:
         raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
+    if subset is not None and subset < 0:
+        raise UserError(f"subset is {subset}; give a number of pictures, or 0 for all.")
     if chunk is not None and chunk < 1:
         raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
-    label_map = map_labels(dataset.label_space, model, trust=labels_are_outputs)
-    total = dataset.samples()
+    total = sorted(dataset.samples(), key=lambda sample: sample.id)
+    refuse_duplicates(total, dataset.location)
+    used = sorted({label for sample in total for label in sample.labels})
+    label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
     chosen = stratified_subset(total, suite.subset if subset is None else subset, seed)
-    surveyed = tuple(survey(dataset, chosen, advance))
+    surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
     if not readable:
         first = surveyed[0]
@@ -111,7 +115,7 @@ def make_plan(
             f"(the first, {first.sample.id}: {first.reason})."
         )
     canvas = choose_canvas(suite, {(one.width, one.height) for one in readable})
-    conditions = tuple(suite.conditions(canvas.edition))
+    conditions = tuple(suite.conditions(canvas))
     masked = mask or suite.mask
     mapped = [[label_map[label] for label in one.sample.labels] for one in surveyed]
     projection = mask_to(mapped) if masked else Projection()
@@ -142,15 +146,16 @@ def make_plan(
         "chunk": size,
     }
     recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
-    identity = recipe_digest(recipe)
+    identity = digest(recipe)
     chunks = tuple(
-        Chunk(digest([identity, start]), tuple(one.sample for one in surveyed[start : start + size]))
+        Chunk(digest([identity, start]), surveyed[start : start + size])
         for start in range(0, len(surveyed), size)
     )
     info: dict[str, Any] = {
         "model": {
             "name": model.name,
             "preprocess_from": model.preprocess.origin,
+            "preprocess_assumed": model.preprocess.assumed,
             "outputs_from": model.outputs_from,
             "trained_on": list(model.trained_on),
         },
@@ -174,25 +179,30 @@ def chunk_size(pictures: int, conditions: int) -> int:
     return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // conditions, -(-pictures // MIN_SHARDS)))
 
 
-def map_labels(space: LabelSpace, model: Model, *, trust: bool) -> tuple[int, ...]:
-    """For every class of the data, the model's output; what cannot be matched is refused."""
+def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool) -> tuple[int, ...]:
+    """For every class of the data, the model's output (-1 where the class has no picture and no output).
+
+    What cannot be matched is refused.
+    """
     count = model.class_count
+    if not used:
+        return (-1,) * len(space)
     if space.name != "indices" and model.classes:
         where = {name: index for index, name in enumerate(model.classes)}
-        missing = [name for name in space.classes if name not in where]
+        missing = [space.classes[label] for label in used if space.classes[label] not in where]
         if missing:
             raise UserError(
-                f"{len(missing)} of the data's {len(space)} classes ('{missing[0]}' ...) are not among the "
+                f"{len(missing)} of the data's {len(used)} classes ('{missing[0]}' ...) are not among the "
                 f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML "
                 "or give other data."
             )
-        return tuple(where[name] for name in space.classes)
-    if len(space) == count or (trust and len(space) <= count):
+        return tuple(where.get(name, -1) for name in space.classes)
+    if len(space) == count or (trust and space.name == "indices" and len(space) <= count):
         return tuple(range(len(space)))
     what = "ImageNet-1k, 1000 classes" if space.name == IMAGENET_1K else f"{len(space)} classes"
     cure = (
         "pass --labels-are-outputs if the data's class indices are the model's"
-        if len(space) < count
+        if len(space) < count and space.name == "indices"
         else "declare `labels` in the model's TOML or give other data"
     )
     raise UserError(f"{model.name} has {count} outputs, the data {what} ({space.order}); {cure}.")

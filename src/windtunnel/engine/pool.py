@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -16,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from windtunnel.corruptions import include_units
 from windtunnel.engine.plan import Chunk
 from windtunnel.engine.work import Work, score_chunk
 from windtunnel.errors import RunFailed, UserError
@@ -43,6 +45,7 @@ class _Worker:
 def score_in_workers(
     work: Work,
     source: ModelSource,
+    fingerprint: str,
     includes: tuple[Path, ...],
     chunks: Iterable[Chunk],
     workers: int,
@@ -56,14 +59,18 @@ def score_in_workers(
 
     def start() -> _Worker:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, work, source, includes), daemon=True)
+        process = context.Process(
+            target=_serve, args=(theirs, work, source, fingerprint, includes), daemon=True
+        )
         process.start()
         theirs.close()
         return _Worker(process, ours)
 
     def assign(worker: _Worker) -> None:
         worker.chunk = waiting.popleft() if waiting else None
-        worker.pipe.send(worker.chunk)
+        # A worker that died since its last word is found by the next wait: its pipe reads as ended.
+        with suppress(OSError):
+            worker.pipe.send(worker.chunk)
 
     try:
         pool = [start() for _ in range(min(workers, len(waiting)))]
@@ -74,7 +81,7 @@ def score_in_workers(
                 worker = next(one for one in busy if one.pipe is ready)
                 try:
                     kind, content = worker.pipe.recv()
-                except (EOFError, ConnectionError):
+                except (EOFError, OSError):
                     pool.remove(worker)
                     if replacement := _after_death(worker, waiting, tries, start):
                         pool.append(replacement)
@@ -105,36 +112,36 @@ def _after_death(
     if tries[chunk.name] > TRIES:
         raise RunFailed(
             f"a worker died {TRIES} times (exit code {worker.process.exitcode}) on the pictures from "
-            f"{chunk.samples[0].id} to {chunk.samples[-1].id}"
+            f"{chunk.pictures[0].sample.id} to {chunk.pictures[-1].sample.id}"
         )
     waiting.appendleft(chunk)
     return start()
 
 
-def _serve(pipe: Connection, work: Work, source: ModelSource, includes: tuple[Path, ...]) -> None:
+def _serve(
+    pipe: Connection, work: Work, source: ModelSource, fingerprint: str, includes: tuple[Path, ...]
+) -> None:
     """A worker's life: load the model, then score chunks until told to stop or left alone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
     try:
         include_units(includes)
         model = load_model(source)
+        if model.fingerprint != fingerprint:
+            raise UserError(
+                f"{model.name} is another model in every process (weights drawn at random?); use --workers 1."
+            )
         single_threaded()
         while (chunk := pipe.recv()) is not None:
-            table = score_chunk(work, model, chunk.samples, lambda *counts: pipe.send(("progress", counts)))
+            table = score_chunk(work, model, chunk.pictures, lambda *counts: pipe.send(("progress", counts)))
             pipe.send(("done", _packed(table)))
     except (EOFError, ConnectionError):
         return  # the parent is gone
     except (UserError, RunFailed) as error:
         pipe.send(("failed", error))
-    except Exception:  # anything else must reach the parent in words
-        pipe.send(("failed", RunFailed(traceback.format_exc(limit=-3))))
-
-
-def include_units(paths: Iterable[Path]) -> None:
-    """Register the units of the user's own files."""
-    from windtunnel.corruptions import REGISTRY
-
-    for path in paths:
-        REGISTRY.include(path)
+    except Exception as error:  # anything else must reach the parent in words
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}:{where.lineno}"
+        pipe.send(("failed", RunFailed(f"a worker crashed: {type(error).__name__}: {error} ({place})")))
 
 
 def _packed(table: pa.Table) -> Any:

@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import REGISTRY
-from windtunnel.data import Dataset, Sample
+from windtunnel.data import Dataset, content_hash
+from windtunnel.data.survey import Surveyed
 from windtunnel.engine.summary import Summary, summarise
 from windtunnel.errors import PictureError, RunFailed, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
-from windtunnel.imaging.header import check_size, read_header
+from windtunnel.imaging.header import pillow_quiet, read_header
 from windtunnel.imaging.resizers import resize
 from windtunnel.labels import Projection
-from windtunnel.models import Model, Scores
-from windtunnel.store.rows import schema
+from windtunnel.models import Model, Scores, probe_pictures
+from windtunnel.store.rows import TOP, schema
 
+# Told of finished predictions, and of pictures that failed.
 Advance = Callable[[int, int], None]
 
 
@@ -55,52 +57,45 @@ def warm_up(work: Work) -> None:
             unit.apply(picture, unit.draws(0, "", condition.level), condition.level, condition.edition)
 
 
-def score_chunk(work: Work, model: Model, samples: Sequence[Sample], advance: Advance) -> pa.Table:
+def score_chunk(work: Work, model: Model, pictures: Sequence[Surveyed], advance: Advance) -> pa.Table:
     """The rows of one chunk, sorted by picture and condition; failures are rows too.
 
     Args:
         work: what the run asks for.
         model: the model.
-        samples: the chunk's pictures.
-        advance: told of finished and failed predictions as they come.
+        pictures: the chunk's pictures.
+        advance: told of finished predictions and failed pictures as they come.
     """
-    rows = _Rows(work, model, samples)
+    rows = _Rows(work, model, pictures, advance)
     waiting: list[tuple[int, Image]] = []
-    for place, image in _pictures(work, model, samples, rows, advance):
-        if waiting and waiting[0][1].shape != image.shape:
-            rows.predict(waiting, advance)
-            waiting = []
-        waiting.append((place, image))
-        if len(waiting) == model.batch:
-            rows.predict(waiting, advance)
-            waiting = []
+    with pillow_quiet():
+        for place, image in _inputs(work, model, pictures, rows):
+            if waiting and waiting[0][1].shape != image.shape:
+                rows.predict(waiting)
+                waiting = []
+            waiting.append((place, image))
+            if len(waiting) == model.batch:
+                rows.predict(waiting)
+                waiting = []
     if waiting:
-        rows.predict(waiting, advance)
+        rows.predict(waiting)
     return rows.table()
 
 
-def _pictures(
-    work: Work, model: Model, samples: Sequence[Sample], rows: _Rows, advance: Advance
+def _inputs(
+    work: Work, model: Model, pictures: Sequence[Surveyed], rows: _Rows
 ) -> Iterator[tuple[int, Image]]:
     """What the model sees, by row; pictures that cannot be made are noted as failed rows."""
     width = len(work.conditions)
-    for number, sample in enumerate(samples):
-        source = _Source(work.dataset, sample)
-        failed = False
+    for number, picture in enumerate(pictures):
+        source = _Source(work.dataset, picture)
         for offset, condition in enumerate(work.conditions):
             place = number * width + offset
             geometry = work.geometry_of(condition, model)
             try:
                 image = source.under(condition, geometry, work.seed)
             except PictureError as error:
-                if work.strict:
-                    raise UserError(
-                        f"{sample.id} under {condition.name}: {error.reason}. "
-                        "--strict stops at the first such picture."
-                    ) from error
                 rows.fail(place, error)
-                advance(1, 0 if failed else 1)
-                failed = True
             else:
                 yield place, _fit(image, geometry, model)
 
@@ -108,10 +103,10 @@ def _pictures(
 class _Source:
     """One picture, decoded and resized at most once per geometry."""
 
-    def __init__(self, dataset: Dataset, sample: Sample) -> None:
+    def __init__(self, dataset: Dataset, picture: Surveyed) -> None:
         self._dataset = dataset
-        self._sample = sample
-        self._content: bytes | Image | PictureError | None = None
+        self._picture = picture
+        self._content: bytes | Image | None = None
         self._steps: dict[Geometry, tuple[Image, Image, Image] | PictureError] = {}
 
     def under(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
@@ -119,7 +114,7 @@ class _Source:
         source, resized, canvas = self._made(geometry)
         if condition.kind == "corruption":
             unit = REGISTRY.get(condition.unit)
-            rng = unit.draws(seed, self._sample.id, condition.level)
+            rng = unit.draws(seed, self._picture.sample.id, condition.level)
             if condition.stage == "source":
                 spoilt = unit.apply(source, rng, condition.level, condition.edition)
                 canvas = crop_step(resize_step(spoilt, geometry), geometry)
@@ -133,7 +128,7 @@ class _Source:
         if geometry not in self._steps:
             try:
                 source = self._decoded(geometry)
-                resized = resize_step(source, geometry)
+                resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
                 canvas = np.require(crop_step(resized, geometry), requirements=["C", "W"])
                 self._steps[geometry] = (source, resized, canvas)
             except PictureError as error:
@@ -144,20 +139,26 @@ class _Source:
         return made
 
     def _decoded(self, geometry: Geometry) -> Image:
+        if self._picture.status != "ok":
+            raise PictureError(self._picture.status, self._picture.reason)
+        content = self._read()
+        if isinstance(content, bytes):
+            content = decode(content, read_header(content), geometry.decoder, geometry.exif)
+        return np.require(content, requirements=["C", "W"])
+
+    def _read(self) -> bytes | Image:
+        """The picture as it was surveyed; one changed or gone since stops the run."""
         if self._content is None:
+            id_ = self._picture.sample.id
             try:
-                self._content = self._dataset.read(self._sample)
+                self._content = self._dataset.read(self._picture.sample)
             except PictureError as error:
-                self._content = error
-        if isinstance(self._content, PictureError):
-            raise self._content
-        if not isinstance(self._content, bytes):
-            check_size(self._content.shape[1], self._content.shape[0])
-            return np.require(self._content, requirements=["C", "W"])
-        header = read_header(self._content)
-        return np.require(
-            decode(self._content, header, geometry.decoder, geometry.exif), requirements=["C", "W"]
-        )
+                raise RunFailed(
+                    f"{id_} could be read when the run began and cannot now: {error.reason}"
+                ) from error
+            if content_hash(self._content) != self._picture.content:
+                raise RunFailed(f"{id_} has changed since the run began")
+        return self._content
 
 
 def _fit(image: Image, geometry: Geometry, model: Model) -> Image:
@@ -171,25 +172,34 @@ def _fit(image: Image, geometry: Geometry, model: Model) -> Image:
 class _Rows:
     """The rows of a chunk, filled in as predictions arrive."""
 
-    def __init__(self, work: Work, model: Model, samples: Sequence[Sample]) -> None:
+    def __init__(self, work: Work, model: Model, pictures: Sequence[Surveyed], advance: Advance) -> None:
         self._work = work
         self._model = model
-        self._samples = samples
-        self._count = len(samples) * len(work.conditions)
+        self._samples = [picture.sample for picture in pictures]
+        self._advance = advance
+        self._count = len(pictures) * len(work.conditions)
         self._mask = work.projection.mask_for(model.class_count)
         self._columns: dict[str, NDArray[Any]] = {}
         self._logits: list[NDArray[np.float32] | None] = [None] * self._count
         self._status = ["ok"] * self._count
         self._reason: list[str | None] = [None] * self._count
-        self._predicted = 0
-        self._last_model_error = ""
+        self._failed: set[str] = set()
 
     def fail(self, place: int, error: PictureError) -> None:
         """Note that a row has no prediction, and why."""
+        number, offset = divmod(place, len(self._work.conditions))
+        id_ = self._samples[number].id
+        if self._work.strict:
+            raise UserError(
+                f"{id_} under {self._work.conditions[offset].name}: {error.reason}. "
+                "--strict stops at the first such picture."
+            )
         self._status[place] = error.status
         self._reason[place] = error.reason
+        self._advance(1, 0 if id_ in self._failed else 1)
+        self._failed.add(id_)
 
-    def predict(self, waiting: Sequence[tuple[int, Image]], advance: Advance) -> None:
+    def predict(self, waiting: Sequence[tuple[int, Image]]) -> None:
         """Predict one batch; where the model fails on it, its pictures are tried one by one."""
         batch = np.stack([image for _, image in waiting])
         try:
@@ -197,14 +207,19 @@ class _Rows:
         except Exception as error:  # the model's own code
             if len(waiting) > 1:
                 for one in waiting:
-                    self.predict([one], advance)
+                    self.predict([one])
                 return
-            self._last_model_error = f"{type(error).__name__}: {error}"
-            self.fail(waiting[0][0], PictureError("model_error", self._last_model_error[:300]))
-            advance(1, 1)
+            self._check_model(error)
+            self.fail(waiting[0][0], PictureError("model_error", f"{type(error).__name__}: {error}"[:300]))
             return
         self._keep([place for place, _ in waiting], scores)
-        advance(len(waiting), 0)
+
+    def _check_model(self, error: Exception) -> None:
+        """A model that no longer takes the pictures it was probed with is broken, not the picture."""
+        try:
+            self._model.predict(probe_pictures(self._model.preprocess, 1))
+        except Exception:  # the model's own code
+            raise RunFailed(f"the model fails on every picture: {type(error).__name__}: {error}") from error
 
     def _keep(self, places: list[int], scores: Scores) -> None:
         width = len(self._work.conditions)
@@ -225,12 +240,10 @@ class _Rows:
         for row, place in enumerate(kept):
             if self._work.conditions[place % width].name in self._work.logits_for:
                 self._logits[place] = scores[row]
-        self._predicted += len(kept)
+        self._advance(len(kept), 0)
 
     def table(self) -> pa.Table:
         """The rows as Arrow columns; numbers of failed rows are null."""
-        if not self._predicted and self._last_model_error:
-            raise RunFailed(f"the model failed on every picture of a chunk: {self._last_model_error}")
         conditions = [condition.name for condition in self._work.conditions]
         ok = np.array([status == "ok" for status in self._status])
         labelled = ok & (self._column("label_rank", -1) >= 0)
@@ -239,8 +252,8 @@ class _Rows:
             "sample_id": [sample.id for sample in self._samples for _ in conditions],
             "condition": conditions * len(self._samples),
             "frame": np.zeros(self._count, np.int16),
-            "top": _nullable(self._column("top", -1, 5), ok),
-            "top_score": _nullable(self._column("top_score", 0, 5), ok),
+            "top": _nullable(self._column("top", -1, TOP), ok),
+            "top_score": _nullable(self._column("top_score", 0, TOP), ok),
             "label_score": _nullable(self._column("label_score", 0), labelled),
             "label_rank": _nullable(self._column("label_rank", -1), labelled),
             "logsumexp": _nullable(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Callable
 
 import cv2
@@ -49,16 +48,14 @@ def decode(data: bytes, header: Header, decoder: str = "pillow", exif: str = "ig
 
 
 def _pillow(data: bytes) -> Image:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with PillowImage.open(io.BytesIO(data)) as picture:
-            if picture.mode.startswith("I;16"):
-                # Pillow's own conversion clips at 255; the high byte is what other decoders give.
-                grey = (np.asarray(picture) >> 8).astype(np.uint8)
-                return np.repeat(grey[:, :, None], 3, axis=2)
-            if picture.mode in ("I", "F"):
-                raise PictureError("unreadable", f"pillow: pictures of mode {picture.mode} are not supported")
-            return np.asarray(picture.convert("RGB"))
+    with PillowImage.open(io.BytesIO(data)) as picture:
+        if picture.mode.startswith("I;16"):
+            # Pillow's own conversion clips at 255; the high byte is what other decoders give.
+            grey = (np.asarray(picture) >> 8).astype(np.uint8)
+            return np.repeat(grey[:, :, None], 3, axis=2)
+        if picture.mode in ("I", "F"):
+            raise PictureError("unreadable", f"pillow: pictures of mode {picture.mode} are not supported")
+        return np.asarray(picture.convert("RGB"))
 
 
 def _opencv(data: bytes) -> Image:

@@ -52,6 +52,12 @@ class Geometry:
             raise unknown_name("resize rule", self.rule, get_args(Rule))
         if self.exif not in get_args(Exif):
             raise unknown_name("EXIF rule", self.exif, get_args(Exif))
+        needs_crop = self.rule in ("exact", "crop-then-resize")
+        if self.crop_px < (1 if needs_crop else 0) or self.resize_px < 1 or not 0 < self.crop_frac <= 1:
+            raise UserError(
+                f"crop_px {self.crop_px}, resize_px {self.resize_px} and crop_frac {self.crop_frac:g} "
+                f"cannot be; give sizes of at least 1 pixel and a share of at most 1 for rule '{self.rule}'."
+            )
         if self.rule in ("short-side", "squash") and not 0 <= self.crop_px <= self.resize_px:
             raise UserError(
                 f"crop_px is {self.crop_px} and resize_px {self.resize_px}; the crop must fit inside."

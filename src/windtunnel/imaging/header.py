@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from PIL import ExifTags, UnidentifiedImageError
@@ -17,6 +19,18 @@ MAX_PIXELS = 89_478_485
 MIN_SIDE_PX = 8
 
 UPRIGHT = 1
+
+
+@contextmanager
+def pillow_quiet() -> Iterator[None]:
+    """Silence Pillow's warnings of big pictures and odd metadata; their sizes are judged here.
+
+    Warning filters belong to the whole process, so this stands around work, never inside threads.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="PIL")
+        warnings.filterwarnings("ignore", category=PillowImage.DecompressionBombWarning)
+        yield
 
 
 @dataclass(frozen=True)
@@ -33,20 +47,18 @@ def read_header(data: bytes) -> Header:
     """Read a picture's header, refusing what no decoder should be asked to open."""
     if not data:
         raise PictureError("unreadable", "the file is empty")
-    with warnings.catch_warnings():
-        # Pillow warns of big pictures and of odd metadata; the size is judged below.
-        warnings.simplefilter("ignore")
-        try:
-            with PillowImage.open(io.BytesIO(data)) as picture:
-                width, height = picture.size
-                name = picture.format or "unknown"
-                orientation = _orientation(picture)
-        except PillowImage.DecompressionBombError as error:
-            raise PictureError("too_large", f"{error} (at most {MAX_PIXELS:,} pixels)") from error
-        except UnidentifiedImageError as error:
-            raise PictureError("unreadable", "not a picture in any known format") from error
-        except Exception as error:  # a broken header fails in as many ways as there are formats
-            raise PictureError("unreadable", f"{type(error).__name__}: {error}") from error
+    try:
+        with PillowImage.open(io.BytesIO(data)) as picture:
+            width, height = picture.size
+            name = picture.format or "unknown"
+            orientation = _orientation(picture)
+    except PillowImage.DecompressionBombError as error:
+        pixels = "".join(filter(str.isdecimal, str(error).partition("pixels")[0]))
+        raise PictureError("too_large", f"{int(pixels or 0):,} pixels; at most {MAX_PIXELS:,}") from error
+    except UnidentifiedImageError as error:
+        raise PictureError("unreadable", "not a picture in any known format") from error
+    except Exception as error:  # a broken header fails in as many ways as there are formats
+        raise PictureError("unreadable", f"{type(error).__name__}: {error}") from error
     check_size(width, height)
     return Header(name, width, height, orientation)
 

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
 from windtunnel.metrics.error import mean_per_picture, top_k_wrong
-from windtunnel.stats.intervals import clustered_mean, wilson
+from windtunnel.stats.intervals import clustered_share, wilson
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -63,15 +64,15 @@ class Ranks:
 
 def label_ranks(run: Run) -> Ranks:
     """Read a finished run's ranks."""
-    table = run.predictions(["condition", "label_rank", "status"])
+    table = run.predictions(["label_rank", "status"])
     names = tuple(str(condition["name"]) for condition in run.conditions)
     if len(table) != run.expected_rows:
         raise UserError(
             f"{run.path} is not finished ({len(table):,} of {run.expected_rows:,} predictions); "
             "run the same command to go on."
         )
-    ok = np.asarray(table["status"].to_pylist()).reshape(-1, len(names)) == "ok"
-    ranks = table["label_rank"].fill_null(-1).to_numpy().reshape(-1, len(names)).astype(np.int32)
+    ok = pc.equal(table["status"], "ok").to_numpy().reshape(-1, len(names))
+    ranks = table["label_rank"].fill_null(-1).to_numpy().astype(np.int32).reshape(-1, len(names))
     complete = ok.all(axis=1)
     labelled = (ranks >= 0).all(axis=1)
     return Ranks(names, ranks[complete & labelled], int((~complete).sum()), int((complete & ~labelled).sum()))
@@ -79,14 +80,14 @@ def label_ranks(run: Run) -> Ranks:
 
 def score_run(run: Run) -> list[Score]:
     """Every score a run's suite asks for; none where no picture has a label."""
-    ranks = label_ranks(run)
+    ranks = run.ranks
     if not len(ranks.values):
         return []
     return [score for metric in run.recipe["suite"]["metrics"] for score in METRICS[metric](run, ranks)]
 
 
 def _error_scores(run: Run, ranks: Ranks, k: int, formula: str) -> list[Score]:
-    if int(run.recipe["model"]["classes"]) <= k:
+    if (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])) <= k:
         return []
     wrong = top_k_wrong(ranks.values, k)
     n = len(wrong)
@@ -129,7 +130,7 @@ def _mean_error(run: Run, ranks: Ranks) -> list[Score]:
             "mean_error",
             "",
             value,
-            *clustered_mean(per_picture),
+            *clustered_share(per_picture, len(columns)),
             len(per_picture),
             formula,
             parts,

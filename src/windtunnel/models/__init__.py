@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -114,6 +115,13 @@ def check_scores(scores: Any, count: int, name: str) -> Scores:
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
+def behaviour(scores: Scores) -> str:
+    """A digest of what a model says of the probe pictures, rough enough to survive another thread count."""
+    scale = float(np.abs(scores).max()) or 1.0
+    rough = np.round(scores.astype(np.float64) / scale, 3) + 0.0
+    return hashlib.blake2b(rough.tobytes(), digest_size=8).hexdigest()
+
+
 def probe_outputs(scores: Scores) -> Outputs:
     """Whether scores are probabilities: none negative, every row summing to one within 2e-2."""
     sums = scores.sum(axis=1, dtype=np.float64)
@@ -135,9 +143,18 @@ class OutputFacts:
 def output_facts(declaration: Declaration, probe: Scores, name: str) -> OutputFacts:
     """Reconcile what is declared of a model's outputs with what a trial run gave."""
     count = probe.shape[1]
+    if not np.isfinite(probe).all():
+        raise UserError(
+            f"{name} gives numbers that are not finite for a plain picture; check its preprocess."
+        )
     classes = imagenet_1k().classes if declaration.labels == (IMAGENET_1K,) else declaration.labels
     if classes and len(classes) != count:
         raise UserError(f"{name} has {count} outputs, but {len(classes)} labels are declared.")
+    if len(set(classes)) < len(classes):
+        twice = next(label for label in classes if classes.count(label) > 1)
+        raise UserError(
+            f"{name}: the label '{twice}' is declared twice; every output needs a name of its own."
+        )
     probed = probe_outputs(probe)
     if declaration.outputs is None:
         return OutputFacts(count, classes, probed, "probed")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.models import Scores, check_scores, output_facts, probe_pictures
+from windtunnel.models import Scores, behaviour, check_scores, output_facts, probe_pictures
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 
 DYNAMIC_BATCH = 32
@@ -35,7 +35,6 @@ class OnnxModel:
         self._path = path
         self.name = path.stem
         self._session = _open_session(path)
-        self.fingerprint = _fingerprint(path)
         graph_input = _single_image_input(self._session, path)
         self._input_name = graph_input.name
         self._output_name = _output_name(self._session, self._declaration, path)
@@ -44,7 +43,10 @@ class OnnxModel:
         self.batch = self._fixed_batch if self._fixed_batch and self._fixed_batch > 1 else DYNAMIC_BATCH
         self.preprocess = _fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
         self.trained_on = self._declaration.trained_on
-        facts = output_facts(self._declaration, self._probe(), path.name)
+        probe = self._probe()
+        facts = output_facts(self._declaration, probe, path.name)
+        # Weights may lie in files of any name; what the model says tells them apart.
+        self.fingerprint = f"{_fingerprint(path)}-{behaviour(probe)}"
         self.class_count, self.classes = facts.class_count, facts.classes
         self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
 

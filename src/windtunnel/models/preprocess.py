@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,6 +19,7 @@ from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.geometry import Geometry
 
 DEFAULT_PRESET = "imagenet"
+ASSUMED = f"default {DEFAULT_PRESET}; nothing was declared"
 
 Outputs = Literal["logits", "probabilities"]
 Channels = Literal["rgb", "bgr", "grey"]
@@ -80,11 +82,12 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Preprocess:
-    """Geometry and tensor together, and where they were declared."""
+    """Geometry and tensor together, where they were declared, and whether nobody did."""
 
     geometry: Geometry = field(default_factory=Geometry)
     tensor: Tensor = field(default_factory=Tensor)
     origin: str = ""
+    assumed: bool = False
 
     def to_json(self) -> dict[str, object]:
         """What the recipe keeps of it."""
@@ -129,7 +132,7 @@ def declared(preprocess: str | Path | None, model_file: Path | None) -> Declarat
         beside = model_file.with_name(model_file.name + ".toml")
         if beside.is_file():
             return read_declaration(beside)
-    return _from_preset(DEFAULT_PRESET, f"default {DEFAULT_PRESET}; nothing was declared")
+    return _from_preset(DEFAULT_PRESET, ASSUMED, assumed=True)
 
 
 def read_declaration(path: Path) -> Declaration:
@@ -138,7 +141,7 @@ def read_declaration(path: Path) -> Declaration:
         raise UserError(f"No such preprocess file: {path}.")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not valid TOML: {error}.") from error
     allowed = ("preset", "geometry", "tensor", "outputs", "output", "labels", "trained_on")
     _refuse_unknown(table, allowed, str(path))
@@ -146,14 +149,16 @@ def read_declaration(path: Path) -> Declaration:
     if preset not in presets():
         raise unknown_name(f"preset in {path}", preset, presets())
     base = presets()[preset]
-    geometry, tensor = table.get("geometry", {}), table.get("tensor", {})
+    geometry, tensor = (_table(table, key, path) for key in ("geometry", "tensor"))
+    assumed = not ({"preset", "geometry", "tensor"} & set(table))
     if table.get("outputs") not in (None, *get_args(Outputs)):
         raise unknown_name(f"outputs in {path}", str(table["outputs"]), get_args(Outputs))
     return Declaration(
         Preprocess(
             _build(Geometry, {**base["geometry"], **geometry}, f"geometry in {path}"),
             _build(Tensor, {**_tensor_base(base["tensor"], tensor), **tensor}, f"tensor in {path}"),
-            f"from {path.name}",
+            ASSUMED if assumed else f"from {path.name}",
+            assumed,
         ),
         fixed_size=bool({"crop_px", "resize_px", "rule"} & set(geometry)),
         fixed_tensor="preset" in table or bool({"divisor", "mean", "std", "channels"} & set(tensor)),
@@ -165,17 +170,22 @@ def read_declaration(path: Path) -> Declaration:
     )
 
 
+def _table(table: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: {key} is {value!r}; write it as a table, [{key}].")
+    return value
+
+
 def _tensor_base(base: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
     # A preset's three means say nothing about a grey model.
     return {"mean": (0.0,), "std": (1.0,)} if given.get("channels") == "grey" else base
 
 
-def _from_preset(name: str, origin: str) -> Declaration:
+def _from_preset(name: str, origin: str, *, assumed: bool = False) -> Declaration:
     row = presets()[name]
-    preprocess = Preprocess(
-        _build(Geometry, row["geometry"], name), _build(Tensor, row["tensor"], name), origin
-    )
-    return Declaration(preprocess, fixed_tensor=not origin.startswith("default"))
+    geometry, tensor = _build(Geometry, row["geometry"], name), _build(Tensor, row["tensor"], name)
+    return Declaration(Preprocess(geometry, tensor, origin, assumed), fixed_tensor=not assumed)
 
 
 def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
@@ -195,12 +205,14 @@ def _build(kind: Any, values: Mapping[str, Any], where: str) -> Any:
         else:
             if not _is_number(value):
                 raise UserError(f"{where}: {key} is {value!r}; give a number.")
+            if isinstance(default, int) and value != int(value):
+                raise UserError(f"{where}: {key} is {value!r}; give a whole number.")
             ready[key] = type(default)(value)
     return kind(**ready)
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _refuse_unknown(given: Mapping[str, Any], allowed: Sequence[str] | Mapping[str, Any], where: str) -> None:

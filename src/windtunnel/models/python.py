@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.models import Model, Scores, check_scores, output_facts, probe_pictures
+from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_pictures
 from windtunnel.models.preprocess import Declaration, declared
 from windtunnel.registry import import_file
 
@@ -28,6 +28,8 @@ def load(spec: str, preprocess: str | Path | None) -> Model:
     if file is not None:
         module: Any = import_file(file)
     else:
+        if str(Path.cwd()) not in sys.path:
+            sys.path.insert(0, str(Path.cwd()))  # a console script does not look here by itself
         try:
             module = importlib.import_module(where)
         except ImportError as error:
@@ -40,7 +42,7 @@ def load(spec: str, preprocess: str | Path | None) -> Model:
         raise unknown_name(f"factory in {where}", name, known)
     try:
         made = factory()
-    except Exception as error:  # the user's own code
+    except (Exception, SystemExit) as error:  # the user's own code
         raise UserError(f"{spec} failed: {type(error).__name__}: {error}.") from error
     source = Path(inspect.getfile(module)) if getattr(module, "__file__", None) else None
     return _wrap(made, declared(preprocess, source), name, source, portable=True)
@@ -102,7 +104,6 @@ class CallableModel:
         self._predictor = predictor
         self.kind = kind
         self.name = name
-        self.fingerprint = fingerprint
         self.portable = portable
         self.preprocess = declaration.preprocess
         self.trained_on = declaration.trained_on
@@ -111,12 +112,13 @@ class CallableModel:
         except UserError:
             raise
         except Exception as error:  # the user's own code
-            side = self.preprocess.geometry.output_px
+            side = probe_pictures(self.preprocess, 1).shape[1]
             raise UserError(
                 f"{name} failed on two {side}x{side} pictures: {type(error).__name__}: {error}. "
                 "Declare its preprocess with --preprocess."
             ) from error
         facts = output_facts(declaration, probe, name)
+        self.fingerprint = f"{fingerprint}-{behaviour(probe)}"
         self.class_count, self.classes = facts.class_count, facts.classes
         self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
 

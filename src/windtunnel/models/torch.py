@@ -26,6 +26,9 @@ class TorchPredictor:
         values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self._device)
         with torch.inference_mode():
             scores = self._module(values)
+        if not isinstance(scores, torch.Tensor):
+            # Some modules wrap their scores: in a named field, or as the first of several outputs.
+            scores = scores.logits if hasattr(scores, "logits") else scores[0]
         return np.asarray(scores.float().cpu().numpy(), dtype=np.float32)
 
 

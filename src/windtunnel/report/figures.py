@@ -51,6 +51,7 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
         "xaxis": {"title": {"text": "severity"}, "dtick": 1, "range": [0.7, 5.3]},
         "yaxis": {"title": {"text": "top-1 error, %"}, "rangemode": "tozero"},
         "height": 420,
+        "showlegend": True,
     }
     clean = [s for s in document["scores"] if s["metric"] == "top1_error" and s["condition"] == "clean"]
     if clean:
@@ -98,4 +99,4 @@ def heat_map(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _percent(score: dict[str, Any] | None) -> float | None:
-    return None if score is None else round(100 * float(score["value"]), 2)
+    return None if score is None else 100 * float(score["value"])

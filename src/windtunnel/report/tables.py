@@ -7,7 +7,7 @@ import io
 from collections import Counter
 from typing import Any
 
-from windtunnel.metrics.score import Score, label_ranks
+from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
 
 FAILURES_KEPT = 1000
@@ -36,7 +36,7 @@ def _not_ok(table: Any) -> Any:
 def notes(run: Run) -> list[str]:
     """What a reader must know before comparing this run's numbers with others."""
     found = []
-    ranks = label_ranks(run)
+    ranks = run.ranks
     canvas, suite = run.recipe["canvas"], run.recipe["suite"]
     if ranks.left_out:
         found.append(
@@ -50,7 +50,7 @@ def notes(run: Run) -> list[str]:
             f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} pictures, "
             f"each class in proportion, seed {run.recipe['seed']}."
         )
-    if run.info["model"]["preprocess_from"].startswith("default"):
+    if run.info["model"]["preprocess_assumed"]:
         found.append(
             "The model's preprocess was not declared: the default was used. "
             "A wrong preprocess is the commonest cause of a wrong number."

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 CONFIDENCE = 0.95
 
@@ -16,25 +16,29 @@ def wilson(successes: int, n: int, confidence: float = CONFIDENCE) -> tuple[floa
 
     (p + z^2/2n -+ z*sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), p = successes/n, z the normal quantile.
     """
-    if n < 1:
-        return 0.0, 1.0
-    z = float(ndtri((1 + confidence) / 2))
-    share = successes / n
+    return _wilson(successes / n, n, float(ndtri((1 + confidence) / 2))) if n else (0.0, 1.0)
+
+
+def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     centre = share + z * z / (2 * n)
     reach = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
     return max(0.0, (centre - reach) / scale), min(1.0, (centre + reach) / scale)
 
 
-def clustered_mean(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Normal interval for a mean of per-picture means: mean -+ z*sd/sqrt(n), sd with n - 1.
+def clustered_share(
+    values: NDArray[np.float64], per_cluster: int, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """Wilson's interval for a mean of per-picture shares, at the number of pictures it is really worth.
 
-    Each value is already one picture's mean over its conditions, so that correlated conditions of one
-    picture count once.
+    Each value is one picture's share of wrong conditions. n_eff = p(1-p) / (s^2/n) with s^2 the variance
+    between pictures (n - 1), kept between n (conditions of a picture all alike) and n times the number
+    of conditions (all independent); the normal quantile is replaced by Student's with n - 1 degrees.
     """
-    if len(values) < 2:
-        return 0.0, 1.0
-    z = float(ndtri((1 + confidence) / 2))
-    mean = float(values.mean())
-    reach = z * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return max(0.0, mean - reach), min(1.0, mean + reach)
+    n = len(values)
+    share = float(values.mean())
+    variance = float(values.var(ddof=1)) / n if n > 1 else 0.0
+    worth = share * (1 - share) / variance if variance > 0 else float(n)
+    worth = min(max(worth, float(n)), float(n * per_cluster))
+    quantile = float(stdtrit(n - 1, (1 + confidence) / 2)) if n > 1 else float(ndtri((1 + confidence) / 2))
+    return _wilson(share, worth, quantile)

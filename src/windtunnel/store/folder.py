@@ -39,11 +39,6 @@ PARTS = {
 }
 
 
-def recipe_digest(recipe: dict[str, Any]) -> str:
-    """The identity of a recipe."""
-    return digest(recipe)
-
-
 def samples_table(surveyed: Sequence[Surveyed]) -> pa.Table:
     """The pictures of a run as a table."""
     return pa.table(
@@ -66,6 +61,12 @@ class RunFolder:
 
     def check_free(self) -> None:
         """Refuse a path that holds something else, before anything is written into it."""
+        parent = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            reason = "not writable" if parent.is_dir() else "no folder"
+            raise UserError(
+                f"{self.path} cannot be written ({parent} is {reason}); choose another with --out."
+            )
         if not self.path.exists() or (self.path / RECIPE_FILE).exists():
             return
         # A run killed in its first moment leaves a lock and perhaps an unfinished recipe.
@@ -76,21 +77,37 @@ class RunFolder:
     def open_for(self, recipe: dict[str, Any], info: dict[str, Any], samples: pa.Table) -> None:
         """Create the folder, or check that it holds the same recipe; a difference is named and refused."""
         if (self.path / RECIPE_FILE).exists():
-            self._check_same(recipe, samples)
+            self.check_same(recipe, samples)
+            self._complete(samples)
             return
-        content = {"schema": SCHEMA, "recipe": recipe, "recipe_digest": recipe_digest(recipe), "info": info}
+        content = {"schema": SCHEMA, "recipe": recipe, "recipe_digest": digest(recipe), "info": info}
         _write(self.path / RECIPE_FILE, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
         self._complete(samples)
 
     def _complete(self, samples: pa.Table) -> None:
+        """Add what a kill or a damage has left out."""
         (self.path / SHARDS_FOLDER).mkdir(exist_ok=True)
-        if not (self.path / SAMPLES_FILE).exists():
-            _write_parquet(samples, self.path / SAMPLES_FILE)
+        content, file = _parquet(samples), self.path / SAMPLES_FILE
+        if not file.exists() or file.read_bytes() != content:
+            _write(file, content)
 
-    def _check_same(self, recipe: dict[str, Any], samples: pa.Table) -> None:
+    def check_versions(self, versions: dict[str, str]) -> None:
+        """Refuse to go on with other libraries: their pixels and sums may differ in the last bit."""
+        stored = read_run_json(self.path)["info"]["versions"]
+        for name, version in versions.items():
+            if stored.get(name) != version:
+                raise UserError(
+                    f"{self.path} was begun with {name} {stored.get(name)}, here is {version}; "
+                    "finish it there or choose another folder with --out."
+                )
+
+    def check_same(self, recipe: dict[str, Any], samples: pa.Table) -> None:
+        """Refuse a folder that holds a run of another recipe, and name the difference."""
+        self.check_free()
+        if not (self.path / RECIPE_FILE).exists():
+            return
         stored = read_run_json(self.path)["recipe"]
         if stored == recipe:
-            self._complete(samples)
             return
         differing = [
             PARTS.get(key, key) for key in {**recipe, **stored} if stored.get(key) != recipe.get(key)
@@ -104,8 +121,14 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder's lock; the system frees it even after a kill."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            reason = error.strerror or error
+            raise UserError(
+                f"{self.path} cannot be written: {reason}; choose another folder with --out."
+            ) from error
         try:
             if not _try_lock(handle):
                 raise UserError(
@@ -127,13 +150,21 @@ class RunFolder:
         if not path.exists():
             return False
         try:
-            return bool(pq.read_metadata(path).num_rows == rows)
+            return len(_read_parquet(path)) == rows
         except (pa.ArrowException, OSError):
             return False
 
+    def failures(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a finished shard that hold no prediction."""
+        path = self.shard_path(name)
+        if not path.exists():
+            return []
+        rows = _read_parquet(path, ["sample_id", "condition", "status", "reason"]).to_pylist()
+        return [row for row in rows if row["status"] != "ok"]
+
     def write_shard(self, name: str, table: pa.Table) -> None:
         """Write a shard under a temporary name and rename it."""
-        _write_parquet(table, self.shard_path(name))
+        _write(self.shard_path(name), _parquet(table))
 
 
 def read_run_json(path: Path) -> dict[str, Any]:
@@ -156,7 +187,10 @@ def read_run_json(path: Path) -> dict[str, Any]:
 def _data_difference(path: Path, samples: pa.Table) -> str:
     if not (path / SAMPLES_FILE).exists():
         return ""
-    stored = pq.read_table(path / SAMPLES_FILE, columns=["id", "content"])
+    try:
+        stored = _read_parquet(path / SAMPLES_FILE, ["id", "content"])
+    except (pa.ArrowException, OSError):
+        return ""
     old = dict(zip(stored["id"].to_pylist(), stored["content"].to_pylist(), strict=True))
     new = dict(zip(samples["id"].to_pylist(), samples["content"].to_pylist(), strict=True))
     parts = {
@@ -168,10 +202,15 @@ def _data_difference(path: Path, samples: pa.Table) -> str:
     return f" ({', '.join(found)})" if found else " (other labels)"
 
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
+def _parquet(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    _write(path, sink.getvalue().to_pybytes())
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Read a whole file, checking every page."""
+    return pq.read_table(path, columns=columns, page_checksum_verification=True)
 
 
 def _write(path: Path, content: bytes) -> None:

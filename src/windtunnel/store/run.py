@@ -14,7 +14,7 @@ from windtunnel.errors import UserError
 from windtunnel.store.folder import SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.score import Score
+    from windtunnel.metrics.score import Ranks, Score
 
 
 class Run:
@@ -59,6 +59,19 @@ class Run:
         shards = [_read(path, wanted) for path in paths]
         # Every shard is a sorted range of pictures, so ordering the shards orders the rows.
         return pa.concat_tables(sorted(shards, key=lambda shard: str(shard["sample_id"][0])))
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """The label's rank of every complete picture under every condition."""
+        from windtunnel.metrics.score import label_ranks
+
+        return label_ranks(self)
+
+    def report(self) -> Path:
+        """Write report.html, scores.json and scores.csv into the run folder; returns the page's path."""
+        from windtunnel.report.files import write_reports
+
+        return write_reports(self, self.scores()).html
 
     def scores(self) -> list[Score]:
         """Every score the suite asks for, each with interval, n, formula and parts."""

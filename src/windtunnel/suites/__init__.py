@@ -32,6 +32,20 @@ GEOMETRIES = {
 
 
 @dataclass(frozen=True)
+class Canvas:
+    """Which edition a run uses, how its pictures become canvases, and why."""
+
+    edition: int
+    geometry: Geometry
+    note: str
+
+    def overrides(self) -> dict[str, object]:
+        """Where its geometry differs from the edition's own: part of a condition's identity."""
+        usual = asdict(GEOMETRIES[self.edition])
+        return {key: value for key, value in asdict(self.geometry).items() if value != usual[key]}
+
+
+@dataclass(frozen=True)
 class Suite:
     """A versioned list of conditions and how to score them.
 
@@ -66,35 +80,35 @@ class Suite:
         """`name@version`."""
         return f"{self.name}@{self.version}"
 
-    def conditions(self, edition: int) -> list[Condition]:
+    def conditions(self, canvas: Canvas) -> list[Condition]:
         """Every condition: native and clean first, the codec alone where there is one, then the units."""
-        found = [Condition("native"), Condition("clean", edition=edition)]
+        edition, overrides = canvas.edition, canvas.overrides()
+        found = [Condition("native"), Condition("clean", edition=edition, geometry=overrides)]
         if self.codec != "none":
-            found.append(Condition("clean", edition=edition, codec=self.codec))
+            found.append(Condition("clean", edition=edition, codec=self.codec, geometry=overrides))
         found += [
-            corruption_condition(unit, level, edition, self.codec)
+            corruption_condition(unit, level, edition, self.codec, overrides)
             for unit in self.units
             for level in self.levels
         ]
         return found
 
     def only(self, selected: Sequence[str]) -> Suite:
-        """The same suite with fewer units or levels (`fog`, `fog:3`), under a name of its own."""
+        """The same suite with other units or levels (`fog`, `fog:3`), under a name of its own."""
         units: dict[str, set[int]] = {}
         for item in selected:
-            unit, _, level = item.partition(":")
-            if unit not in self.units:
-                raise unknown_name(f"unit of suite {self.name}", unit, self.units)
-            if level and (not level.isdecimal() or int(level) not in self.levels):
-                raise UserError(f"'{item}' has no such level; suite {self.name} has {_listed(self.levels)}.")
-            units.setdefault(unit, set()).update({int(level)} if level else self.levels)
+            unit, colon, level = item.partition(":")
+            REGISTRY.get(unit)
+            if colon and (not level.isdecimal() or int(level) not in SEVERITIES):
+                raise UserError(f"'{item}' has no such level; give one of {_listed(SEVERITIES)}.")
+            units.setdefault(unit, set()).update({int(level)} if colon else self.levels)
         if len({frozenset(levels) for levels in units.values()}) > 1:
             raise UserError(
                 "--only takes the same levels for every unit; write a suite file for anything else."
             )
         levels = sorted(next(iter(units.values())))
-        kept = tuple(unit for unit in self.units if unit in units)
-        return replace(self, name=f"{self.name}-part", units=kept, levels=tuple(levels))
+        order = [unit for unit in self.units if unit in units] + sorted(set(units) - set(self.units))
+        return replace(self, name=f"{self.name}-part", units=tuple(order), levels=tuple(levels))
 
     def to_json(self) -> dict[str, object]:
         """The suite as the run folder keeps it."""
@@ -110,16 +124,25 @@ def suite_names() -> list[str]:
     )
 
 
-def load_suite(name_or_path: str | Path) -> Suite:
-    """Load a suite by name, or from a TOML file."""
+def load_suite(name_or_path: str | Path, *, _extending: tuple[str, ...] = ()) -> Suite:
+    """Load a suite by name (`smoke`, `smoke@1`), or from a TOML file."""
+    if not isinstance(name_or_path, str | Path):
+        raise UserError(f"The suite is {name_or_path!r}; give a suite's name or a .toml file.")
     text, where = _find(name_or_path)
+    if where in _extending:
+        raise UserError(f"{where} extends itself through {', '.join(_extending)}.")
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{where} is not valid TOML: {error}.") from error
     base: dict[str, Any] = {}
     if "extends" in table:
-        base = load_suite(str(table.pop("extends"))).to_json()
+        parent = str(table.pop("extends"))
+        # A parent file is found from its child's folder.
+        found = Path(name_or_path).parent / parent if parent.endswith(".toml") else parent
+        inherited = load_suite(found, _extending=(*_extending, where)).to_json()
+        # A suite that differs is another suite: it needs a name and a version of its own.
+        base = {key: value for key, value in inherited.items() if key not in ("name", "version", "about")}
     return _checked(table, base, where)
 
 
@@ -128,11 +151,18 @@ def _find(name_or_path: str | Path) -> tuple[str, str]:
     if path.suffix == ".toml":
         if not path.is_file():
             raise UserError(f"No such suite file: {path}.")
-        return path.read_text(encoding="utf-8"), str(path)
-    name = str(name_or_path).partition("@")[0]
+        try:
+            return path.read_text(encoding="utf-8"), str(path)
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path} is not valid TOML: {error}.") from error
+    name, _, version = str(name_or_path).partition("@")
     if name not in suite_names():
         raise unknown_name("suite", name, suite_names(), "windtunnel list suites, or give a .toml file")
     text = (files("windtunnel.suites") / f"{name}.toml").read_text(encoding="utf-8")
+    if version and version != str(tomllib.loads(text)["version"]):
+        raise UserError(
+            f"There is no {name}@{version}; this windtunnel has {name}@{tomllib.loads(text)['version']}."
+        )
     return text, f"suite {name}"
 
 
@@ -149,7 +179,12 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         kind = _KINDS[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise UserError(f"{where}: {key} is {value!r}; see CONTRIBUTING.md for a suite's keys.")
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
+            inner = int if key == "levels" else str
+            if not all(isinstance(item, inner) and not isinstance(item, bool) for item in value):
+                raise UserError(f"{where}: {key} is {value!r}; see CONTRIBUTING.md for a suite's keys.")
+            if len(set(value)) < len(value):
+                raise UserError(f"{where}: {key} names something twice.")
             merged[key] = tuple(value)
     suite = Suite(**merged)
     if suite.canvas not in CANVASES:
@@ -160,6 +195,8 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         raise UserError(f"{where}: levels are {_listed(suite.levels)}; give some of {_listed(SEVERITIES)}.")
     if suite.subset < 0:
         raise UserError(f"{where}: subset is {suite.subset}; give the number of pictures, or 0 for all.")
+    if not suite.name or suite.version < 1 or not suite.metrics:
+        raise UserError(f"{where} needs a name, a version from 1 and at least one metric.")
     for metric in suite.metrics:
         if metric not in METRIC_NAMES:
             raise unknown_name(f"metric in {where}", metric, METRIC_NAMES)
@@ -185,15 +222,6 @@ _KINDS: dict[str, Any] = {
 
 def _listed(values: Sequence[object]) -> str:
     return ", ".join(map(str, values)) or "none"
-
-
-@dataclass(frozen=True)
-class Canvas:
-    """Which edition a run uses, how its pictures become canvases, and why."""
-
-    edition: int
-    geometry: Geometry
-    note: str
 
 
 def choose_canvas(suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
