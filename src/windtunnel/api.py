@@ -14,7 +14,7 @@ from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
 from windtunnel.suites import Suite, load_suite
 
-DEFAULT_SUITE = "smoke"
+DEFAULT_SUITE = "imagenet-c-quick"
 
 
 def plan(
@@ -30,6 +30,8 @@ def plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    codec: str | None = None,
+    settings: Sequence[str] = (),
     include: Sequence[str | Path] = (),
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
@@ -41,6 +43,8 @@ def plan(
     chosen = suite if isinstance(suite, Suite) else load_suite(suite)
     if only:
         chosen = chosen.only([only] if isinstance(only, str) else only)
+    if codec is not None:
+        chosen = chosen.stored_as(codec)
     dataset = open_dataset(data)
     return make_plan(
         load_model(model, preprocess),
@@ -52,6 +56,7 @@ def plan(
         keep=keep,
         chunk=chunk,
         labels_are_outputs=labels_are_outputs,
+        settings=settings,
         advance=advance,
     )
 
@@ -70,6 +75,8 @@ def run(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    codec: str | None = None,
+    settings: Sequence[str] = (),
     include: Sequence[str | Path] = (),
     workers: int = 1,
     strict: bool = False,
@@ -90,6 +97,9 @@ def run(
         keep: `auto` keeps full outputs for clean and native, `logits` for all, `summary` for none.
         chunk: pictures per shard; by default about 2,048 predictions.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
+        codec: how corrupted pictures are stored before the model sees them (`none`, `png`, `jpeg:85`), if
+            not as the suite says.
+        settings: texts for units, such as `frost.textures=DIR`.
         include: Python files with your own corruptions.
         workers: processes; more than one needs a model and data that can be loaded again.
         strict: stop at the first picture that cannot be scored.
@@ -113,6 +123,8 @@ def run(
         keep=keep,
         chunk=chunk,
         labels_are_outputs=labels_are_outputs,
+        codec=codec,
+        settings=settings,
         include=include,
     )
     return execute(

@@ -29,6 +29,8 @@ class Condition:
         revision: of the unit.
         geometry: where the canvas differs from the edition's usual one (pictures taken as they are).
         assets: digests of the files the unit's pixels depend on.
+        settings: texts given to the unit, such as a folder; their content is in `assets`, their place is
+            nobody's business.
     """
 
     kind: Kind
@@ -40,6 +42,7 @@ class Condition:
     revision: int = 0
     geometry: Mapping[str, object] = field(default_factory=dict)
     assets: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def name(self) -> str:
@@ -82,13 +85,27 @@ class Condition:
 
 
 def corruption_condition(
-    unit: str, level: int, edition: int, codec: str, geometry: Mapping[str, object] | None = None
+    unit: str,
+    level: int,
+    edition: int,
+    codec: str,
+    geometry: Mapping[str, object] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Condition:
     """The condition of a registered corruption at one severity."""
     found = REGISTRY.get(unit)
     found.parameters(level, edition)
     return Condition(
-        "corruption", unit, level, edition, codec, found.stage, found.revision, geometry or {}, found.assets
+        "corruption",
+        unit,
+        level,
+        edition,
+        codec,
+        found.stage,
+        found.revision,
+        geometry or {},
+        found.assets(settings or {}),
+        settings or {},
     )
 
 

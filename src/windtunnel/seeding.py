@@ -8,9 +8,9 @@ loops, bit-equal for integers and uniforms.
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,14 @@ STREAM_VERSION = 1
 GOLDEN_GAMMA = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
+WORD = (1 << 64) - 1
 
 
 def digest64(*parts: object) -> int:
-    """64 bits of BLAKE2b over an unambiguous encoding of the parts."""
-    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    """64 bits of BLAKE2b over the parts as texts, each after its length, so that no two lists look alike."""
+    texts = [str(part) for part in parts]
+    encoded = "".join(f"{len(text)}:{text}" for text in texts).encode()
+    return int.from_bytes(hashlib.blake2b(encoded, digest_size=8).digest(), "little")
 
 
 def fresh_seed() -> int:
@@ -42,6 +44,14 @@ def words(key: int, count: int, start: int = 0) -> NDArray[np.uint64]:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
         return z ^ (z >> np.uint64(31))
+
+
+def word(key: int, index: int) -> int:
+    """One value of a stream, as a Python integer."""
+    z = (key + index * GOLDEN_GAMMA) & WORD
+    z = ((z ^ (z >> 30)) * MIX_1) & WORD
+    z = ((z ^ (z >> 27)) * MIX_2) & WORD
+    return z ^ (z >> 31)
 
 
 @dataclass(frozen=True)
@@ -60,17 +70,24 @@ class Draws:
     unit: str
     level: int
 
+    @cached_property
+    def root(self) -> int:
+        """The key everything else is derived from."""
+        return digest64(STREAM_VERSION, self.seed, self.sample_id, self.unit, self.level)
+
     def key(self, purpose: str) -> int:
         """The key of one sub-draw ("field", "angle", "frame 7"): independent of every other purpose's."""
-        root = digest64(STREAM_VERSION, self.seed, self.sample_id, self.unit, self.level)
-        return digest64(root, purpose)
+        return digest64(self.root, purpose)
 
-    def uniform(self, purpose: str, count: int, low: float = 0.0, high: float = 1.0) -> NDArray[np.float64]:
+    def uniform(self, purpose: str, low: float = 0.0, high: float = 1.0) -> float:
+        """One uniform number in [low, high): the top 53 bits of the purpose's first word."""
+        return low + (high - low) * ((word(self.key(purpose), 0) >> 11) * 2.0**-53)
+
+    def uniforms(self, purpose: str, count: int, low: float = 0.0, high: float = 1.0) -> NDArray[np.float64]:
         """Uniform numbers in [low, high): the top 53 bits of each word."""
         unit = (words(self.key(purpose), count) >> np.uint64(11)) * 2.0**-53
         return np.asarray(low + (high - low) * unit, np.float64)
 
-    def integers(self, purpose: str, count: int, low: int, high: int) -> NDArray[np.int64]:
-        """Integers in [low, high): the top 32 bits times the range, which must be below 2**31."""
-        top = words(self.key(purpose), count) >> np.uint64(32)
-        return low + ((top * np.uint64(high - low)) >> np.uint64(32)).astype(np.int64)
+    def integer(self, purpose: str, low: int, high: int) -> int:
+        """One integer in [low, high): the top 32 bits of the purpose's first word times the range."""
+        return low + (((word(self.key(purpose), 0) >> 32) * (high - low)) >> 32)

@@ -7,6 +7,7 @@ from scipy.stats import kstest
 
 from windtunnel.kernels.draws import word
 from windtunnel.seeding import Draws, words
+from windtunnel.seeding import word as word_of
 
 
 def test_words_are_splitmix64() -> None:
@@ -37,8 +38,14 @@ def test_every_part_of_a_key_matters() -> None:
 
 def test_uniforms_and_integers_have_their_distributions() -> None:
     draws = Draws(0, "a", "corruption/fog", 1)
-    assert kstest(draws.uniform("u", 20000, -2, 3), "uniform", args=(-2, 5)).pvalue > 1e-3
-    integers = draws.integers("i", 60000, -3, 3)
+    assert kstest(draws.uniforms("u", 20000, -2, 3), "uniform", args=(-2, 5)).pvalue > 1e-3
+    integers = np.array([draws.integer(f"i{n}", -3, 3) for n in range(12000)])
     assert set(integers.tolist()) == set(range(-3, 3))
     counts = np.bincount(integers + 3)
-    assert ((counts - 10000) ** 2 / 10000).sum() < 20.5  # chi-square, 5 degrees, alpha 1e-3
+    assert ((counts - 2000) ** 2 / 2000).sum() < 20.5  # chi-square, 5 degrees, alpha 1e-3
+
+
+def test_one_number_is_the_first_of_many() -> None:
+    draws = Draws(7, "a", "corruption/fog", 1)
+    assert draws.uniform("x", -45, 45) == draws.uniforms("x", 3, -45, 45)[0]
+    assert [word_of(draws.key("x"), i) for i in range(5)] == words(draws.key("x"), 5).tolist()

@@ -57,6 +57,18 @@ _PLAN: tuple[Decorator, ...] = (
         is_flag=True,
         help="Trust the data's class indices although the model has more outputs.",
     ),
+    click.option(
+        "--codec",
+        metavar="none|png|jpeg:85",
+        help="How corrupted pictures are stored before the model sees them, if not as the suite says.",
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="UNIT.SETTING=VALUE",
+        help="Give a unit something of your own, such as frost.textures=DIR; may be repeated.",
+    ),
     click.option("--out", metavar="FOLDER", help="The run folder; default windtunnel-runs/<names>-<recipe>."),
     INCLUDE,
 )

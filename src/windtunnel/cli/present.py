@@ -23,6 +23,7 @@ from windtunnel.models import Model
 from windtunnel.store.run import Run
 
 WORST_SHOWN = 3
+HEADLINES = {"mean_error": "mean error", "mce": "mCE", "relative_mce": "relative mCE"}
 
 
 class RateColumn(ProgressColumn):
@@ -107,8 +108,8 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ),
         (
             "suite",
-            f"{plan.suite.citation}   {units} corruptions x severities {levels}, codec {plan.suite.codec}, "
-            "beside clean and native",
+            f"{plan.suite.citation}   {units} corruptions x severities {levels}, "
+            f"codec {plan.conditions[-1].codec}, beside clean and native",
         ),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         (
@@ -139,8 +140,8 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
         (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition
     ]
     for score in scores:
-        if score.metric == "mean_error":
-            lines.append(("mean error", f"{_shown(score)}   {score.formula}"))
+        if score.metric in HEADLINES:
+            lines.append((HEADLINES[score.metric], f"{_shown(score)}   {score.formula}"))
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds[score.condition] == "corruption"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]

@@ -9,14 +9,14 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError
+from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.registry import Registry
 from windtunnel.seeding import Draws, fresh_seed
@@ -43,6 +43,8 @@ class Corruption:
         golden: digest of the unit's pixels on the golden picture (`windtunnel dev golden NAME`).
         stage: where in the geometry it acts.
         random: whether it draws random numbers.
+        settings: names of texts the function takes beside its severity's parameters.
+        note: what a reader of scores must know of the default settings.
     """
 
     function: PixelFunction
@@ -54,6 +56,8 @@ class Corruption:
     golden: str
     stage: Stage
     random: bool
+    settings: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def name(self) -> str:
@@ -68,12 +72,19 @@ class Corruption:
             raise UserError(f"{self.name} has no edition {edition}; it has {known}.")
         return dict(zip(self.params, self.severities[edition][severity - 1], strict=True))
 
-    def apply(self, image: Image, rng: Draws, severity: int, edition: int) -> Image:
+    def apply(
+        self,
+        image: Image,
+        rng: Draws,
+        severity: int,
+        edition: int,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> Image:
         """Corrupt a canvas (uint8 HWC RGB, contiguous); the input is left untouched.
 
         Units from outside are not trusted with it: they get a copy, and what they give back is checked.
         """
-        parameters = self.parameters(severity, edition)
+        parameters = {**self.parameters(severity, edition), **settings}
         if self.is_shipped:
             return self.function(image, rng, **parameters)
         try:
@@ -96,13 +107,30 @@ class Corruption:
         """The random draws this unit makes on one sample."""
         return Draws(seed, sample_id, f"corruption/{self.name}", severity)
 
-    @cached_property
-    def assets(self) -> dict[str, str]:
-        """Digests of what the pixels depend on beside the revision: the file of a unit from outside."""
-        if self.is_shipped:
-            return {}
-        path = Path(inspect.getfile(self.function))
-        return {path.name: hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()}
+    def assets(self, settings: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+        """Digests of what the pixels depend on beside the revision.
+
+        The file of a unit from outside, and the files (or the text itself) that settings name.
+        """
+        found = {}
+        if not self.is_shipped:
+            path = Path(inspect.getfile(self.function))
+            found[path.name] = _digest([path])
+        for name, value in settings.items():
+            if name not in self.settings:
+                raise unknown_name(f"setting of {self.name}", name, self.settings)
+            path = Path(value)
+            files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
+            found[name] = _digest(files) if files else value
+        return found
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for path in paths:
+        if path.is_file():
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 def corruption(
@@ -115,6 +143,8 @@ def corruption(
     golden: str = "",
     stage: Stage = "canvas",
     random: bool = True,
+    settings: Sequence[str] = (),
+    note: str = "",
 ) -> Callable[[PixelFunction], Corruption]:
     """Make a pixel function a corruption."""
     for edition, rows in severities.items():
@@ -123,7 +153,17 @@ def corruption(
 
     def decorate(function: PixelFunction) -> Corruption:
         return Corruption(
-            function, tuple(params), severities, imitates, source, revision, golden, stage, random
+            function,
+            tuple(params),
+            severities,
+            imitates,
+            source,
+            revision,
+            golden,
+            stage,
+            random,
+            tuple(settings),
+            note,
         )
 
     return decorate

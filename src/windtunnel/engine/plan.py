@@ -89,6 +89,7 @@ def make_plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    settings: Sequence[str] = (),
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
     """Check that model, data and suite fit, look at every picture, and cut the work.
@@ -114,8 +115,9 @@ def make_plan(
             f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
             f"(the first, {first.sample.id}: {first.reason})."
         )
-    canvas = choose_canvas(suite, {(one.width, one.height) for one in readable})
-    conditions = tuple(suite.conditions(canvas))
+    sizes = {(one.width, one.height) for one in readable}
+    canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
+    conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     masked = mask or suite.mask
     mapped = [[label_map[label] for label in one.sample.labels] for one in surveyed]
     projection = mask_to(mapped) if masked else Projection()
@@ -166,12 +168,25 @@ def make_plan(
             "classes": list(dataset.label_space.classes),
         },
         "suite": suite.citation,
+        "settings": list(settings),
         "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
     }
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
         recipe, info,
     )  # fmt: skip
+
+
+def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:
+    """`frost.textures=DIR` as {"frost": {"textures": DIR}}."""
+    found: dict[str, dict[str, str]] = {}
+    for item in given:
+        place, equals, value = item.partition("=")
+        unit, dot, name = place.partition(".")
+        if not (equals and dot and unit and name and value):
+            raise UserError(f"--set is '{item}'; write UNIT.SETTING=VALUE, such as frost.textures=DIR.")
+        found.setdefault(unit, {})[name] = value
+    return found
 
 
 def chunk_size(pictures: int, conditions: int) -> int:

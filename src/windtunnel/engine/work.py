@@ -54,7 +54,13 @@ def warm_up(work: Work) -> None:
     for condition in work.conditions:
         if condition.kind == "corruption":
             unit = REGISTRY.get(condition.unit)
-            unit.apply(picture, unit.draws(0, "", condition.level), condition.level, condition.edition)
+            unit.apply(
+                picture,
+                unit.draws(0, "", condition.level),
+                condition.level,
+                condition.edition,
+                condition.settings,
+            )
 
 
 def score_chunk(work: Work, model: Model, pictures: Sequence[Surveyed], advance: Advance) -> pa.Table:
@@ -116,12 +122,14 @@ class _Source:
             unit = REGISTRY.get(condition.unit)
             rng = unit.draws(seed, self._picture.sample.id, condition.level)
             if condition.stage == "source":
-                spoilt = unit.apply(source, rng, condition.level, condition.edition)
+                spoilt = unit.apply(source, rng, condition.level, condition.edition, condition.settings)
                 canvas = crop_step(resize_step(spoilt, geometry), geometry)
             elif condition.stage == "resized":
-                canvas = crop_step(unit.apply(resized, rng, condition.level, condition.edition), geometry)
+                canvas = crop_step(
+                    unit.apply(resized, rng, condition.level, condition.edition, condition.settings), geometry
+                )
             else:
-                canvas = unit.apply(canvas, rng, condition.level, condition.edition)
+                canvas = unit.apply(canvas, rng, condition.level, condition.edition, condition.settings)
         return round_trip(np.ascontiguousarray(canvas), condition.codec)
 
     def _made(self, geometry: Geometry) -> tuple[Image, Image, Image]:

@@ -1,3 +1,10 @@
-"""The metrics a suite may ask for, by name."""
+"""The metrics a suite may ask for: name to the function that makes its scores, imported when asked for."""
 
-METRIC_NAMES = ("mean_error", "top1_error", "top5_error")
+SCORERS = {
+    "top1_error": "windtunnel.metrics.error:top1_scores",
+    "top5_error": "windtunnel.metrics.error:top5_scores",
+    "mean_error": "windtunnel.metrics.error:mean_error_scores",
+    "ce": "windtunnel.metrics.corruption_error:ce_scores",
+    "mce": "windtunnel.metrics.corruption_error:mce_scores",
+    "relative_mce": "windtunnel.metrics.corruption_error:relative_mce_scores",
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
@@ -11,8 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
-from windtunnel.metrics.error import mean_per_picture, top_k_wrong
-from windtunnel.stats.intervals import clustered_share, wilson
+from windtunnel.metrics.names import SCORERS
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -83,64 +83,10 @@ def score_run(run: Run) -> list[Score]:
     ranks = run.ranks
     if not len(ranks.values):
         return []
-    return [score for metric in run.recipe["suite"]["metrics"] for score in METRICS[metric](run, ranks)]
+    return [score for metric in run.recipe["suite"]["metrics"] for score in _scorer(metric)(run, ranks)]
 
 
-def _error_scores(run: Run, ranks: Ranks, k: int, formula: str) -> list[Score]:
-    if (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])) <= k:
-        return []
-    wrong = top_k_wrong(ranks.values, k)
-    n = len(wrong)
-    found = []
-    for column, condition in enumerate(ranks.conditions):
-        count = int(wrong[:, column].sum())
-        found.append(
-            Score(
-                f"top{k}_error", condition, count / n, *wilson(count, n), n, formula, (condition,), run.digest
-            )
-        )
+def _scorer(metric: str) -> Callable[[Run, Ranks], list[Score]]:
+    module, _, function = SCORERS[metric].partition(":")
+    found: Callable[[Run, Ranks], list[Score]] = getattr(importlib.import_module(module), function)
     return found
-
-
-def _top1(run: Run, ranks: Ranks) -> list[Score]:
-    return _error_scores(run, ranks, 1, "share of pictures whose label is not the best-placed class")
-
-
-def _top5(run: Run, ranks: Ranks) -> list[Score]:
-    return _error_scores(
-        run, ranks, 5, "share of pictures whose label is not among the five best-placed classes"
-    )
-
-
-def _mean_error(run: Run, ranks: Ranks) -> list[Score]:
-    columns = [column for column, condition in enumerate(run.conditions) if condition["kind"] == "corruption"]
-    if not columns:
-        return []
-    per_picture = mean_per_picture(top_k_wrong(ranks.values[:, columns], 1))
-    parts = tuple(ranks.conditions[column] for column in columns)
-    units = {str(run.conditions[column]["unit"]) for column in columns}
-    levels = sorted({int(run.conditions[column]["level"]) for column in columns})
-    formula = (
-        f"top-1 error, mean over {len(units)} corruptions and severities {', '.join(map(str, levels))}; "
-        "not normalised by any other model's errors"
-    )
-    value = float(per_picture.mean())
-    return [
-        Score(
-            "mean_error",
-            "",
-            value,
-            *clustered_share(per_picture, len(columns)),
-            len(per_picture),
-            formula,
-            parts,
-            run.digest,
-        )
-    ]
-
-
-METRICS: dict[str, Callable[[Run, Ranks], list[Score]]] = {
-    "top1_error": _top1,
-    "top5_error": _top5,
-    "mean_error": _mean_error,
-}

@@ -38,7 +38,7 @@ def render(document: dict[str, Any]) -> str:
 
 
 def _is_headline(score: dict[str, Any]) -> bool:
-    return score["metric"] == "mean_error" or (
+    return score["metric"] in ("mean_error", "mce", "relative_mce") or (
         score["metric"] == "top1_error" and score["condition"] in ("native", "clean")
     )
 
@@ -47,7 +47,7 @@ def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
     """One row per condition: its top-1 and, where there is one, top-5 score."""
     by_condition: dict[str, dict[str, Any]] = {}
     for score in document["scores"]:
-        if score["condition"]:
+        if score["metric"] in ("top1_error", "top5_error"):
             by_condition.setdefault(score["condition"], {})[score["metric"]] = score
     return [{"condition": name, **scores} for name, scores in by_condition.items()]
 

@@ -7,10 +7,13 @@ import io
 from collections import Counter
 from typing import Any
 
+from windtunnel.corruptions import REGISTRY
+from windtunnel.metrics.corruption_error import why_not_normalised
 from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
 
 FAILURES_KEPT = 1000
+PUBLISHED_PICTURES = 50_000
 
 
 def failures(run: Run) -> list[dict[str, Any]]:
@@ -35,40 +38,56 @@ def _not_ok(table: Any) -> Any:
 
 def notes(run: Run) -> list[str]:
     """What a reader must know before comparing this run's numbers with others."""
-    found = []
+    lines = []
     ranks = run.ranks
     canvas, suite = run.recipe["canvas"], run.recipe["suite"]
     if ranks.left_out:
-        found.append(
+        lines.append(
             f"{ranks.left_out} pictures could not be scored under some condition and are left out of all of "
             "them, so that every number rests on the same pictures."
         )
     if ranks.unlabelled:
-        found.append(f"{ranks.unlabelled} pictures have no label and count in no error rate.")
+        lines.append(f"{ranks.unlabelled} pictures have no label and count in no error rate.")
     if run.recipe["data"]["count"] != run.recipe["data"]["of"]:
-        found.append(
+        lines.append(
             f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} pictures, "
             f"each class in proportion, seed {run.recipe['seed']}."
         )
     if run.info["model"]["preprocess_assumed"]:
-        found.append(
+        lines.append(
             "The model's preprocess was not declared: the default was used. "
             "A wrong preprocess is the commonest cause of a wrong number."
         )
     if run.recipe["projection"]["kind"] == "mask":
-        found.append(
+        lines.append(
             f"Only {len(run.recipe['projection']['kept'])} of the model's "
             f"{run.recipe['model']['classes']} outputs count (mask before softmax): "
             "errors are lower than without it."
         )
+    for unit in suite["units"]:
+        own = [setting for setting in run.info["settings"] if setting.startswith(f"{unit}.")]
+        found = REGISTRY.get(unit).note if unit in REGISTRY.names() else ""
+        if own or found:
+            lines.append(f"Given by --set: {', '.join(own)}." if own else found)
+    if "mce" in suite["metrics"]:
+        reason = why_not_normalised(run)
+        if reason:
+            lines.append(
+                f"No mCE: AlexNet's published errors do not fit, {reason}. The mean error stands for itself."
+            )
+        elif run.recipe["data"]["count"] != PUBLISHED_PICTURES:
+            lines.append(
+                "mCE divides by AlexNet's errors on all 50,000 published pictures; these are other pictures, "
+                "so that it is only near what the same model would get there."
+            )
     if canvas["note"]:
-        found.append(f"Canvas: {canvas['note']}.")
+        lines.append(f"Canvas: {canvas['note']}.")
     seen = set(run.info["model"]["trained_on"]) & {suite["name"], *suite["units"]}
     if seen:
-        found.append(
+        lines.append(
             f"The model was trained on {', '.join(sorted(seen))}: errors there say little of robustness."
         )
-    return found
+    return lines
 
 
 def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:

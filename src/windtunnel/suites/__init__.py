@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from windtunnel.conditions import Condition, corruption_condition
-from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
+from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES, edition_of
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.metrics.names import METRIC_NAMES
+from windtunnel.metrics.names import SCORERS
 
-CANVASES = ("imagenet-c",)
+CANVASES = ("imagenet-c", "native")
+# How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
+PUBLISHED = "published"
+PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
 
 # A set of equal pictures whose short side is at most this is taken as it is.
 SMALL_PX = 96
@@ -55,7 +59,8 @@ class Suite:
         about: one line for listings.
         canvas: which rule makes the picture that is corrupted.
         edition: 32, 64, 224, 299, or `auto` by the pictures' sizes.
-        codec: how corrupted pictures are stored before the model sees them.
+        codec: how corrupted pictures are stored before the model sees them; `published` as the edition's
+            published set is.
         units: corruptions.
         levels: severities.
         metrics: what is scored.
@@ -80,14 +85,23 @@ class Suite:
         """`name@version`."""
         return f"{self.name}@{self.version}"
 
-    def conditions(self, canvas: Canvas) -> list[Condition]:
-        """Every condition: native and clean first, the codec alone where there is one, then the units."""
+    def conditions(
+        self, canvas: Canvas, settings: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    ) -> list[Condition]:
+        """Every condition: native and clean first, the codec alone where there is one, then the units.
+
+        `settings` are texts for some units, by unit and name.
+        """
+        for unit in settings:
+            if unit not in self.units:
+                raise unknown_name(f"unit of suite {self.name} in --set", unit, self.units)
         edition, overrides = canvas.edition, canvas.overrides()
+        codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
         found = [Condition("native"), Condition("clean", edition=edition, geometry=overrides)]
-        if self.codec != "none":
-            found.append(Condition("clean", edition=edition, codec=self.codec, geometry=overrides))
+        if codec != "none":
+            found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
         found += [
-            corruption_condition(unit, level, edition, self.codec, overrides)
+            corruption_condition(unit, level, edition, codec, overrides, settings.get(unit))
             for unit in self.units
             for level in self.levels
         ]
@@ -109,6 +123,11 @@ class Suite:
         levels = sorted(next(iter(units.values())))
         order = [unit for unit in self.units if unit in units] + sorted(set(units) - set(self.units))
         return replace(self, name=f"{self.name}-part", units=tuple(order), levels=tuple(levels))
+
+    def stored_as(self, codec: str) -> Suite:
+        """The same suite with another codec, under a name of its own."""
+        checked = check_codec(codec)
+        return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)
 
     def to_json(self) -> dict[str, object]:
         """The suite as the run folder keeps it."""
@@ -198,11 +217,11 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
     if not suite.name or suite.version < 1 or not suite.metrics:
         raise UserError(f"{where} needs a name, a version from 1 and at least one metric.")
     for metric in suite.metrics:
-        if metric not in METRIC_NAMES:
-            raise unknown_name(f"metric in {where}", metric, METRIC_NAMES)
+        if metric not in SCORERS:
+            raise unknown_name(f"metric in {where}", metric, SCORERS)
     for unit in suite.units:
         REGISTRY.get(unit)
-    return replace(suite, codec=check_codec(suite.codec))
+    return suite if suite.codec == PUBLISHED else replace(suite, codec=check_codec(suite.codec))
 
 
 _KINDS: dict[str, Any] = {
@@ -224,13 +243,19 @@ def _listed(values: Sequence[object]) -> str:
     return ", ".join(map(str, values)) or "none"
 
 
-def choose_canvas(suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
+def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geometry) -> Canvas:
     """Decide edition and geometry from the suite and the sizes (width, height) of the readable pictures.
+
+    Canvas `native` is the model's own geometry, with the edition that fits its size.
 
     `auto`: pictures all of one size with a short side up to 96 are taken as they are, edition 32 below
     48 pixels and 64 from there; everything else is edition 224. Small equal pictures are not resized by
     an edition of their own kind either, so that CIFAR is corrupted as CIFAR.
     """
+    if suite.canvas == "native":
+        side = model_geometry.output_px or min(min(size) for size in sizes)
+        edition = edition_of(side, side) if suite.edition == "auto" else int(suite.edition)
+        return Canvas(edition, model_geometry, "the model's own size and filter: not ImageNet-C's canvas")
     if len(sizes) == 1 and (short := min(next(iter(sizes)))) <= SMALL_PX:
         fitting = 32 if short < 48 else 64
         if suite.edition in ("auto", fitting):

@@ -1,0 +1,24 @@
+"""Brightness: the value of HSV raised."""
+
+from __future__ import annotations
+
+from windtunnel.corruptions import corruption
+from windtunnel.imaging import Image
+from windtunnel.kernels.colour import shift_saturation_and_value
+from windtunnel.seeding import Draws
+
+USUAL = ((0.1,), (0.2,), (0.3,), (0.4,), (0.5,))
+
+
+@corruption(
+    params=("amount",),
+    severities={224: USUAL, 299: USUAL, 64: USUAL, 32: ((0.05,), (0.1,), (0.15,), (0.2,), (0.3,))},
+    imitates="Overexposure: the camera chose too long a time.",
+    source="Hendrycks & Dietterich 2019, ImageNet-C",
+    revision=1,
+    golden="",
+    random=False,
+)
+def brightness(image: Image, rng: Draws, *, amount: float) -> Image:  # noqa: ARG001
+    """Raise the value by an amount (of the full range), clipped at white."""
+    return shift_saturation_and_value(image, 1.0, 0.0, amount)

@@ -1,0 +1,86 @@
+"""Frost: ice crystals on the pane, blended over the picture."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image as PillowImage
+
+from windtunnel.corruptions import corruption
+from windtunnel.errors import UserError
+from windtunnel.imaging import Image
+from windtunnel.kernels.jit import jit
+from windtunnel.seeding import Draws
+
+# The reference ships six textures and draws from the first five.
+TEXTURES = 5
+
+LARGE = ((1, 0.4, 1), (0.8, 0.6, 1), (0.7, 0.7, 1), (0.65, 0.7, 1), (0.6, 0.75, 1))
+
+
+@corruption(
+    params=("keep", "add", "shrink"),
+    severities={
+        224: LARGE,
+        299: LARGE,
+        64: ((1, 0.3, 0.3), (0.9, 0.4, 0.3), (0.8, 0.45, 0.3), (0.75, 0.5, 0.3), (0.7, 0.55, 0.3)),
+        32: ((1, 0.2, 0.2), (1, 0.3, 0.2), (0.9, 0.4, 0.2), (0.85, 0.4, 0.2), (0.75, 0.45, 0.2)),
+    },
+    imitates="Ice on a windscreen or on the glass of an outdoor camera.",
+    source="Hendrycks & Dietterich 2019, ImageNet-C",
+    revision=1,
+    golden="",
+    settings=("textures",),
+    note="Frost uses textures grown for windtunnel; --set frost.textures=DIR uses the reference's own.",
+)
+def frost(image: Image, rng: Draws, *, keep: float, add: float, shrink: float, textures: str = "") -> Image:
+    """keep * picture + add * a random window of a random texture, shrunk first for small editions."""
+    height, width = image.shape[:2]
+    number = rng.integer("texture", 0, TEXTURES)
+    texture = _texture(textures, number, shrink, height, width)
+    top = rng.integer("row", 0, texture.shape[0] - height)
+    left = rng.integer("column", 0, texture.shape[1] - width)
+    return _blend(image, texture, top, left, keep, add)
+
+
+@lru_cache(maxsize=64)
+def _texture(folder: str, number: int, shrink: float, height: int, width: int) -> Image:
+    """One texture, shrunk as its edition asks and enlarged where a picture would not fit into it."""
+    texture = _load(folder, number)
+    if shrink != 1:
+        texture = np.asarray(cv2.resize(texture, (0, 0), fx=shrink, fy=shrink), np.uint8)
+    grow = max((height + 1) / texture.shape[0], (width + 1) / texture.shape[1])
+    if grow > 1:
+        size = (int(np.ceil(texture.shape[1] * grow)), int(np.ceil(texture.shape[0] * grow)))
+        texture = np.asarray(cv2.resize(texture, size, interpolation=cv2.INTER_LINEAR), np.uint8)
+    return np.ascontiguousarray(texture)
+
+
+@lru_cache(maxsize=16)
+def _load(folder: str, number: int) -> Image:
+    place = Path(folder) if folder else Path(str(files("windtunnel.published") / "frost"))
+    found = sorted(place.glob(f"frost{number + 1}.*"))
+    if not found:
+        raise UserError(f"{place} holds no frost{number + 1}; give a folder with frost1 to frost{TEXTURES}.")
+    try:
+        with PillowImage.open(found[0]) as picture:
+            return np.asarray(picture.convert("RGB"))
+    except OSError as error:
+        raise UserError(f"{found[0]} cannot be read as a picture: {error}.") from error
+
+
+@jit
+def _blend(image: Image, texture: NDArray[np.uint8], top: int, left: int, keep: float, add: float) -> Image:
+    height, width = image.shape[:2]
+    out = np.empty((height, width, 3), np.uint8)
+    for y in range(height):
+        source, target = image[y].reshape(-1), out[y].reshape(-1)
+        ice = texture[top + y].reshape(-1)[left * 3 : (left + width) * 3]
+        for x in range(width * 3):
+            target[x] = np.uint8(min(keep * source[x] + add * ice[x], 255.0))
+    return out

@@ -1,0 +1,27 @@
+"""Gaussian blur."""
+
+from __future__ import annotations
+
+from windtunnel.corruptions import corruption
+from windtunnel.imaging import Image
+from windtunnel.kernels.gaussian import blur_bytes
+from windtunnel.seeding import Draws
+
+
+@corruption(
+    params=("sigma",),
+    severities={
+        224: ((1,), (2,), (3,), (4,), (6,)),
+        299: ((1.5,), (2.5,), (3.5,), (4.5,), (6.5,)),
+        64: ((0.5,), (0.75,), (1,), (1.25,), (1.5,)),
+        32: ((0.4,), (0.6,), (0.7,), (0.8,), (1,)),
+    },
+    imitates="A smeared lens, or a picture smoothed and enlarged.",
+    source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
+    revision=1,
+    golden="",
+    random=False,
+)
+def gaussian_blur(image: Image, rng: Draws, *, sigma: float) -> Image:  # noqa: ARG001
+    """Blur with a Gaussian of standard deviation sigma in pixels."""
+    return blur_bytes(image, sigma)

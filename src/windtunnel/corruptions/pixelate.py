@@ -1,0 +1,58 @@
+"""Pixelate: shrunk and enlarged again, both by box averages."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.corruptions import corruption
+from windtunnel.imaging import Image
+from windtunnel.kernels.box import shrink
+from windtunnel.kernels.jit import jit
+from windtunnel.seeding import Draws
+
+
+@corruption(
+    params=("factor",),
+    severities={
+        224: ((0.6,), (0.5,), (0.4,), (0.3,), (0.25,)),
+        299: ((0.5,), (0.4,), (0.3,), (0.25,), (0.2,)),
+        64: ((0.9,), (0.8,), (0.7,), (0.6,), (0.5,)),
+        32: ((0.95,), (0.9,), (0.85,), (0.75,), (0.65,)),
+    },
+    imitates="A thumbnail blown up, or a digital zoom.",
+    source="Hendrycks & Dietterich 2019, ImageNet-C",
+    revision=1,
+    golden="",
+    random=False,
+)
+def pixelate(image: Image, rng: Draws, *, factor: float) -> Image:  # noqa: ARG001
+    """Shrink both sides to int(side * factor) and back."""
+    height, width = image.shape[:2]
+    small = shrink(image, int(width * factor), int(height * factor))
+    return _enlarge(small, _box_sources(small.shape[0], height), _box_sources(small.shape[1], width))
+
+
+@lru_cache(maxsize=64)
+def _box_sources(small: int, large: int) -> NDArray[np.int64]:
+    """Which source pixel each pixel of a box enlargement shows: the one its centre falls into."""
+    return ((np.arange(large) + 0.5) * (small / large)).astype(np.int64)
+
+
+@jit
+def _enlarge(small: Image, row: NDArray[np.int64], column: NDArray[np.int64]) -> Image:
+    out = np.empty((row.size, column.size, 3), np.uint8)
+    for y in range(row.size):
+        target = out[y].reshape(-1)
+        if y and row[y] == row[y - 1]:
+            target[:] = out[y - 1].reshape(-1)
+            continue
+        source = small[row[y]].reshape(-1)
+        for x in range(column.size):
+            at = column[x] * 3
+            target[3 * x] = source[at]
+            target[3 * x + 1] = source[at + 1]
+            target[3 * x + 2] = source[at + 2]
+    return out

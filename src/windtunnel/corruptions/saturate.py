@@ -1,0 +1,29 @@
+"""Saturate: the saturation of HSV scaled and shifted; weaker at severities 1 and 2, stronger from 3 on."""
+
+from __future__ import annotations
+
+from windtunnel.corruptions import corruption
+from windtunnel.imaging import Image
+from windtunnel.kernels.colour import shift_saturation_and_value
+from windtunnel.seeding import Draws
+
+USUAL = ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2))
+
+
+@corruption(
+    params=("factor", "offset"),
+    severities={
+        224: USUAL,
+        299: USUAL,
+        64: ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (30, 0.2)),
+        32: ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2)),
+    },
+    imitates="A photo filter or a badly set display: pale or garish colours.",
+    source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
+    revision=1,
+    golden="",
+    random=False,
+)
+def saturate(image: Image, rng: Draws, *, factor: float, offset: float) -> Image:  # noqa: ARG001
+    """Multiply the saturation by a factor and add an offset, clipped to 0..1."""
+    return shift_saturation_and_value(image, factor, offset, 0.0)

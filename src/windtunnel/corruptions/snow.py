@@ -1,0 +1,112 @@
+"""Snow: whitened ground and falling flakes, drawn as thresholded noise blurred along their fall."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.corruptions import corruption
+from windtunnel.imaging import Image
+from windtunnel.kernels.fields import normal_field
+from windtunnel.kernels.jit import jit
+from windtunnel.kernels.motion import blur_along
+from windtunnel.kernels.zoom import zoom_axis, zoom_layer
+from windtunnel.seeding import Draws
+
+ANGLES = (-135.0, -45.0)
+
+LARGE = (
+    (0.1, 0.3, 3, 0.5, 10, 4, 0.8),
+    (0.2, 0.3, 2, 0.5, 12, 4, 0.7),
+    (0.55, 0.3, 4, 0.9, 12, 8, 0.7),
+    (0.55, 0.3, 4.5, 0.85, 12, 8, 0.65),
+    (0.55, 0.3, 2.5, 0.85, 12, 12, 0.55),
+)
+
+
+@corruption(
+    params=("mean", "spread", "zoom", "threshold", "radius", "sigma", "keep"),
+    severities={
+        224: LARGE,
+        299: LARGE,
+        64: (
+            (0.1, 0.2, 1, 0.6, 8, 3, 0.8),
+            (0.1, 0.2, 1, 0.5, 10, 4, 0.8),
+            (0.15, 0.3, 1.75, 0.55, 10, 4, 0.7),
+            (0.25, 0.3, 2.25, 0.6, 12, 6, 0.65),
+            (0.3, 0.3, 1.25, 0.65, 14, 12, 0.6),
+        ),
+        32: (
+            (0.1, 0.2, 1, 0.6, 8, 3, 0.95),
+            (0.1, 0.2, 1, 0.5, 10, 4, 0.9),
+            (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
+            (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
+            (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
+        ),
+    },
+    imitates="Snowfall, with the bright grey light that comes with it.",
+    source="Hendrycks & Dietterich 2019, ImageNet-C",
+    revision=1,
+    golden="",
+)
+def snow(
+    image: Image,
+    rng: Draws,
+    *,
+    mean: float,
+    spread: float,
+    zoom: float,
+    threshold: float,
+    radius: float,
+    sigma: float,
+    keep: float,
+) -> Image:
+    """Whiten the picture and add noise that is magnified, cut at a threshold and blurred along its fall."""
+    height, width = image.shape[:2]
+    rows, columns = zoom_axis(height, zoom), zoom_axis(width, zoom)
+    # Only the middle of the field survives the magnification, so only that is drawn.
+    field = normal_field(rng.key("field"), rows.length, columns.length, mean, spread)
+    layer = zoom_layer(field, rows.index, rows.fraction, columns.index, columns.fraction)
+    flakes = _cut(layer, threshold)
+    angle = rng.uniform("angle", *ANGLES)
+    fallen = blur_along(flakes, radius, sigma, angle, exact=True).reshape(height, width)
+    return _compose(image, fallen, np.float32(keep), np.float32(1 - keep))
+
+
+@jit
+def _cut(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
+    height, width = layer.shape
+    out = np.zeros((height, width, 1), np.uint8)
+    for y in range(height):
+        for x in range(width):
+            value = layer[y, x]
+            if value >= threshold:
+                out[y, x, 0] = np.uint8(min(max(value, 0.0), 1.0) * 255.0)
+    return out
+
+
+@jit
+def _compose(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: np.float32) -> Image:
+    height, width = image.shape[:2]
+    out = np.empty((height, width, 3), np.uint8)
+    unit = np.empty(256, np.float32)
+    full = np.empty(256, np.float64)
+    for level in range(256):
+        unit[level] = np.float32(level) / np.float32(255)
+        full[level] = level / 255.0
+    for y in range(height):
+        source, target = image[y].reshape(-1), out[y].reshape(-1)
+        falling, turned = flakes[y], flakes[height - 1 - y]
+        for x in range(width):
+            red, green, blue = unit[source[3 * x]], unit[source[3 * x + 1]], unit[source[3 * x + 2]]
+            grey = red * np.float32(0.299) + green * np.float32(0.587) + blue * np.float32(0.114)
+            bright = rest * (grey * np.float32(1.5) + np.float32(0.5))
+            one, other = full[falling[x]], full[turned[width - 1 - x]]
+            target[3 * x] = np.uint8(min(keep * red + max(rest * red, bright) + one + other, 1.0) * 255.0)
+            target[3 * x + 1] = np.uint8(
+                min(keep * green + max(rest * green, bright) + one + other, 1.0) * 255.0
+            )
+            target[3 * x + 2] = np.uint8(
+                min(keep * blue + max(rest * blue, bright) + one + other, 1.0) * 255.0
+            )
+    return out

@@ -1,0 +1,41 @@
+"""Speckle noise: y = clip(x + x * N(0, sigma^2)), independent for every pixel and channel."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from windtunnel.corruptions import corruption
+from windtunnel.imaging import Image
+from windtunnel.kernels.noise_table import LEVELS, alias_table, apply_noise, matrix_from_cdf
+from windtunnel.seeding import Draws
+
+
+@corruption(
+    params=("sigma",),
+    severities={
+        224: ((0.15,), (0.20,), (0.35,), (0.45,), (0.60,)),
+        299: ((0.16,), (0.21,), (0.36,), (0.46,), (0.61,)),
+        64: ((0.15,), (0.20,), (0.25,), (0.30,), (0.35,)),
+        32: ((0.06,), (0.10,), (0.12,), (0.16,), (0.20,)),
+    },
+    imitates="Interference in radar, sonar or laser light: the brighter, the noisier.",
+    source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
+    revision=1,
+    golden="",
+)
+def speckle_noise(image: Image, rng: Draws, *, sigma: float) -> Image:
+    """Add normal noise of standard deviation sigma times the value itself."""
+    return apply_noise(image, _table(sigma), rng.key("noise"))
+
+
+@lru_cache(maxsize=32)
+def _table(sigma: float) -> NDArray[np.uint32]:
+    value = np.arange(LEVELS, dtype=np.float64)[:, None]
+    edge = np.arange(1, LEVELS)[None, :]
+    with np.errstate(divide="ignore"):
+        # Black has no noise: its spread is zero, and every edge lies infinitely far above.
+        return alias_table(matrix_from_cdf(ndtr((edge - value) / (value * sigma))))

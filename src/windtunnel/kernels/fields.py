@@ -1,0 +1,107 @@
+"""Random fields: normal and uniform numbers on a grid, from one key."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.kernels.draws import word
+from windtunnel.kernels.jit import jit
+
+_S11 = np.uint64(11)
+_TO_UNIT = 2.0**-53
+
+
+def uniform_field(key: int, height: int, width: int, low: float, high: float) -> NDArray[np.float64]:
+    """Uniform numbers in [low, high), equal to `Draws.uniforms` of the same key."""
+    return _uniform(np.uint64(key), height * width, low, high).reshape(height, width)
+
+
+def normal_field(key: int, height: int, width: int, mean: float, spread: float) -> NDArray[np.float64]:
+    """Normal numbers: the normal quantile of (word's top 53 bits + 1/2) / 2**53."""
+    return _normal(np.uint64(key), height * width, mean, spread).reshape(height, width)
+
+
+@jit
+def _uniform(key: np.uint64, count: int, low: float, high: float) -> NDArray[np.float64]:
+    out = np.empty(count, np.float64)
+    for i in range(count):
+        out[i] = low + (high - low) * (np.float64(word(key, np.uint64(i)) >> _S11) * _TO_UNIT)
+    return out
+
+
+@jit
+def _normal(key: np.uint64, count: int, mean: float, spread: float) -> NDArray[np.float64]:
+    out = np.empty(count, np.float64)
+    for i in range(count):
+        share = (np.float64(word(key, np.uint64(i)) >> _S11) + 0.5) * _TO_UNIT
+        out[i] = mean + spread * normal_quantile(share)
+    return out
+
+
+# Rational approximations of the normal quantile, relative error below 1e-15:
+# Wichura, algorithm AS 241 (PPND16), Applied Statistics 37 (1988).
+_MIDDLE = 0.425
+
+
+@jit
+def normal_quantile(share: float) -> float:
+    """The number a standard normal variable stays below with probability `share`, 0 < share < 1."""
+    offset = share - 0.5
+    if abs(offset) <= _MIDDLE:
+        r = 0.180625 - offset * offset
+        top = 2509.0809287301226727
+        top = top * r + 33430.575583588128105
+        top = top * r + 67265.770927008700853
+        top = top * r + 45921.953931549871457
+        top = top * r + 13731.693765509461125
+        top = top * r + 1971.5909503065514427
+        top = top * r + 133.14166789178437745
+        top = top * r + 3.387132872796366608
+        bottom = 5226.495278852545925
+        bottom = bottom * r + 28729.085735721942674
+        bottom = bottom * r + 39307.89580009271061
+        bottom = bottom * r + 21213.794301586595867
+        bottom = bottom * r + 5394.1960214247511077
+        bottom = bottom * r + 687.1870074920579083
+        bottom = bottom * r + 42.313330701600911252
+        return offset * top / (bottom * r + 1.0)
+    r = math.sqrt(-math.log(min(share, 1.0 - share)))
+    if r <= 5.0:
+        r -= 1.6
+        top = 7.7454501427834140764e-4
+        top = top * r + 0.0227238449892691845833
+        top = top * r + 0.24178072517745061177
+        top = top * r + 1.27045825245236838258
+        top = top * r + 3.64784832476320460504
+        top = top * r + 5.7694972214606914055
+        top = top * r + 4.6303378461565452959
+        top = top * r + 1.42343711074968357734
+        bottom = 1.05075007164441684324e-9
+        bottom = bottom * r + 5.475938084995344946e-4
+        bottom = bottom * r + 0.0151986665636164571966
+        bottom = bottom * r + 0.14810397642748007459
+        bottom = bottom * r + 0.68976733498510000455
+        bottom = bottom * r + 1.6763848301838038494
+        bottom = bottom * r + 2.05319162663775882187
+    else:
+        r -= 5.0
+        top = 2.01033439929228813265e-7
+        top = top * r + 2.71155556874348757815e-5
+        top = top * r + 0.0012426609473880784386
+        top = top * r + 0.026532189526576123093
+        top = top * r + 0.29656057182850489123
+        top = top * r + 1.7848265399172913358
+        top = top * r + 5.4637849111641143699
+        top = top * r + 6.6579046435011037772
+        bottom = 2.04426310338993978564e-15
+        bottom = bottom * r + 1.4215117583164458887e-7
+        bottom = bottom * r + 1.8463183175100546818e-5
+        bottom = bottom * r + 7.868691311456132591e-4
+        bottom = bottom * r + 0.0148753612908506148525
+        bottom = bottom * r + 0.13692988092273580531
+        bottom = bottom * r + 0.59983220655588793769
+    value = top / (bottom * r + 1.0)
+    return value if offset > 0 else -value
