@@ -1,13 +1,14 @@
 # make demo   create the environment, install, run the demo, leave a report
 # make test   create the environment, install what tests need, lint, type-check and test
 # make lint   ruff and mypy alone
-# make bench  time a run against bare inference, as ratios
+# make bench  time corruptions against imagecorruptions, and a run against bare inference, as ratios
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INSTALLED_FROM := pyproject.toml constraints.txt
+BENCH := .venv-bench
 
 .PHONY: demo test lint bench clean
 
@@ -22,7 +23,8 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check src tests tools benchmarks
 	$(BIN)/mypy
 
-bench: $(VENV)/.test
+bench: $(BENCH)/.installed $(VENV)/.test
+	$(BENCH)/bin/python benchmarks/corruptions.py
 	$(BIN)/python benchmarks/end_to_end.py
 
 $(VENV)/bin/python:
@@ -38,5 +40,12 @@ $(VENV)/.test: $(INSTALLED_FROM) | $(VENV)/bin/python
 	$(PIP) --editable '.[test,torch]'
 	@touch $@ $(VENV)/.demo
 
+# The peer needs an old setuptools, and has an environment of its own.
+$(BENCH)/.installed: $(INSTALLED_FROM)
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		'setuptools<81' imagecorruptions==1.1.2 scikit-image --editable .
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) $(BENCH) build dist src/*.egg-info

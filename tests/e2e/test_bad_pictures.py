@@ -58,7 +58,7 @@ def write_oddities(folder: Path) -> None:
 @pytest.fixture
 def odd_run(tmp_path: Path, digit_folder: Path) -> windtunnel.Run:
     write_oddities(digit_folder / "0" / "odd")
-    return windtunnel.run("demo", digit_folder, out=tmp_path / "odd-run")
+    return windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "odd-run")
 
 
 def test_each_oddity_is_scored_or_a_row_with_its_reason(odd_run: windtunnel.Run) -> None:
@@ -90,7 +90,7 @@ def test_failures_leave_every_condition_alike_and_are_counted(odd_run: windtunne
 def test_nothing_else_changes(tmp_path: Path, digit_folder: Path, odd_run: windtunnel.Run) -> None:
     for name in FAILED:
         (digit_folder / "0" / "odd" / name).unlink()
-    alone = windtunnel.run("demo", digit_folder, out=tmp_path / "alone")
+    alone = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "alone")
     beside = odd_run.predictions().to_pylist()
     kept = [row for row in beside if row["sample_id"].rsplit("/", 1)[1] not in FAILED]
     for ours, theirs in zip(alone.predictions().to_pylist(), kept, strict=True):
@@ -131,7 +131,9 @@ def test_odd_formats_have_the_right_pixels(odd_run: windtunnel.Run, tmp_path: Pa
 
 def test_strict_stops_at_the_first(tmp_path: Path, digit_folder: Path, windtunnel_command: Command) -> None:
     (digit_folder / "0" / "bad.jpg").write_bytes(b"no")
-    out = windtunnel_command("run", "demo", digit_folder, "--strict", "--out", tmp_path / "run")
+    out = windtunnel_command(
+        "run", "demo", digit_folder, "--suite", "smoke", "--strict", "--out", tmp_path / "run"
+    )
     assert out.returncode == 2
     assert "0/bad.jpg" in out.stderr.splitlines()[-1]
     assert "--strict" in out.stderr.splitlines()[-1]

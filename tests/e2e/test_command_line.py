@@ -95,7 +95,7 @@ def test_json_and_csv_are_the_same_scores(
 
 
 def test_run_prints_json_on_standard_output_only(windtunnel_command: Command, digit_folder: Path) -> None:
-    out = windtunnel_command("run", "demo", digit_folder, "--json", "--out", "run")
+    out = windtunnel_command("run", "demo", digit_folder, "--suite", "smoke", "--json", "--out", "run")
     assert json.loads(out.stdout)["info"]["data"]["name"] == "digit-files"
     assert "clean error" in out.stderr
 
@@ -103,10 +103,10 @@ def test_run_prints_json_on_standard_output_only(windtunnel_command: Command, di
 def test_the_default_folder_names_model_data_suite_and_recipe(
     windtunnel_command: Command, digit_folder: Path, tmp_path: Path
 ) -> None:
-    windtunnel_command("run", "demo", digit_folder)
+    windtunnel_command("run", "demo", digit_folder, "--suite", "smoke")
     (made,) = (tmp_path / "windtunnel-runs").iterdir()
     assert re.fullmatch(r"digits-digit-files-smoke-[0-9a-f]{8}", made.name)
-    windtunnel_command("run", "demo", digit_folder, "--seed", 1)
+    windtunnel_command("run", "demo", digit_folder, "--suite", "smoke", "--seed", 1)
     assert len(list((tmp_path / "windtunnel-runs").iterdir())) == 2
 
 
@@ -222,11 +222,13 @@ def test_a_crash_is_exit_70_with_the_line_that_resumes(windtunnel_command: Comma
         "        return np.tile(np.arange(10.0), (len(batch), 1))\n"
         "    return predict\n"
     )
-    out = windtunnel_command("run", "fragile.py:make", "demo", "--workers", 1, "--out", "run")
+    out = windtunnel_command(
+        "run", "fragile.py:make", "demo", "--suite", "smoke", "--workers", 1, "--out", "run"
+    )
     assert out.returncode == 70
     last = out.stderr.splitlines()[-1]
     assert last.startswith("failed: the model fails on every picture: MemoryError: no room")
-    assert last.endswith("To go on: windtunnel run fragile.py:make demo --workers 1 --out run")
+    assert last.endswith("To go on: windtunnel run fragile.py:make demo --suite smoke --workers 1 --out run")
     assert "Traceback" not in out.stderr
 
 
@@ -247,7 +249,7 @@ def test_a_model_that_prints_does_not_spoil_json(windtunnel_command: Command, tm
         "        return np.tile(np.arange(10.0), (len(batch), 1))\n"
         "    return predict\n"
     )
-    arguments = ("demo", "--subset", 20, "--workers", 1, "--out", "run", "--json")
+    arguments = ("demo", "--suite", "smoke", "--subset", 20, "--workers", 1, "--out", "run", "--json")
     out = windtunnel_command("run", "chatty:make", *arguments)
     assert json.loads(out.stdout)["recipe"]["data"]["count"] == 20, out.stderr
 

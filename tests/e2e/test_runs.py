@@ -32,7 +32,7 @@ def shard_digests(run: Path) -> dict[str, str]:
 
 @pytest.fixture
 def folder_run(tmp_path: Path, digit_folder: Path) -> windtunnel.Run:
-    return windtunnel.run("demo", digit_folder, out=tmp_path / "run", chunk=7)
+    return windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", chunk=7)
 
 
 def test_a_run_holds_every_prediction_in_order(folder_run: windtunnel.Run) -> None:
@@ -70,7 +70,7 @@ def test_logits_are_kept_where_later_scores_need_them(tmp_path: Path, digit_fold
     kept = {}
     for keep in ("auto", "logits", "summary"):
         run = windtunnel.run(
-            "demo", digit_folder, out=tmp_path / keep, keep=keep, only=["jpeg_compression:1"]
+            "demo", digit_folder, "smoke", out=tmp_path / keep, keep=keep, only=["jpeg_compression:1"]
         )
         table = run.predictions()
         has = "logits" in table.column_names
@@ -83,8 +83,8 @@ def test_logits_are_kept_where_later_scores_need_them(tmp_path: Path, digit_fold
 
 
 def test_workers_and_file_order_change_nothing(tmp_path: Path, digit_folder: Path) -> None:
-    plain = windtunnel.run("demo", digit_folder, out=tmp_path / "one", chunk=7)
-    two = windtunnel.run("demo", digit_folder, out=tmp_path / "two", chunk=7, workers=2)
+    plain = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "one", chunk=7)
+    two = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "two", chunk=7, workers=2)
     assert shard_digests(two.path) == shard_digests(plain.path)
     shuffled = tmp_path / "shuffled"
     files = list(digit_folder.rglob("*.png"))
@@ -93,7 +93,7 @@ def test_workers_and_file_order_change_nothing(tmp_path: Path, digit_folder: Pat
         target = shuffled / file.relative_to(digit_folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, target)
-    again = windtunnel.run("demo", shuffled, out=tmp_path / "three", chunk=7)
+    again = windtunnel.run("demo", shuffled, "smoke", out=tmp_path / "three", chunk=7)
     assert shard_digests(again.path) == shard_digests(plain.path)
 
 
@@ -145,7 +145,7 @@ def test_finished_chunks_are_not_computed_again_and_damaged_ones_are(
     times = {path.name: path.stat().st_mtime_ns for path in shards}
     shards[0].write_bytes(shards[0].read_bytes()[:100])
     shards[1].unlink()
-    windtunnel.run("demo", digit_folder, out=folder_run.path, chunk=7)
+    windtunnel.run("demo", digit_folder, "smoke", out=folder_run.path, chunk=7)
     assert shard_digests(folder_run.path) == before
     unchanged = [p.name for p in shards[2:] if p.stat().st_mtime_ns == times[p.name]]
     assert len(unchanged) == len(shards) - 2
@@ -157,7 +157,7 @@ def test_another_recipe_in_the_same_folder_is_refused_and_named(
     before = shard_digests(folder_run.path)
 
     def again(model: object = "demo", data: object = digit_folder, **options: object) -> None:
-        windtunnel.run(model, data, out=folder_run.path, **{"chunk": 7, **options})  # type: ignore[arg-type]
+        windtunnel.run(model, data, out=folder_run.path, **{"suite": "smoke", "chunk": 7, **options})  # type: ignore[arg-type]
 
     again()
     with pytest.raises(UserError, match="another seed"):
@@ -182,7 +182,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path, digit_folder: 
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
     with pytest.raises(UserError, match="no run folder"):
-        windtunnel.run("demo", digit_folder, out=tmp_path / "mine")
+        windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
@@ -190,7 +190,7 @@ def test_two_processes_never_write_one_folder(tmp_path: Path, digit_folder: Path
     from windtunnel.store.folder import RunFolder
 
     with RunFolder(tmp_path / "run").locked(), pytest.raises(UserError, match="another windtunnel"):
-        windtunnel.run("demo", digit_folder, out=tmp_path / "run")
+        windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run")
 
 
 def test_a_newer_or_damaged_run_is_refused(folder_run: windtunnel.Run) -> None:
@@ -225,7 +225,7 @@ def test_the_same_picture_in_a_folder_a_zip_and_an_array_gives_the_same_predicti
     array = ArrayDataset(images, np.array([int(id_.split("/")[0]) for id_ in ids]), ids)
     tables = []
     for data in (digit_folder, archive, array):
-        run = windtunnel.run("demo", data, out=tmp_path / f"r{len(tables)}", labels_are_outputs=True)
+        run = windtunnel.run("demo", data, "smoke", out=tmp_path / f"r{len(tables)}", labels_are_outputs=True)
         tables.append(run.predictions())
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])
@@ -251,7 +251,7 @@ def test_scores_are_shares_of_wrong_predictions(folder_run: windtunnel.Run) -> N
 
 
 def test_a_subset_is_drawn_by_class(tmp_path: Path) -> None:
-    run = windtunnel.run("demo", "demo", out=tmp_path / "run", subset=100)
+    run = windtunnel.run("demo", "demo", "smoke", out=tmp_path / "run", subset=100)
     labels = np.array(run.samples["labels"].to_pylist())[:, 0]
     assert len(labels) == 100
     assert np.bincount(labels).min() >= 8
@@ -262,7 +262,7 @@ def test_a_mask_lets_only_the_datas_classes_compete(tmp_path: Path, digit_folder
     for folder in digit_folder.iterdir():
         if folder.name not in ("3", "9"):
             shutil.rmtree(folder)
-    run = windtunnel.run("demo", digit_folder, out=tmp_path / "run", mask=True)
+    run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", mask=True)
     tops = {best for row in run.predictions(["top"])["top"].to_pylist() for best in row}
     assert tops == {3, 9, -1}
     assert run.recipe["projection"]["kept"] == [3, 9]
@@ -273,14 +273,14 @@ def test_class_counts_that_do_not_fit_are_refused_before_any_work(tmp_path: Path
         return np.tile(np.arange(100.0), (len(batch), 1))
 
     with pytest.raises(UserError, match="100 outputs, the data 10 classes"):
-        windtunnel.run(hundred, digit_folder, out=tmp_path / "run")
+        windtunnel.run(hundred, digit_folder, "smoke", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    assert windtunnel.run(hundred, digit_folder, out=tmp_path / "run", labels_are_outputs=True)
+    assert windtunnel.run(hundred, digit_folder, "smoke", out=tmp_path / "run", labels_are_outputs=True)
     imagenet = tmp_path / "imagenet" / "n01440764"
     imagenet.mkdir(parents=True)
     shutil.copy(next(digit_folder.rglob("*.png")), imagenet / "a.png")
     with pytest.raises(UserError, match="ImageNet-1k, 1000 classes"):
-        windtunnel.run(hundred, imagenet.parent, out=tmp_path / "other")
+        windtunnel.run(hundred, imagenet.parent, "smoke", out=tmp_path / "other")
 
 
 def test_named_outputs_are_matched_by_name(tmp_path: Path, digit_folder: Path) -> None:
@@ -292,14 +292,14 @@ def test_named_outputs_are_matched_by_name(tmp_path: Path, digit_folder: Path) -
     line = next(line for line in declared.splitlines() if line.startswith("labels"))
     file = tmp_path / "p.toml"
     file.write_text(declared.replace(line, f"labels = {words!r}"))
-    plain = windtunnel.run("demo", digit_folder, out=tmp_path / "a")
-    by_name = windtunnel.run("demo", names, out=tmp_path / "b", preprocess=file)
+    plain = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "a")
+    by_name = windtunnel.run("demo", names, "smoke", out=tmp_path / "b", preprocess=file)
     errors = [next(s.value for s in run.scores() if s.condition == "clean") for run in (plain, by_name)]
     assert errors[0] == errors[1]
     (names / "yak").mkdir()
     shutil.copy(next(digit_folder.rglob("*.png")), names / "yak" / "a.png")
     with pytest.raises(UserError, match="'yak'"):
-        windtunnel.run("demo", names, out=tmp_path / "c", preprocess=file)
+        windtunnel.run("demo", names, "smoke", out=tmp_path / "c", preprocess=file)
 
 
 def test_a_model_that_fails_on_some_pictures_loses_only_those(tmp_path: Path, digit_folder: Path) -> None:
@@ -316,7 +316,7 @@ def test_a_model_that_fails_on_some_pictures_loses_only_those(tmp_path: Path, di
             raise RuntimeError("too bright")
         return np.tile(np.arange(10.0), (len(batch), 1))
 
-    run = windtunnel.run(picky, digit_folder, out=tmp_path / "run", preprocess=declaration)
+    run = windtunnel.run(picky, digit_folder, "smoke", out=tmp_path / "run", preprocess=declaration)
     failed = [row for row in run.predictions().to_pylist() if row["status"] != "ok"]
     assert {row["sample_id"] for row in failed} == {victim.relative_to(digit_folder).as_posix()}
     assert {row["status"] for row in failed} == {"model_error"}
@@ -344,13 +344,13 @@ def test_a_worker_that_dies_is_replaced_once(tmp_path: Path, digit_folder: Path)
         "    return predict\n"
     )
     spec = f"{tmp_path}/mortal.py"
-    run = windtunnel.run(f"{spec}:once", digit_folder, out=tmp_path / "run", chunk=10, workers=2)
+    run = windtunnel.run(f"{spec}:once", digit_folder, "smoke", out=tmp_path / "run", chunk=10, workers=2)
     assert (tmp_path / "died").exists()
     assert len(run.predictions()) == run.expected_rows
     from windtunnel.errors import RunFailed
 
     with pytest.raises(RunFailed, match="died 2 times"):
-        windtunnel.run(f"{spec}:always", digit_folder, out=tmp_path / "other", chunk=10, workers=2)
+        windtunnel.run(f"{spec}:always", digit_folder, "smoke", out=tmp_path / "other", chunk=10, workers=2)
 
 
 def test_units_of_the_users_own_run_in_workers_too(tmp_path: Path, digit_folder: Path) -> None:
@@ -382,7 +382,9 @@ def test_units_of_the_users_own_run_in_workers_too(tmp_path: Path, digit_folder:
 
 def test_a_model_that_gives_no_numbers_is_refused(tmp_path: Path, digit_folder: Path) -> None:
     with pytest.raises(UserError, match="not finite"):
-        windtunnel.run(lambda batch: np.full((len(batch), 10), np.nan), digit_folder, out=tmp_path / "run")
+        windtunnel.run(
+            lambda batch: np.full((len(batch), 10), np.nan), digit_folder, "smoke", out=tmp_path / "run"
+        )
 
 
 def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digit_folder: Path) -> None:
@@ -398,20 +400,20 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
     declaration = tmp_path / "p.toml"
     declaration.write_text('[geometry]\nrule = "exact"\ncrop_px = 32\n')
     options = {"preprocess": declaration, "chunk": 1}
-    run = windtunnel.run(sometimes, digit_folder, out=tmp_path / "run", **options)  # type: ignore[arg-type]
+    run = windtunnel.run(sometimes, digit_folder, "smoke", out=tmp_path / "run", **options)  # type: ignore[arg-type]
     failed = [row for row in run.predictions().to_pylist() if row["status"] == "model_error"]
     assert len(failed) == 11
     assert {row["reason"] for row in failed} == {"the model's output is not finite"}
     for out in ("run", "fresh"):
         with pytest.raises(UserError, match="--strict"):
-            windtunnel.run(sometimes, digit_folder, out=tmp_path / out, strict=True, **options)  # type: ignore[arg-type]
+            windtunnel.run(sometimes, digit_folder, "smoke", out=tmp_path / out, strict=True, **options)  # type: ignore[arg-type]
 
 
 def test_a_picture_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
     from windtunnel.engine.local import execute
     from windtunnel.errors import RunFailed
 
-    plan = windtunnel.plan("demo", digit_folder, chunk=1)
+    plan = windtunnel.plan("demo", digit_folder, "smoke", chunk=1)
     files = sorted(digit_folder.rglob("*.png"))
     files[-1].unlink()
     with pytest.raises(RunFailed, match="could be read when the run began"):
@@ -430,7 +432,7 @@ def test_a_damaged_page_is_found_and_made_again(folder_run: windtunnel.Run, digi
     shard.write_bytes(bytes(content))
     samples = (folder_run.path / "samples.parquet").read_bytes()
     (folder_run.path / "samples.parquet").write_bytes(samples[:50])
-    windtunnel.run("demo", digit_folder, out=folder_run.path, chunk=7)
+    windtunnel.run("demo", digit_folder, "smoke", out=folder_run.path, chunk=7)
     assert shard_digests(folder_run.path) == before
     assert (folder_run.path / "samples.parquet").read_bytes() == samples
 
@@ -438,10 +440,10 @@ def test_a_damaged_page_is_found_and_made_again(folder_run: windtunnel.Run, digi
 def test_other_library_versions_do_not_continue_a_run(folder_run: windtunnel.Run, digit_folder: Path) -> None:
     file = folder_run.path / "run.json"
     file.write_text(file.read_text().replace('"onnxruntime": "', '"onnxruntime": "0.'))
-    windtunnel.run("demo", digit_folder, out=folder_run.path, chunk=7)  # nothing is missing
+    windtunnel.run("demo", digit_folder, "smoke", out=folder_run.path, chunk=7)  # nothing is missing
     next((folder_run.path / "shards").iterdir()).unlink()
     with pytest.raises(UserError, match=r"begun with onnxruntime 0\."):
-        windtunnel.run("demo", digit_folder, out=folder_run.path, chunk=7)
+        windtunnel.run("demo", digit_folder, "smoke", out=folder_run.path, chunk=7)
 
 
 class Constant:
@@ -455,9 +457,9 @@ class Constant:
 
 
 def test_a_callable_with_other_weights_is_another_model(tmp_path: Path, digit_folder: Path) -> None:
-    windtunnel.run(Constant(list(range(10))), digit_folder, out=tmp_path / "run")
+    windtunnel.run(Constant(list(range(10))), digit_folder, "smoke", out=tmp_path / "run")
     with pytest.raises(UserError, match="another model"):
-        windtunnel.run(Constant(list(range(10, 0, -1))), digit_folder, out=tmp_path / "run")
+        windtunnel.run(Constant(list(range(10, 0, -1))), digit_folder, "smoke", out=tmp_path / "run")
 
 
 def test_weights_drawn_anew_in_every_process_are_noticed(tmp_path: Path, digit_folder: Path) -> None:
@@ -469,7 +471,7 @@ def test_weights_drawn_anew_in_every_process_are_noticed(tmp_path: Path, digit_f
     )
     spec = f"{tmp_path}/unseeded.py:make"
     with pytest.raises(UserError, match="another model in every process"):
-        windtunnel.run(spec, digit_folder, out=tmp_path / "run", workers=2, chunk=10)
+        windtunnel.run(spec, digit_folder, "smoke", out=tmp_path / "run", workers=2, chunk=10)
 
 
 def test_only_classes_with_pictures_need_an_output(tmp_path: Path, digit_folder: Path) -> None:
@@ -479,7 +481,7 @@ def test_only_classes_with_pictures_need_an_output(tmp_path: Path, digit_folder:
         shutil.copytree(digit_folder / str(number), data / wnid)
     file = tmp_path / "p.toml"
     file.write_text(f'labels = {wnids[::-1]!r}\n[geometry]\nrule = "exact"\ncrop_px = 32\n')
-    run = windtunnel.run(Constant([0.0, 1.0, 2.0]), data, out=tmp_path / "run", preprocess=file)
+    run = windtunnel.run(Constant([0.0, 1.0, 2.0]), data, "smoke", out=tmp_path / "run", preprocess=file)
     ranks = {row["sample_id"][:9]: row["label_rank"] for row in run.predictions().to_pylist()}
     assert ranks == {"n01440764": 0, "n02102040": 1, "n03888257": 2}
 
@@ -511,6 +513,7 @@ def run_with_unit(tmp_path: Path, name: str, body: str, stage: str = "canvas") -
     return windtunnel.run(
         brightest,
         data,
+        "smoke",
         out=tmp_path / f"run-{name}",
         include=[unit],
         only=[f"{name}:1"],
@@ -569,16 +572,16 @@ def test_custom_data_sets_are_sorted_and_checked(
         def read(self, sample: Sample) -> np.ndarray:
             return digits[0][0]
 
-    run = windtunnel.run("demo", Mine(["b", "a"]), out=tmp_path / "run")
+    run = windtunnel.run("demo", Mine(["b", "a"]), "smoke", out=tmp_path / "run")
     assert run.samples["id"].to_pylist() == ["a", "b"]
     with pytest.raises(UserError, match="'b' twice"):
-        windtunnel.run("demo", Mine(["b", "a", "b"]), out=tmp_path / "other")
+        windtunnel.run("demo", Mine(["b", "a", "b"]), "smoke", out=tmp_path / "other")
     with pytest.raises(UserError, match="The data is a int"):
-        windtunnel.run("demo", 3, out=tmp_path / "other")  # type: ignore[arg-type]
+        windtunnel.run("demo", 3, "smoke", out=tmp_path / "other")  # type: ignore[arg-type]
 
 
 def test_plan_counts_the_work(windtunnel_command: Command, tmp_path: Path, digit_folder: Path) -> None:
-    arguments = ("demo", digit_folder, "--chunk", 7, "--out", tmp_path / "run")
+    arguments = ("demo", digit_folder, "--suite", "smoke", "--chunk", 7, "--out", tmp_path / "run")
     planned = json.loads(windtunnel_command("plan", *arguments, "--json").stdout)
     assert (planned["pictures"], planned["predictions"], planned["shards"], planned["done"]) == (
         40,
@@ -587,7 +590,7 @@ def test_plan_counts_the_work(windtunnel_command: Command, tmp_path: Path, digit
         0,
     )
     assert not (tmp_path / "run").exists()
-    windtunnel.run("demo", digit_folder, out=tmp_path / "run", chunk=7)
+    windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", chunk=7)
     next((tmp_path / "run" / "shards").iterdir()).unlink()
     planned = json.loads(windtunnel_command("plan", *arguments, "--json").stdout)
     assert planned["done"] in (440 - 77, 440 - 55)

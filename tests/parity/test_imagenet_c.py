@@ -1,52 +1,12 @@
-"""ImageNet-C: the oracles are the reference, and the units are the oracles."""
+"""The oracles are the reference: their outputs have the digests of the original code's."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
-from tests.parity import oracles
-
-GOLDEN = Path(__file__).parent / "golden"
-# The golden files come from an ImageMagick that floors; the published sets from one that rounds.
-FLOORED = ("motion_blur", "snow")
-# One false alarm in a thousand for each distribution test; seeds are fixed.
-ALPHA = 1e-3
-
-
-def golden_rows() -> list[tuple[int, str, int, str]]:
-    with (GOLDEN / "imagenet-c.csv").open() as file:
-        return [
-            (int(row["edition"]), row["corruption"], int(row["severity"]), row["digest"])
-            for row in csv.DictReader(file)
-        ]
-
-
-def reference_parameters() -> dict[tuple[int, str, int], list[float]]:
-    with (GOLDEN / "parameters.csv").open() as file:
-        return {
-            (int(row["edition"]), row["corruption"], int(row["severity"])): [
-                float(value) for value in row["parameters"].split()
-            ]
-            for row in csv.DictReader(file)
-        }
-
-
-PARAMETERS = reference_parameters()
-
-
-def reference_input(edition: int) -> np.ndarray:
-    return np.asarray(Image.open(GOLDEN / f"input-{edition}.png"))
-
-
-def oracle(name: str, image: np.ndarray, severity: int, edition: int, **options: bool) -> np.ndarray:
-    rng = np.random.RandomState(12345)
-    return getattr(oracles, name)(image, rng, *PARAMETERS[edition, name, severity], **options)
+from tests.parity.reference import FLOORED, golden_rows, oracle, reference_input
 
 
 @pytest.mark.parametrize(("edition", "name", "severity", "digest"), golden_rows())

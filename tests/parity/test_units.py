@@ -3,55 +3,34 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from PIL import Image
-from scipy.stats import chi2, norm, poisson
+from scipy.stats import chi2, norm
 
 import windtunnel
 from tests.parity import oracles
+from tests.parity.compare import (
+    ALPHA,
+    DETERMINISTIC,
+    MAX_LEVELS,
+    MEAN_LEVELS,
+    NOISES,
+    caught,
+    chi_square,
+    noise_cdf,
+    noise_p_value,
+    photograph,
+    pictures,
+    run_oracle,
+    run_unit,
+    same,
+)
 from tests.parity.draws import OURS, Replay
-from tests.parity.test_imagenet_c import GOLDEN, reference_parameters
+from tests.parity.reference import PARAMETERS
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES, frost
-from windtunnel.golden import golden_picture
 from windtunnel.kernels import motion
-
-# One false alarm in a thousand for each distribution test; seeds are fixed.
-ALPHA = 1e-3
-MAX_LEVELS, MEAN_LEVELS = 1, 0.05
-
-DETERMINISTIC = sorted(name for name in REGISTRY.shipped() if not REGISTRY.get(name).random)
-NOISES = ("gaussian_noise", "impulse_noise", "shot_noise", "speckle_noise")
-PARAMETERS = reference_parameters()
-
-
-def photograph(side: int, seed: int = 0) -> np.ndarray:
-    """Something like a picture: smooth shapes, an edge, an even area, grain."""
-    rng = np.random.default_rng(seed)
-    coarse = Image.fromarray(rng.integers(0, 256, (7, 7, 3), dtype=np.uint8))
-    smooth = np.asarray(coarse.resize((side, side), Image.Resampling.BICUBIC)).astype(int)
-    smooth[: side // 3, : side // 2] = rng.integers(0, 256, 3)
-    smooth[side // 2 :, side // 3 :] += rng.integers(-12, 13, (side - side // 2, side - side // 3, 3))
-    return np.clip(smooth, 0, 255).astype(np.uint8)
-
-
-def pictures(edition: int) -> list[np.ndarray]:
-    given = np.asarray(Image.open(GOLDEN / f"input-{edition}.png"))
-    return [given, golden_picture(edition), photograph(edition)]
-
-
-def run_unit(name: str, image: np.ndarray, severity: int, edition: int) -> np.ndarray:
-    return windtunnel.corrupt(image, name, severity, edition=edition, seed=3, sample_id="parity")
-
-
-def run_oracle(name: str, image: np.ndarray, severity: int, edition: int) -> np.ndarray:
-    parameters = PARAMETERS[edition, name, severity]
-    drawn = []
-    if name in OURS:
-        drawn = OURS[name](REGISTRY.get(name).draws(3, "parity", severity), image.shape[0], *parameters)
-    return getattr(oracles, name)(image, Replay(drawn), *parameters)
 
 
 def assert_close(ours: np.ndarray, theirs: np.ndarray) -> None:
@@ -141,54 +120,6 @@ def test_frost_takes_textures_of_the_users(tmp_path: object) -> None:
 # Noises: outputs by input level against the exact distribution
 
 
-def noise_cdf(name: str, value: int, parameter: float) -> np.ndarray:
-    """P(output < k) for k = 1..255 after clipping and truncation, straight from the definition."""
-    edges = np.arange(1, 256)
-    if name == "gaussian_noise":
-        return norm.cdf((edges - value) / (255 * parameter))
-    if name == "speckle_noise":
-        return norm.cdf((edges - value) / (value * parameter)) if value else np.ones(255)
-    if name == "impulse_noise":
-        return np.where(edges <= value, 0.0, 1 - parameter) + parameter / 2
-    # trunc(255 * count / rate) < k means count < k * rate / 255
-    counts = np.ceil(edges * parameter / 255 - 1e-9) - 1
-    return poisson.cdf(counts, value / 255 * parameter)
-
-
-def chi_square(outputs: np.ndarray, expected: np.ndarray) -> tuple[float, int]:
-    """Pearson's statistic and degrees of freedom, cells pooled until each expects at least five."""
-    seen = np.bincount(outputs, minlength=256)
-    groups = np.minimum((np.cumsum(expected) // 5).astype(int), max(int(expected.sum() // 5) - 1, 0))
-    pooled = np.bincount(groups, weights=expected)
-    counted = np.bincount(groups, weights=seen)
-    impossible = counted[pooled == 0].sum()
-    kept = pooled > 0
-    statistic = float(((counted[kept] - pooled[kept]) ** 2 / pooled[kept]).sum()) + 1e9 * impossible
-    return statistic, int(kept.sum()) - 1
-
-
-def noise_p_value(
-    name: str, parameter: float, tested: float, change: Callable[[np.ndarray], np.ndarray]
-) -> float:
-    """p that the unit's outputs, changed, follow the definition with the tested parameter."""
-    levels = np.arange(0, 256, 4)
-    image = np.repeat(levels.astype(np.uint8), 12288).reshape(len(levels), 4096, 3)
-    unit = REGISTRY.get(name)
-    field = next(iter(unit.params))
-    outputs = change(unit.function(image, unit.draws(7, "chi", 1), **{field: parameter}))
-    statistic, freedom = 0.0, 0
-    for row, value in enumerate(levels):
-        edges = np.concatenate([[0.0], noise_cdf(name, int(value), tested), [1.0]])
-        expected = np.diff(edges) * outputs[row].size
-        part = chi_square(outputs[row].ravel(), expected)
-        statistic, freedom = statistic + part[0], freedom + part[1]
-    return float(chi2.sf(statistic, freedom))
-
-
-def same(outputs: np.ndarray) -> np.ndarray:
-    return outputs
-
-
 @pytest.mark.parametrize("name", NOISES)
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("severity", SEVERITIES)
@@ -240,11 +171,6 @@ def test_noise_fields_are_independent(name: str) -> None:
 
 
 # Mutants: each of these mistakes is caught by the checks above
-
-
-def caught(ours: np.ndarray, theirs: np.ndarray) -> bool:
-    difference = np.abs(ours.astype(int) - theirs)
-    return bool(difference.max() > MAX_LEVELS or difference.mean() > MEAN_LEVELS)
 
 
 def test_mutant_true_swap_glass_is_caught() -> None:

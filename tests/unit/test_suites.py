@@ -8,6 +8,7 @@ import pytest
 
 from windtunnel.conditions import Condition, corruption_condition
 from windtunnel.errors import UserError
+from windtunnel.imaging.geometry import Geometry
 from windtunnel.suites import GEOMETRIES, Canvas, choose_canvas, load_suite, suite_names
 
 USUAL = Canvas(224, GEOMETRIES[224], "")
@@ -108,12 +109,12 @@ def test_only_keeps_some_units_or_levels() -> None:
     ],
 )
 def test_the_canvas_follows_the_pictures(sizes: set[tuple[int, int]], edition: int, rule: str) -> None:
-    canvas = choose_canvas(load_suite("smoke"), sizes)
+    canvas = choose_canvas(load_suite("smoke"), sizes, Geometry())
     assert (canvas.edition, canvas.geometry.rule) == (edition, rule)
 
 
 def test_small_pictures_are_enlarged_to_32_and_the_canvas_says_so() -> None:
-    canvas = choose_canvas(load_suite("smoke"), {(28, 28)})
+    canvas = choose_canvas(load_suite("smoke"), {(28, 28)}, Geometry())
     assert (canvas.geometry.resize_px, canvas.geometry.resizer) == (32, "pillow-bilinear")
     assert "enlarged to 32" in canvas.note
 
@@ -141,15 +142,52 @@ def test_identities_last() -> None:
 
 def test_the_same_unit_on_another_canvas_is_another_condition() -> None:
     suite = load_suite("smoke")
-    as_they_are = suite.conditions(choose_canvas(suite, {(44, 44)}))
+    as_they_are = suite.conditions(choose_canvas(suite, {(44, 44)}, Geometry()))
     squashed = suite.conditions(Canvas(32, GEOMETRIES[32], ""))
     assert [one.name for one in as_they_are] == [one.name for one in squashed]
     assert as_they_are[0].id == squashed[0].id  # native is the model's own way
     assert all(ours.id != theirs.id for ours, theirs in zip(as_they_are[1:], squashed[1:], strict=True))
 
 
-def test_metric_names_are_the_metrics() -> None:
-    from windtunnel.metrics.names import METRIC_NAMES
-    from windtunnel.metrics.score import METRICS
+def test_metric_names_lead_to_functions() -> None:
+    import importlib
 
-    assert set(METRIC_NAMES) == set(METRICS)
+    from windtunnel.metrics.names import SCORERS
+
+    for place in SCORERS.values():
+        module, _, function = place.partition(":")
+        assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_imagenet_c_is_fifteen_corruptions_stored_as_published() -> None:
+    suite = load_suite("imagenet-c")
+    conditions = suite.conditions(USUAL)
+    assert len(suite.units) == 15
+    assert [one.name for one in conditions[:4]] == [
+        "native",
+        "clean",
+        "clean+jpeg:85",
+        "gaussian_noise:1+jpeg:85",
+    ]
+    assert len(conditions) == 3 + 75
+    cifar = suite.conditions(choose_canvas(suite, {(32, 32)}, Geometry()))
+    assert [one.name for one in cifar[:3]] == ["native", "clean", "gaussian_noise:1"]
+    assert suite.stored_as("none").name == "imagenet-c-none"
+
+
+def test_extra_and_fifteen_never_mix() -> None:
+    from windtunnel.metrics.corruption_error import THE_FIFTEEN
+
+    assert set(load_suite("imagenet-c").units) == set(THE_FIFTEEN)
+    extra = load_suite("imagenet-c-extra")
+    assert set(extra.units) == {"speckle_noise", "gaussian_blur", "spatter", "saturate"}
+    assert "mce" not in extra.metrics
+    assert load_suite("imagenet-c-quick").subset == 1000
+
+
+def test_the_native_canvas_is_the_models_own() -> None:
+    suite = load_suite("imagenet-c-native")
+    own = Geometry(rule="short-side", resize_px=342, crop_px=299, resizer="pillow-bicubic")
+    canvas = choose_canvas(suite, {(500, 375)}, own)
+    assert (canvas.edition, canvas.geometry) == (299, own)
+    assert canvas.overrides()["resizer"] == "pillow-bicubic"

@@ -16,7 +16,7 @@ USUAL = ((0.1,), (0.2,), (0.3,), (0.4,), (0.5,))
     imitates="Overexposure: the camera chose too long a time.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="7059e3cc9801f5e8d4151020063e3b6b",
     random=False,
 )
 def brightness(image: Image, rng: Draws, *, amount: float) -> Image:  # noqa: ARG001

@@ -18,7 +18,7 @@ USUAL = ((0.4,), (0.3,), (0.2,), (0.1,), (0.05,))
     imitates="Flat light, haze on the lens, a washed-out print.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="7f03515a5db6b67d927b1fdc2f8d9cfe",
     random=False,
 )
 def contrast(image: Image, rng: Draws, *, factor: float) -> Image:  # noqa: ARG001

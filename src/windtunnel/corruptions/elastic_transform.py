@@ -50,7 +50,7 @@ from windtunnel.seeding import Draws
     imitates="Seen through moving water or hot air, or printed on cloth.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="c139c209efc2d91a69113ca9733e383b",
 )
 def elastic_transform(image: Image, rng: Draws, *, alpha: float, sigma: float, affine_px: float) -> Image:
     """Jolt three anchor points by up to affine_px, then displace by alpha times noise smoothed by sigma."""

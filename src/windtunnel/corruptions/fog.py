@@ -23,7 +23,7 @@ from windtunnel.seeding import Draws
     imitates="Fog, steam or smoke between the camera and the subject.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="46ef7bea3187095ab4c63a31505fdbf0",
 )
 def fog(image: Image, rng: Draws, *, amount: float, decay: float) -> Image:
     """y = clip((x + amount * map) * max / (max + amount)), max over the whole picture."""

@@ -34,7 +34,7 @@ LARGE = ((1, 0.4, 1), (0.8, 0.6, 1), (0.7, 0.7, 1), (0.65, 0.7, 1), (0.6, 0.75, 
     imitates="Ice on a windscreen or on the glass of an outdoor camera.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="ca479b89be7d9ca6f8fb0c5ea919a244",
     settings=("textures",),
     note="Frost uses textures grown for windtunnel; --set frost.textures=DIR uses the reference's own.",
 )

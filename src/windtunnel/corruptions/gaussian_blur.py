@@ -19,7 +19,7 @@ from windtunnel.seeding import Draws
     imitates="A smeared lens, or a picture smoothed and enlarged.",
     source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
     revision=1,
-    golden="",
+    golden="78edef426887aedc226359f347f1ab1f",
     random=False,
 )
 def gaussian_blur(image: Image, rng: Draws, *, sigma: float) -> Image:  # noqa: ARG001

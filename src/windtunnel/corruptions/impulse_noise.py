@@ -24,7 +24,7 @@ from windtunnel.seeding import Draws
     imitates="Dead and hot sensor elements, or bits lost in transmission.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="ba5a86da94392d3b0cbc19652a2e8c72",
 )
 def impulse_noise(image: Image, rng: Draws, *, amount: float) -> Image:
     """Replace a share of all values, half of them by black and half by white."""

@@ -21,7 +21,7 @@ ANGLES = (-45.0, 45.0)
     imitates="A camera or a subject that moves while the shutter is open.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="4c7f91211512449796200b17cbce48a6",
 )
 def motion_blur(image: Image, rng: Draws, *, radius: float, sigma: float) -> Image:
     """Blur along a half-Gaussian trail of 2*radius+1 steps."""

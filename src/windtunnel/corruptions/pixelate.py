@@ -25,7 +25,7 @@ from windtunnel.seeding import Draws
     imitates="A thumbnail blown up, or a digital zoom.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="0c0b56eb1cf0bdc002e68f52dca19c70",
     random=False,
 )
 def pixelate(image: Image, rng: Draws, *, factor: float) -> Image:  # noqa: ARG001

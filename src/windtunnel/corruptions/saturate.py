@@ -21,7 +21,7 @@ USUAL = ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2))
     imitates="A photo filter or a badly set display: pale or garish colours.",
     source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
     revision=1,
-    golden="",
+    golden="1530f7f104a73f2396070ea8452671ed",
     random=False,
 )
 def saturate(image: Image, rng: Draws, *, factor: float, offset: float) -> Image:  # noqa: ARG001

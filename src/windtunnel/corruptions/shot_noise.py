@@ -25,7 +25,7 @@ from windtunnel.seeding import Draws
     imitates="Too few photons: a short exposure in the dark.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="e82d9fa8a99b4b0ea5f679ed9d4d6ad2",
 )
 def shot_noise(image: Image, rng: Draws, *, rate: float) -> Image:
     """Count photons: full white expects `rate` of them."""

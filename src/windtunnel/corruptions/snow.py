@@ -47,7 +47,7 @@ LARGE = (
     imitates="Snowfall, with the bright grey light that comes with it.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="08d5b50160738d26b7faa4cbf506afc7",
 )
 def snow(
     image: Image,

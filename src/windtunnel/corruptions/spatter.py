@@ -57,7 +57,7 @@ MUD_CUT = 0.8
     imitates="Rain drops or mud on the lens of a car or an action camera.",
     source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
     revision=1,
-    golden="",
+    golden="6dbdb49cc0880d97dfc4d47d8fc98b07",
 )
 def spatter(
     image: Image,

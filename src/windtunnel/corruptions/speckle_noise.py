@@ -25,7 +25,7 @@ from windtunnel.seeding import Draws
     imitates="Interference in radar, sonar or laser light: the brighter, the noisier.",
     source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
     revision=1,
-    golden="",
+    golden="bb18107c2199784bcea1112d34b3568b",
 )
 def speckle_noise(image: Image, rng: Draws, *, sigma: float) -> Image:
     """Add normal noise of standard deviation sigma times the value itself."""

@@ -23,7 +23,7 @@ SMALL = ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01))
     imitates="A lens zoomed, or a camera moving forwards, during the exposure.",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
-    golden="",
+    golden="b9339ed454e73c26690a17e3b451d7d4",
     random=False,
 )
 def zoom_blur(image: Image, rng: Draws, *, end: float, step: float) -> Image:  # noqa: ARG001

@@ -1,0 +1,240 @@
+"""Corruptions against imagecorruptions 1.1.2: equality first, then ratios. Run by `make bench`.
+
+Every corruption is timed in a fresh process (and once more with all in one process): each picture goes
+once through either implementation in random order, one thread, severities 1, 3 and 5, several rounds.
+No ratio is printed where our pixels are not the reference's (tests/parity's oracles and tolerances).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[threads] = "1"
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import cv2  # noqa: E402
+import numpy as np  # noqa: E402
+from benchmarks.peer import NAMES, compiled_glass_blur, load  # noqa: E402
+from tests.parity import compare  # noqa: E402
+from tests.parity.reference import PARAMETERS  # noqa: E402
+
+import windtunnel  # noqa: E402
+from windtunnel.imaging.codecs import round_trip  # noqa: E402
+
+SEVERITIES = (1, 3, 5)
+SLOW = "glass_blur"
+SIDE = 224
+FIFTEEN = NAMES[:15]
+# What the project promises, from docs/design.md section 8.
+FLOORS = {"pixelate": 1.3, "jpeg_compression": 1.3}
+FLOOR = 3.0
+
+Row = dict[str, list[float]]
+
+
+def pictures(count: int) -> list[np.ndarray]:
+    """Photograph-like pictures: smooth shapes, edges, grain."""
+    return [compare.photograph(SIDE, seed) for seed in range(count)]
+
+
+def equal_to_reference(name: str) -> str:
+    """ "" where our pixels are the reference's, else what is wrong."""
+    if name in compare.NOISES:
+        for severity in SEVERITIES:
+            (parameter,) = PARAMETERS[SIDE, name, severity]
+            p = compare.noise_p_value(name, parameter, parameter, compare.same)
+            if p < compare.ALPHA:
+                return f"distribution differs at severity {severity} (p = {p:.1e})"
+        return ""
+    for severity in SEVERITIES:
+        for image in pictures(2):
+            if name == "frost":
+                return ""  # pictures of other textures; the blend is compared in tests/parity
+            ours = compare.run_unit(name, image, severity, SIDE)
+            if compare.caught(ours, compare.run_oracle(name, image, severity, SIDE)):
+                return f"differs from the oracle at severity {severity}"
+    return ""
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measure(name: str, count: int, seed: int) -> Row:
+    """Median seconds per severity of peer, compiled glass peer and ours."""
+    cv2.setNumThreads(1)
+    theirs, images, rng = load(), pictures(count), random.Random(seed)
+    row: Row = {"peer": [], "compiled": [], "ours": []}
+    for severity in SEVERITIES:
+        calls: dict[str, Callable[[np.ndarray, int], object]] = {
+            "peer": lambda image, _n, s=severity: theirs(image, name, s),
+            "ours": lambda image, n, s=severity: windtunnel.corrupt(image, name, s, seed=0, sample_id=str(n)),
+        }
+        if name == SLOW:
+            calls["compiled"] = lambda image, _n, s=severity: compiled_glass_blur(image, s)
+        for kind, call in calls.items():
+            if not (name == SLOW and kind == "peer"):
+                call(images[0], -1)
+        seconds: dict[str, list[float]] = {kind: [] for kind in calls}
+        for number, image in enumerate(images):
+            kinds = [kind for kind in calls if not (name == SLOW and kind == "peer" and number >= 2)]
+            rng.shuffle(kinds)
+            for kind in kinds:
+                seconds[kind].append(timed(partial(calls[kind], image, number)))
+        for kind in row:
+            row[kind].append(statistics.median(seconds[kind]) if seconds.get(kind) else float("nan"))
+    return row
+
+
+def in_fresh_process(name: str, count: int, seed: int) -> Row:
+    """`measure` in a process of its own."""
+    command = [sys.executable, __file__, "--worker", name, "--pictures", str(count), "--seed", str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """exp of the mean logarithm."""
+    return float(np.exp(np.mean(np.log(list(values)))))
+
+
+def table(title: str, rounds: list[dict[str, Row]], refused: dict[str, str]) -> None:
+    """Print ratios: median over rounds and their spread, per severity and together."""
+    print(f"\n{title}")
+    print(
+        f"{'corruption':<20}{'peer ms':>9}{'ours ms':>9}"
+        + "".join(f"{f's{s}':>20}" for s in SEVERITIES)
+        + f"{'geo':>8}"
+    )
+    for name in NAMES:
+        if name in refused:
+            print(f"{name:<20}  no ratio: {refused[name]}")
+            continue
+        ratios = np.array([np.array(r[name]["peer"]) / np.array(r[name]["ours"]) for r in rounds])
+        cells = "".join(f"{np.median(c):9.1f} [{c.min():.1f}-{c.max():.1f}]".rjust(20) for c in ratios.T)
+        peer, ours = (1000 * statistics.median(r[name][kind][1] for r in rounds) for kind in ("peer", "ours"))
+        together = geometric_mean(np.median(ratios, axis=0))
+        short = "" if together >= FLOORS.get(name, FLOOR) else f"   below {FLOORS.get(name, FLOOR)}"
+        print(f"{name:<20}{peer:>9.2f}{ours:>9.3f}{cells}{together:>8.1f}{short}")
+    if refused:
+        print("no geometric mean: not every corruption is equal")
+        return
+    for label, kind in (
+        ("PyPI's glass blur", "peer"),
+        ("glass blur compiled as in the development branch", "compiled"),
+    ):
+        means = []
+        for r in rounds:
+            per_cell = []
+            for name in NAMES:
+                base = r[name][kind] if name == SLOW else r[name]["peer"]
+                per_cell += [b / o for b, o in zip(base, r[name]["ours"], strict=True)]
+            means.append(geometric_mean(per_cell))
+        print(
+            f"geometric mean over 19, {label}: {statistics.median(means):.1f} [{min(means):.1f}-{max(means):.1f}]"
+        )
+
+
+def conditions_of_one_picture(repeats: int) -> None:
+    """All 75 conditions of one decoded picture, without and with the JPEG-85 round trip."""
+    images = pictures(repeats + 1)
+    results: dict[str, list[float]] = {"none": [], "jpeg:85": []}
+    for number, image in enumerate(images):
+        for codec, found in results.items():
+            start = time.perf_counter()
+            for name in FIFTEEN:
+                for severity in range(1, 6):
+                    out = windtunnel.corrupt(image, name, severity, seed=0, sample_id=str(number))
+                    round_trip(out, codec)
+            if number:
+                found.append(1000 * (time.perf_counter() - start))
+    for codec, found in results.items():
+        print(
+            f"75 conditions of one picture, codec {codec}: {statistics.median(found):.1f} ms [{min(found):.1f}-{max(found):.1f}]"
+        )
+
+
+def starts() -> None:
+    """Seconds until every corruption has run once, with and without a cache of compiled code."""
+    command = [sys.executable, "-m", "windtunnel", "warmup"]
+    with tempfile.TemporaryDirectory() as cache:
+        for label in ("cold", "warm"):
+            seconds = timed(
+                lambda: subprocess.run(
+                    command, env={**os.environ, "NUMBA_CACHE_DIR": cache}, check=True, capture_output=True
+                )
+            )
+            print(f"{label} start, all corruptions once: {seconds:.1f} s")
+
+
+def two_processes(count: int) -> None:
+    """How much more two processes do than one."""
+    command = [sys.executable, __file__, "--load", str(count)]
+    alone = timed(lambda: subprocess.run(command, check=True))
+    start = time.perf_counter()
+    for process in [subprocess.Popen(command) for _ in range(2)]:
+        process.wait()
+    print(f"two processes do {2 * alone / (time.perf_counter() - start):.2f} times the work of one")
+
+
+def work_through(count: int) -> None:
+    """The 75 conditions of some pictures."""
+    for number, image in enumerate(pictures(count)):
+        for name in FIFTEEN:
+            for severity in range(1, 6):
+                windtunnel.corrupt(image, name, severity, seed=0, sample_id=str(number))
+
+
+def main() -> None:
+    """Check, time, print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--pictures", type=int, default=12)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--worker", metavar="NAME", help=argparse.SUPPRESS)
+    options.add_argument("--load", type=int, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.worker:
+        print(json.dumps(measure(given.worker, given.pictures, given.seed)))
+        return
+    if given.load:
+        work_through(given.load)
+        return
+    refused = {name: why for name in NAMES if (why := equal_to_reference(name))}
+    print(f"equal to the reference: {len(NAMES) - len(refused)} of {len(NAMES)}")
+    fresh: list[dict[str, Row]] = []
+    for number in range(given.rounds):
+        order = random.Random(given.seed + number).sample(NAMES, len(NAMES))
+        fresh.append({name: in_fresh_process(name, given.pictures, given.seed + number) for name in order})
+    table(f"fresh process per corruption, {given.rounds} rounds, {given.pictures} pictures", fresh, refused)
+    long = []
+    for number in range(given.rounds):
+        order = random.Random(given.seed + number).sample(NAMES, len(NAMES))
+        long.append({name: measure(name, given.pictures, given.seed + number) for name in order})
+    table(f"one long process, {given.rounds} rounds, {given.pictures} pictures", long, refused)
+    print()
+    conditions_of_one_picture(10)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory of this process, peer included: {peak:.0f} MiB")
+    starts()
+    two_processes(8)
+
+
+if __name__ == "__main__":
+    main()

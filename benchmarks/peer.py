@@ -1,0 +1,58 @@
+"""The peer: imagecorruptions 1.1.2, made to run on today's packages without touching its algorithms."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import skimage.filters
+
+NAMES = (
+    "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur", "zoom_blur",
+    "snow", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression",
+    "speckle_noise", "gaussian_blur", "spatter", "saturate",
+)  # fmt: skip
+# The 224-pixel parameters of its glass blur: sigma, reach, passes.
+GLASS = ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2))
+
+
+def load() -> Callable[[np.ndarray, str, int], np.ndarray]:
+    """Import the package behind shims for names that NumPy 2 and scikit-image 0.19 removed."""
+    warnings.simplefilter("ignore")
+    np.float64 = np.float64  # type: ignore[attr-defined]
+    import imagecorruptions
+    from imagecorruptions import corruptions
+
+    corruptions.gaussian = gaussian
+
+    def corrupt(image: np.ndarray, name: str, severity: int) -> np.ndarray:
+        return np.asarray(imagecorruptions.corrupt(image, severity=severity, corruption_name=name))
+
+    return corrupt
+
+
+def gaussian(*args: Any, multichannel: bool = False, **options: Any) -> np.ndarray:
+    """scikit-image's gaussian under its old signature."""
+    if multichannel:
+        options["channel_axis"] = -1
+    return np.asarray(skimage.filters.gaussian(*args, **options))
+
+
+def compiled_glass_blur(image: np.ndarray, severity: int) -> np.ndarray:
+    """The package's glass blur as its development branch has it: the same loop, compiled by numba."""
+    sigma, reach, passes = GLASS[severity - 1]
+    pixels = np.uint8(gaussian(image / 255.0, sigma=sigma, multichannel=True) * 255)
+    _shuffle(pixels, reach, passes)
+    return (np.clip(gaussian(pixels / 255.0, sigma=sigma, multichannel=True), 0, 1) * 255).astype(np.uint8)
+
+
+@numba.njit(cache=True)
+def _shuffle(pixels: np.ndarray, reach: int, passes: int) -> None:
+    for _ in range(passes):
+        for row in range(pixels.shape[0] - reach, reach, -1):
+            for column in range(pixels.shape[1] - reach, reach, -1):
+                dx, dy = np.random.randint(-reach, reach), np.random.randint(-reach, reach)  # noqa: NPY002
+                pixels[row, column] = pixels[row + dy, column + dx]

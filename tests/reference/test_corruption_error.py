@@ -1,0 +1,104 @@
+"""CE, mCE and relative mCE: hand-worked, AlexNet against itself, and where they do not apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from windtunnel.golden import golden_picture
+from windtunnel.metrics.corruption_error import (
+    ALEXNET_CLEAN,
+    THE_FIFTEEN,
+    alexnet_errors,
+    corruption_error,
+    relative_corruption_error,
+)
+from windtunnel.report.tables import notes
+
+
+def test_alexnet_against_itself_is_one() -> None:
+    for errors in alexnet_errors().values():
+        own = np.array(errors)
+        assert corruption_error(own, own) == 1.0
+        assert relative_corruption_error(own, ALEXNET_CLEAN, own, ALEXNET_CLEAN) == 1.0
+
+
+def test_the_table_is_whole() -> None:
+    table = alexnet_errors()
+    assert len(table) == 19
+    assert set(THE_FIFTEEN) <= set(table)
+    for errors in table.values():
+        assert np.allclose(np.array(errors) * 50000, np.rint(np.array(errors) * 50000), atol=1e-6)
+    assert np.mean(table["fog"]) == pytest.approx(0.819324)
+
+
+def test_by_hand() -> None:
+    errors, baseline = np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0.5, 0.6, 0.7, 0.8, 0.9])
+    assert corruption_error(errors, baseline) == pytest.approx(1.5 / 3.5)
+    assert relative_corruption_error(errors, 0.05, baseline, 0.4) == pytest.approx(1.25 / 1.5)
+
+
+@pytest.fixture
+def imagenet_folder(tmp_path: Path) -> Path:
+    for number in range(6):
+        folder = tmp_path / "val" / ("n01440764" if number % 2 else "n01443537")
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.roll(golden_picture(230), 31 * number, axis=1)).save(folder / f"{number}.png")
+    return tmp_path / "val"
+
+
+def by_brightness(batch: np.ndarray) -> np.ndarray:
+    """Class 0 for dark pictures, class 1 for bright ones: right or wrong by luck."""
+    scores = np.zeros((len(batch), 1000))
+    mean = batch.mean(axis=(1, 2, 3))
+    scores[:, 0], scores[:, 1] = 130 - mean, mean - 130
+    return scores
+
+
+def test_scores_follow_the_definition(tmp_path: Path, imagenet_folder: Path) -> None:
+    run = windtunnel.run(by_brightness, imagenet_folder, "imagenet-c", out=tmp_path / "run")
+    scores = {(score.metric, score.condition): score for score in run.scores()}
+    top1 = {name: score.value for (metric, name), score in scores.items() if metric == "top1_error"}
+    ces, relative = [], []
+    for unit in THE_FIFTEEN:
+        errors = np.array([top1[f"{unit}:{level}+jpeg:85"] for level in range(1, 6)])
+        alexnet = np.array(alexnet_errors()[unit])
+        ces.append(corruption_error(errors, alexnet))
+        relative.append(relative_corruption_error(errors, top1["clean"], alexnet, 0.435))
+        assert scores["ce", unit].value == pytest.approx(ces[-1])
+    assert scores["mce", ""].value == pytest.approx(np.mean(ces))
+    assert scores["relative_mce", ""].value == pytest.approx(np.mean(relative))
+    assert scores["mce", ""].low < scores["mce", ""].value < scores["mce", ""].high
+    assert len(scores["mce", ""].parts) == 75
+    assert any("other pictures" in note for note in notes(run))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"codec": "none"}, "JPEG 85"),
+        ({"suite": "imagenet-c-native"}, None),
+        ({"only": ["fog:3"]}, "all five severities"),
+        ({"mask": True}, "1,000 classes"),
+    ],
+)
+def test_without_the_published_setting_there_is_no_mce(
+    tmp_path: Path, imagenet_folder: Path, options: dict, reason: str | None
+) -> None:
+    given = {"suite": "imagenet-c", "only": ["fog"], **options}
+    run = windtunnel.run(by_brightness, imagenet_folder, out=tmp_path / "run", **given)
+    assert not {"ce", "mce", "relative_mce"} & {score.metric for score in run.scores()}
+    assert any(score.metric == "mean_error" for score in run.scores())
+    if reason:
+        assert any(reason in note for note in notes(run))
+
+
+def test_the_extra_four_have_ce_but_no_mce(tmp_path: Path, imagenet_folder: Path) -> None:
+    run = windtunnel.run(by_brightness, imagenet_folder, "imagenet-c-extra", out=tmp_path / "run")
+    metrics = [score.metric for score in run.scores()]
+    assert metrics.count("ce") == 4
+    assert "mce" not in metrics
