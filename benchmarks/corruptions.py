@@ -114,6 +114,10 @@ def geometric_mean(values: Iterable[float]) -> float:
     return float(np.exp(np.mean(np.log(list(values)))))
 
 
+def _spread(values: list[float]) -> str:
+    return f"{statistics.median(values):.1f} [{min(values):.1f}-{max(values):.1f}]"
+
+
 def table(title: str, rounds: list[dict[str, Row]], refused: dict[str, str]) -> None:
     """Print ratios: median over rounds and their spread, per severity and together."""
     print(f"\n{title}")
@@ -146,9 +150,7 @@ def table(title: str, rounds: list[dict[str, Row]], refused: dict[str, str]) -> 
                 base = r[name][kind] if name == SLOW else r[name]["peer"]
                 per_cell += [b / o for b, o in zip(base, r[name]["ours"], strict=True)]
             means.append(geometric_mean(per_cell))
-        print(
-            f"geometric mean over 19, {label}: {statistics.median(means):.1f} [{min(means):.1f}-{max(means):.1f}]"
-        )
+        print(f"geometric mean over 19, {label}: {_spread(means)}")
 
 
 def conditions_of_one_picture(repeats: int) -> None:
@@ -165,9 +167,7 @@ def conditions_of_one_picture(repeats: int) -> None:
             if number:
                 found.append(1000 * (time.perf_counter() - start))
     for codec, found in results.items():
-        print(
-            f"75 conditions of one picture, codec {codec}: {statistics.median(found):.1f} ms [{min(found):.1f}-{max(found):.1f}]"
-        )
+        print(f"75 conditions of one picture, codec {codec}, ms: {_spread(found)}")
 
 
 def starts() -> None:

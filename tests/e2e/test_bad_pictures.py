@@ -131,9 +131,8 @@ def test_odd_formats_have_the_right_pixels(odd_run: windtunnel.Run, tmp_path: Pa
 
 def test_strict_stops_at_the_first(tmp_path: Path, digit_folder: Path, windtunnel_command: Command) -> None:
     (digit_folder / "0" / "bad.jpg").write_bytes(b"no")
-    out = windtunnel_command(
-        "run", "demo", digit_folder, "--suite", "smoke", "--strict", "--out", tmp_path / "run"
-    )
+    options = ("--suite", "smoke", "--strict", "--out", tmp_path / "run")
+    out = windtunnel_command("run", "demo", digit_folder, *options)
     assert out.returncode == 2
     assert "0/bad.jpg" in out.stderr.splitlines()[-1]
     assert "--strict" in out.stderr.splitlines()[-1]

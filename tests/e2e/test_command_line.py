@@ -222,9 +222,8 @@ def test_a_crash_is_exit_70_with_the_line_that_resumes(windtunnel_command: Comma
         "        return np.tile(np.arange(10.0), (len(batch), 1))\n"
         "    return predict\n"
     )
-    out = windtunnel_command(
-        "run", "fragile.py:make", "demo", "--suite", "smoke", "--workers", 1, "--out", "run"
-    )
+    options = ("--suite", "smoke", "--workers", 1, "--out", "run")
+    out = windtunnel_command("run", "fragile.py:make", "demo", *options)
     assert out.returncode == 70
     last = out.stderr.splitlines()[-1]
     assert last.startswith("failed: the model fails on every picture: MemoryError: no room")

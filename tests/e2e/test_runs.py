@@ -69,9 +69,8 @@ def test_the_models_view_is_what_an_independent_script_sees(
 def test_logits_are_kept_where_later_scores_need_them(tmp_path: Path, digit_folder: Path) -> None:
     kept = {}
     for keep in ("auto", "logits", "summary"):
-        run = windtunnel.run(
-            "demo", digit_folder, "smoke", out=tmp_path / keep, keep=keep, only=["jpeg_compression:1"]
-        )
+        only = ["jpeg_compression:1"]
+        run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / keep, keep=keep, only=only)
         table = run.predictions()
         has = "logits" in table.column_names
         kept[keep] = (
@@ -374,17 +373,14 @@ def test_units_of_the_users_own_run_in_workers_too(tmp_path: Path, digit_folder:
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     run = windtunnel.load_run(tmp_path / "run")
     condition = next(c for c in run.conditions if c["unit"] == "my_darkness")
-    assert condition["assets"] == {
-        "my_units.py": hashlib.blake2b(unit.read_bytes(), digest_size=16).hexdigest()
-    }
+    content = hashlib.blake2b(b"my_units.py\0" + unit.read_bytes(), digest_size=16).hexdigest()
+    assert condition["assets"] == {"my_units.py": content}
     assert len(run.predictions()) == 40 * 7
 
 
 def test_a_model_that_gives_no_numbers_is_refused(tmp_path: Path, digit_folder: Path) -> None:
     with pytest.raises(UserError, match="not finite"):
-        windtunnel.run(
-            lambda batch: np.full((len(batch), 10), np.nan), digit_folder, "smoke", out=tmp_path / "run"
-        )
+        windtunnel.run(lambda batch: np.full((len(batch), 10), np.nan), digit_folder, out=tmp_path / "run")
 
 
 def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digit_folder: Path) -> None:
