@@ -22,7 +22,7 @@ GLASS = ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2))
 def load() -> Callable[[np.ndarray, str, int], np.ndarray]:
     """Import the package behind shims for names that NumPy 2 and scikit-image 0.19 removed."""
     warnings.simplefilter("ignore")
-    np.float64 = np.float64  # type: ignore[attr-defined]
+    setattr(np, "float_", np.float64)  # noqa: B010 - the name is gone from NumPy 2
     import imagecorruptions
     from imagecorruptions import corruptions
 

@@ -39,6 +39,7 @@ class Registry(Generic[T]):
         self._type = type_
         self._command = command
         self._included: dict[str, T] = {}
+        self._found: dict[str, T] = {}
 
     def names(self) -> list[str]:
         """Every unit's name, sorted; nothing is imported."""
@@ -50,12 +51,15 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """The unit of that name."""
-        if name in self._included:
-            return self._included[name]
+        if name not in self._found:
+            self._found[name] = self._checked(self._load(name), name)
+        return self._found[name]
+
+    def _load(self, name: str) -> object:
         if name in self._shipped:
-            return self._checked(getattr(importlib.import_module(f"{self._package}.{name}"), name), name)
+            return getattr(importlib.import_module(f"{self._package}.{name}"), name)
         if name in self._entry_points:
-            return self._checked(self._entry_points[name].load(), name)
+            return self._entry_points[name].load()
         raise unknown_name(self.kind, name, self.names(), self._command)
 
     def include(self, path: Path) -> list[str]:
@@ -74,6 +78,7 @@ class Registry(Generic[T]):
                     f"{path} defines '{name}', which windtunnel already has; choose another name."
                 )
         self._included.update(found)
+        self._found.update(found)
         return sorted(found)
 
     @cached_property

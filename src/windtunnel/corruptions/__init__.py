@@ -233,12 +233,14 @@ def corrupt(
 
 def as_canvas(image: NDArray[np.uint8]) -> Image:
     """A picture as corruptions take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side."""
-    given = f"{getattr(image, 'dtype', type(image).__name__)} {getattr(image, 'shape', '')}".strip()
-    allowed = "give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1"
-    if not isinstance(image, np.ndarray) or image.dtype != np.uint8:
-        raise UserError(f"The picture is {given}; {allowed}.")
-    if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 3)):
-        raise UserError(f"The picture is {given}; {allowed}.")
+    if (
+        not isinstance(image, np.ndarray)
+        or image.dtype != np.uint8
+        or image.ndim not in (2, 3)
+        or (image.ndim == 3 and image.shape[2] not in (1, 3))
+    ):
+        given = f"{getattr(image, 'dtype', type(image).__name__)} {getattr(image, 'shape', '')}".strip()
+        raise UserError(f"The picture is {given}; give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1.")
     height, width = image.shape[:2]
     if min(height, width) < MIN_SIDE_PX:
         raise UserError(
@@ -246,4 +248,4 @@ def as_canvas(image: NDArray[np.uint8]) -> Image:
         )
     if image.ndim == 2 or image.shape[2] == 1:
         return np.repeat(image.reshape(height, width, 1), 3, axis=2)
-    return np.require(image, requirements=["C", "W"])
+    return image if image.flags.c_contiguous and image.flags.writeable else np.array(image, order="C")

@@ -89,24 +89,23 @@ def _cut(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
 def _compose(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: np.float32) -> Image:
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.uint8)
-    unit = np.empty(256, np.float32)
-    full = np.empty(256, np.float64)
-    for level in range(256):
-        unit[level] = np.float32(level) / np.float32(255)
-        full[level] = level / 255.0
+    values = np.empty(width * 3, np.float32)
+    bright = np.empty(width * 3, np.float32)
+    fall = np.empty(width * 3, np.float64)
     for y in range(height):
         source, target = image[y].reshape(-1), out[y].reshape(-1)
         falling, turned = flakes[y], flakes[height - 1 - y]
+        for x in range(width * 3):
+            values[x] = np.float32(source[x]) / np.float32(255)
         for x in range(width):
-            red, green, blue = unit[source[3 * x]], unit[source[3 * x + 1]], unit[source[3 * x + 2]]
-            grey = red * np.float32(0.299) + green * np.float32(0.587) + blue * np.float32(0.114)
-            bright = rest * (grey * np.float32(1.5) + np.float32(0.5))
-            one, other = full[falling[x]], full[turned[width - 1 - x]]
-            target[3 * x] = np.uint8(min(keep * red + max(rest * red, bright) + one + other, 1.0) * 255.0)
-            target[3 * x + 1] = np.uint8(
-                min(keep * green + max(rest * green, bright) + one + other, 1.0) * 255.0
-            )
-            target[3 * x + 2] = np.uint8(
-                min(keep * blue + max(rest * blue, bright) + one + other, 1.0) * 255.0
-            )
+            grey = values[3 * x] * np.float32(0.299) + values[3 * x + 1] * np.float32(0.587)
+            grey += values[3 * x + 2] * np.float32(0.114)
+            white = grey * np.float32(1.5) + np.float32(0.5)
+            both = falling[x] / 255.0 + turned[width - 1 - x] / 255.0
+            for channel in range(3):
+                bright[3 * x + channel] = white
+                fall[3 * x + channel] = both
+        for x in range(width * 3):
+            whitened = keep * values[x] + rest * max(values[x], bright[x])
+            target[x] = np.uint8(np.int32(min(np.float64(whitened) + fall[x], 1.0) * 255.0))
     return out

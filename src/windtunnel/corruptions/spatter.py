@@ -84,13 +84,17 @@ def _lay_mud(image: Image, cover: NDArray[np.float32]) -> Image:
     """x * (1 - cover) + mud * cover, where the cover is thick enough."""
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.uint8)
+    keep, add = np.empty(width * 3, np.float32), np.empty(width * 3, np.float32)
     for y in range(height):
+        source, target = image[y].reshape(-1), out[y].reshape(-1)
         for x in range(width):
             thick = cover[y, x] if cover[y, x] >= np.float32(MUD_CUT) else np.float32(0)
             for channel in range(3):
-                unit = np.float32(image[y, x, channel]) / np.float32(255)
-                mixed = unit * (np.float32(1) - thick) + MUD[channel] * thick
-                out[y, x, channel] = np.uint8(min(mixed, np.float32(1)) * np.float32(255))
+                keep[3 * x + channel] = np.float32(1) - thick
+                add[3 * x + channel] = MUD[channel] * thick
+        for x in range(width * 3):
+            mixed = np.float32(source[x]) / np.float32(255) * keep[x] + add[x]
+            target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out
 
 
@@ -99,12 +103,15 @@ def _lay_water(image: Image, glow: NDArray[np.float32]) -> Image:
     """x + water * glow, clipped at white."""
     height, width = image.shape[:2]
     out = np.empty((height, width, 3), np.uint8)
+    add = np.empty(width * 3, np.float32)
     for y in range(height):
+        source, target = image[y].reshape(-1), out[y].reshape(-1)
         for x in range(width):
             for channel in range(3):
-                unit = np.float32(image[y, x, channel]) / np.float32(255)
-                mixed = unit + glow[y, x] * WATER[channel]
-                out[y, x, channel] = np.uint8(min(mixed, np.float32(1)) * np.float32(255))
+                add[3 * x + channel] = glow[y, x] * WATER[channel]
+        for x in range(width * 3):
+            mixed = np.float32(source[x]) / np.float32(255) + add[x]
+            target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out
 
 

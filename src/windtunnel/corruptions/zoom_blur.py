@@ -56,6 +56,7 @@ def _grids(height: int, width: int, end: float, step: float) -> tuple[Grid, Grid
 
 
 FLOAT32_MISS = np.float32(5e-4)
+ONE, TWO = np.uint64(1), np.uint64(2)
 
 
 @jit
@@ -87,12 +88,14 @@ def _zoom_blur(
             index = column[factor]
             across = column_fraction[factor]
             for x in range(width):
-                left = index[x] * 3
-                right = min(left + 3, width * 3 - 3)
+                left = np.uint64(index[x] * 3)  # unsigned: no negative index to look for
+                right = np.uint64(min(index[x] * 3 + 3, width * 3 - 3))
                 part = across[x]
-                for channel in range(3):
-                    begin = blended[left + channel]
-                    total[x * 3 + channel] += begin + (blended[right + channel] - begin) * part
+                at = np.uint64(x * 3)
+                red, green, blue = blended[left], blended[left + ONE], blended[left + TWO]
+                total[at] += red + (blended[right] - red) * part
+                total[at + ONE] += green + (blended[right + ONE] - green) * part
+                total[at + TWO] += blue + (blended[right + TWO] - blue) * part
         target = out[y].reshape(-1)
         for x in range(width * 3):
             mean = total[x] * share

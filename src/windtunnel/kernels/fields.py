@@ -34,10 +34,15 @@ def _uniform(key: np.uint64, count: int, low: float, high: float) -> NDArray[np.
 
 @jit
 def _normal(key: np.uint64, count: int, mean: float, spread: float) -> NDArray[np.float64]:
-    out = np.empty(count, np.float64)
+    share = np.empty(count, np.float64)
     for i in range(count):
-        share = (np.float64(word(key, np.uint64(i)) >> _S11) + 0.5) * _TO_UNIT
-        out[i] = mean + spread * normal_quantile(share)
+        share[i] = (np.float64(np.int64(word(key, np.uint64(i)) >> _S11)) + 0.5) * _TO_UNIT
+    out = np.empty(count, np.float64)
+    for i in range(count):  # of all, as if all lay in the middle: the compiler vectorises this loop
+        out[i] = mean + spread * _middle_quantile(share[i] - 0.5)
+    for i in range(count):
+        if abs(share[i] - 0.5) > _MIDDLE:
+            out[i] = mean + spread * _outer_quantile(share[i])
     return out
 
 
@@ -49,25 +54,32 @@ _MIDDLE = 0.425
 @jit
 def normal_quantile(share: float) -> float:
     """The number a standard normal variable stays below with probability `share`, 0 < share < 1."""
-    offset = share - 0.5
-    if abs(offset) <= _MIDDLE:
-        r = 0.180625 - offset * offset
-        top = 2509.0809287301226727
-        top = top * r + 33430.575583588128105
-        top = top * r + 67265.770927008700853
-        top = top * r + 45921.953931549871457
-        top = top * r + 13731.693765509461125
-        top = top * r + 1971.5909503065514427
-        top = top * r + 133.14166789178437745
-        top = top * r + 3.387132872796366608
-        bottom = 5226.495278852545925
-        bottom = bottom * r + 28729.085735721942674
-        bottom = bottom * r + 39307.89580009271061
-        bottom = bottom * r + 21213.794301586595867
-        bottom = bottom * r + 5394.1960214247511077
-        bottom = bottom * r + 687.1870074920579083
-        bottom = bottom * r + 42.313330701600911252
-        return offset * top / (bottom * r + 1.0)
+    return _middle_quantile(share - 0.5) if abs(share - 0.5) <= _MIDDLE else _outer_quantile(share)
+
+
+@jit
+def _middle_quantile(offset: float) -> float:
+    r = 0.180625 - offset * offset
+    top = 2509.0809287301226727
+    top = top * r + 33430.575583588128105
+    top = top * r + 67265.770927008700853
+    top = top * r + 45921.953931549871457
+    top = top * r + 13731.693765509461125
+    top = top * r + 1971.5909503065514427
+    top = top * r + 133.14166789178437745
+    top = top * r + 3.387132872796366608
+    bottom = 5226.495278852545925
+    bottom = bottom * r + 28729.085735721942674
+    bottom = bottom * r + 39307.89580009271061
+    bottom = bottom * r + 21213.794301586595867
+    bottom = bottom * r + 5394.1960214247511077
+    bottom = bottom * r + 687.1870074920579083
+    bottom = bottom * r + 42.313330701600911252
+    return offset * top / (bottom * r + 1.0)
+
+
+@jit
+def _outer_quantile(share: float) -> float:
     r = math.sqrt(-math.log(min(share, 1.0 - share)))
     if r <= 5.0:
         r -= 1.6
@@ -104,4 +116,4 @@ def normal_quantile(share: float) -> float:
         bottom = bottom * r + 0.13692988092273580531
         bottom = bottom * r + 0.59983220655588793769
     value = top / (bottom * r + 1.0)
-    return value if offset > 0 else -value
+    return value if share > 0.5 else -value

@@ -20,6 +20,7 @@ _THRESHOLD_BITS = 24
 _THRESHOLD_ONE = 1 << _THRESHOLD_BITS
 _LOW_32 = np.uint64(0xFFFFFFFF)
 _HALF_WORD = np.uint64(32)
+_ROW = np.uint64(8)  # a row of the table holds 2**8 columns
 
 
 def matrix_from_cdf(below: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -79,19 +80,22 @@ def apply_noise(image: Image, table: NDArray[np.uint32], key: int) -> Image:
 def _apply(
     values: NDArray[np.uint8], table: NDArray[np.uint32], key: np.uint64, out: NDArray[np.uint8]
 ) -> None:
-    count = values.size
-    for pair in range((count + 1) // 2):
+    pairs = values.size // 2
+    for pair in range(pairs):
         bits = word(key, np.uint64(pair))
-        first = 2 * pair
+        first = np.uint64(2 * pair)
+        second = first + np.uint64(1)
         out[first] = _pick(values[first], np.uint32(bits & _LOW_32), table)
-        if first + 1 < count:
-            out[first + 1] = _pick(values[first + 1], np.uint32(bits >> _HALF_WORD), table)
+        out[second] = _pick(values[second], np.uint32(bits >> _HALF_WORD), table)
+    if values.size % 2:
+        bits = word(key, np.uint64(pairs))
+        out[2 * pairs] = _pick(values[2 * pairs], np.uint32(bits & _LOW_32), table)
 
 
 @jit
 def _pick(value: np.uint8, bits: np.uint32, table: NDArray[np.uint32]) -> np.uint8:
     column = bits & np.uint32(0xFF)
-    entry = table[np.int64(value) * LEVELS + np.int64(column)]
-    if (bits >> np.uint32(8)) < (entry >> np.uint32(8)):
-        return np.uint8(column)
-    return np.uint8(entry & np.uint32(0xFF))
+    # Unsigned, so that no negative index needs to be looked for.
+    entry = table[(np.uint64(value) << _ROW) | np.uint64(column)]
+    # Both answers are at hand: a choice without a branch, which nobody could predict.
+    return np.uint8(column if (bits >> np.uint32(8)) < (entry >> np.uint32(8)) else entry & np.uint32(0xFF))
