@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from windtunnel.errors import UserError
+from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.labels import LabelSpace
 from windtunnel.seeding import digest64
@@ -98,6 +98,14 @@ def is_picture_name(name: str) -> bool:
     """Whether a file's name says it is a picture; hidden files never are."""
     base = name.rsplit("/", 1)[-1]
     return not base.startswith(".") and Path(base).suffix.lower() in PICTURE_SUFFIXES
+
+
+def read_file(path: Path) -> bytes:
+    """A picture file's bytes."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise PictureError("unreadable", f"cannot read the file: {error.strerror or error}") from error
 
 
 def refuse_duplicates(samples: Iterable[Sample], where: str) -> None:

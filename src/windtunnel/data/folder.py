@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from windtunnel.data import PICTURE_SUFFIXES, Sample, is_picture_name, nfc, refuse_duplicates
-from windtunnel.errors import PictureError, UserError
+from windtunnel.data import PICTURE_SUFFIXES, Sample, is_picture_name, nfc, read_file, refuse_duplicates
+from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, label_space_of
 
 
@@ -35,10 +35,7 @@ class FolderDataset:
 
     def read(self, sample: Sample) -> bytes:
         """The file's bytes."""
-        try:
-            return (self._root / sample.meta["path"]).read_bytes()
-        except OSError as error:
-            raise PictureError("unreadable", f"cannot read the file: {error.strerror or error}") from error
+        return read_file(self._root / sample.meta["path"])
 
 
 def labelled_by_folder(paths: dict[str, str], where: str) -> tuple[list[Sample], LabelSpace]:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from windtunnel.data import Sample, nfc, refuse_duplicates
-from windtunnel.errors import PictureError, UserError
+from windtunnel.data import Sample, nfc, read_file, refuse_duplicates
+from windtunnel.errors import UserError
 from windtunnel.labels import label_space_of
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -64,10 +64,7 @@ class TableDataset:
 
     def read(self, sample: Sample) -> bytes:
         """The file's bytes."""
-        try:
-            return (self._root / sample.meta["path"]).read_bytes()
-        except OSError as error:
-            raise PictureError("unreadable", f"cannot read the file: {error.strerror or error}") from error
+        return read_file(self._root / sample.meta["path"])
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
