@@ -4,7 +4,8 @@ Every picture goes through both implementations at every severity and several se
 network given. Per corruption, pooled over severities and networks: the gap in top-1 error (ours minus
 theirs) with a 90 % interval clustered by picture. Theirs is imagecorruptions 1.1.2 (glass blur compiled);
 elastic_transform and snow, where that package departs from the reference, are compared with the oracles of
-tests/parity; frost is compared with itself on the reference's textures.
+tests/parity; frost is compared with itself on the reference's textures, all pictures pooled
+(tools/check_frost.py keeps the half it was calibrated on apart).
 
     .venv-bench/bin/python benchmarks/network_error.py --pictures DIR --textures DIR \\
         --model net.onnx --preprocess imagenet [--model ... --preprocess ...]

@@ -18,7 +18,11 @@ import cv2
 import numpy as np
 import onnxruntime as ort
 from grow_frost import BAND_EDGES, band_contrast
-from PIL import Image
+
+from windtunnel.imaging.decoders import decode
+from windtunnel.imaging.geometry import crop_step, resize_step
+from windtunnel.imaging.header import read_header
+from windtunnel.suites import GEOMETRIES
 
 OURS = Path(__file__).parents[1] / "src" / "windtunnel" / "published" / "frost"
 # The reference draws among its first five files only; the sixth is never used.
@@ -45,12 +49,9 @@ def read_texture(path: Path) -> np.ndarray:
 
 
 def read_canvas(path: Path) -> np.ndarray:
-    """Read a picture as the networks see it: short side 256, centre crop 224."""
-    image = Image.open(path).convert("RGB")
-    scale = 256 / min(image.size)
-    image = image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BILINEAR)
-    left, top = (image.width - SIDE) // 2, (image.height - SIDE) // 2
-    return np.asarray(image.crop((left, top, left + SIDE, top + SIDE)))
+    """Read a picture as ImageNet-C's canvas."""
+    data, geometry = path.read_bytes(), GEOMETRIES[SIDE]
+    return crop_step(resize_step(decode(data, read_header(data)), geometry), geometry)
 
 
 def read_pictures(folder: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -30,6 +30,7 @@ def plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
     include: Sequence[str | Path] = (),
@@ -43,6 +44,8 @@ def plan(
     chosen = suite if isinstance(suite, Suite) else load_suite(suite)
     if only:
         chosen = chosen.only([only] if isinstance(only, str) else only)
+    if edition is not None:
+        chosen = chosen.at_edition(edition)
     if codec is not None:
         chosen = chosen.stored_as(codec)
     dataset = open_dataset(data)
@@ -75,6 +78,7 @@ def run(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
     include: Sequence[str | Path] = (),
@@ -97,6 +101,7 @@ def run(
         keep: `auto` keeps full outputs for clean and native, `logits` for all, `summary` for none.
         chunk: pictures per shard; by default about 2,048 predictions.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
+        edition: 32, 64, 224 or 299, if not as the suite says.
         codec: how corrupted pictures are stored before the model sees them (`none`, `png`, `jpeg:85`), if
             not as the suite says.
         settings: texts for units, such as `frost.textures=DIR`.
@@ -123,6 +128,7 @@ def run(
         keep=keep,
         chunk=chunk,
         labels_are_outputs=labels_are_outputs,
+        edition=edition,
         codec=codec,
         settings=settings,
         include=include,

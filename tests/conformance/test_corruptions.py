@@ -58,9 +58,14 @@ def test_seed_and_sample_decide_the_draws_of_random_units_only(name: str) -> Non
     image = golden_picture(64)
     unit = REGISTRY.get(name)
     base = windtunnel.corrupt(image, name, 3, seed=0, sample_id="a")
-    for seed, sample_id in ((1, "a"), (0, "b"), (None, "a")):
-        other = windtunnel.corrupt(image, name, 3, seed=seed, sample_id=sample_id)
-        assert (other != base).any() == unit.random
+    # Several of each: two angles of a motion blur may fall on the same pixels.
+    for others in (
+        [{"seed": seed, "sample_id": "a"} for seed in range(1, 9)],
+        [{"seed": 0, "sample_id": f"b{number}"} for number in range(8)],
+        [{"seed": None, "sample_id": "a"}] * 8,
+    ):
+        changed = [(windtunnel.corrupt(image, name, 3, **other) != base).any() for other in others]
+        assert any(changed) == unit.random
 
 
 @pytest.mark.parametrize("name", UNITS)
@@ -160,3 +165,19 @@ def test_pictures_below_32_pixels_are_refused() -> None:
 def test_a_misspelt_name_is_corrected() -> None:
     with pytest.raises(windtunnel.UserError, match="Did you mean gaussian_noise"):
         windtunnel.corrupt(golden_picture(64), "gausian_noise", 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"), [({"seed": "a"}, "seed"), ({"seed": 1.7}, "seed"), ({"edition": 0}, "edition")]
+)
+def test_seeds_and_editions_that_are_none_are_refused(options: dict, match: str) -> None:
+    with pytest.raises(windtunnel.UserError, match=f"The {match} is"):
+        windtunnel.corrupt(golden_picture(64), UNITS[0], 1, **options)
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("shape", [(32, 500), (500, 32), (600, 700)], ids=str)
+@pytest.mark.parametrize("level", [0, 255])
+def test_thin_large_and_even_pictures(name: str, shape: tuple[int, int], level: int) -> None:
+    image = np.full((*shape, 3), level, np.uint8)
+    assert windtunnel.corrupt(image, name, 5, seed=1).shape == image.shape

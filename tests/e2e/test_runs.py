@@ -576,6 +576,47 @@ def test_custom_data_sets_are_sorted_and_checked(
         windtunnel.run("demo", 3, "smoke", out=tmp_path / "other")  # type: ignore[arg-type]
 
 
+def test_frost_textures_of_the_users_are_part_of_the_recipe(
+    windtunnel_command: Command, tmp_path: Path, digit_folder: Path
+) -> None:
+    from PIL import Image
+
+    for shade in (100, 200):
+        (tmp_path / str(shade)).mkdir()
+        for number in range(1, 6):
+            Image.new("RGB", (300, 300), (shade,) * 3).save(tmp_path / str(shade) / f"frost{number}.png")
+
+    def call(setting: str) -> subprocess.CompletedProcess[str]:
+        options = ("--only", "frost:3", "--workers", 1, "--out", "run", "--json", "--set", setting)
+        return windtunnel_command("run", "demo", digit_folder, *options)
+
+    first = call(f"frost.textures={tmp_path / '100'}")
+    assert any("frost.textures" in note for note in json.loads(first.stdout)["notes"])
+    again = call(f"frost.textures={tmp_path / '200'}")
+    assert again.returncode == 2
+    assert "another conditions" in again.stderr
+    for wrong, part in (
+        ("frost.textures=/nowhere", "frost1"),
+        ("frost.texture=x", "textures"),
+        ("x", "UNIT."),
+    ):
+        out = call(wrong)
+        assert out.returncode == 2
+        assert part in out.stderr
+    own = windtunnel.run("demo", digit_folder, "imagenet-c", only=["frost:3"], out=tmp_path / "own")
+    from windtunnel.report.tables import notes
+
+    assert any("grown for windtunnel" in note for note in notes(own))
+
+
+def test_an_edition_by_hand_is_another_suite(tmp_path: Path, digit_folder: Path) -> None:
+    only = ["defocus_blur:3"]
+    run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", edition=64, only=only)
+    assert (run.recipe["suite"]["name"], run.recipe["canvas"]["edition"]) == ("smoke-part-64", 64)
+    with pytest.raises(UserError, match="edition is 100"):
+        windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", edition=100)
+
+
 def test_plan_counts_the_work(windtunnel_command: Command, tmp_path: Path, digit_folder: Path) -> None:
     arguments = ("demo", digit_folder, "--suite", "smoke", "--chunk", 7, "--out", tmp_path / "run")
     planned = json.loads(windtunnel_command("plan", *arguments, "--json").stdout)

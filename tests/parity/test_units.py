@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,14 +18,12 @@ from tests.parity.compare import (
     MEAN_LEVELS,
     NOISES,
     caught,
-    chi_square,
-    noise_cdf,
     noise_p_value,
     photograph,
     pictures,
     run_oracle,
     run_unit,
-    same,
+    unit_noise,
 )
 from tests.parity.draws import OURS, Replay
 from tests.parity.reference import PARAMETERS
@@ -49,7 +47,7 @@ def test_tables_are_the_published_ones(name: str) -> None:
             assert ours[: len(theirs)] == pytest.approx(theirs, rel=1e-12), (edition, severity)
 
 
-@pytest.mark.parametrize("name", [*DETERMINISTIC, *OURS])
+@pytest.mark.parametrize("name", [*DETERMINISTIC, *OURS, "frost"])
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_units_are_within_one_level_of_the_oracle(name: str, edition: int, severity: int) -> None:
@@ -67,54 +65,59 @@ def test_other_sizes_follow_the_same_code(name: str) -> None:
 # Frost
 
 
-def frost_textures(edition: int) -> list[np.ndarray]:
-    return [frost.frost.function.__globals__["_load"]("", number) for number in range(5)]
+def frost_draws(folder: Path, count: int) -> np.ndarray:
+    """How often each of six even textures is drawn for as many pictures."""
+    for number in range(1, 7):
+        Image.new("RGB", (400, 300), (30 * number, 0, 0)).save(folder / f"frost{number}.png")
+    black = np.zeros((64, 64, 3), np.uint8)
+    seen = [
+        windtunnel.corrupt(
+            black, "frost", 2, seed=0, sample_id=str(n), edition=224, settings={"textures": str(folder)}
+        )[0, 0, 0]
+        for n in range(count)
+    ]
+    return np.array([sum(value == int(0.6 * 30 * number) for value in seen) for number in range(1, 7)])
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
-@pytest.mark.parametrize("severity", SEVERITIES)
-def test_frost_is_the_oracle_with_the_same_textures(edition: int, severity: int) -> None:
-    unit = REGISTRY.get("frost")
-    scale = unit.parameters(severity, edition)["shrink"]
-    for number in range(4):
-        image = photograph(edition, number)
-        rng = unit.draws(3, f"frost {number}", severity)
-        ours = unit.apply(image, rng, severity, edition)
-        textures = frost_textures(edition)
-        index = rng.integer("texture", 0, 5)
-        size = np.round(np.array(textures[index].shape[:2]) * scale).astype(int)
-        drawn = [
-            index,
-            rng.integer("row", 0, int(size[0]) - edition),
-            rng.integer("column", 0, int(size[1]) - edition),
-        ]
-        keep, add = PARAMETERS[edition, "frost", severity]
-        theirs = oracles.frost(image, Replay(drawn), keep, add, textures=textures, scale=scale)
-        assert_close(ours, theirs)
+def follows_the_reference(counts: np.ndarray) -> bool:
+    """Five textures equally often, the sixth never."""
+    expected = counts.sum() / 5
+    return counts[5] == 0 and ((counts[:5] - expected) ** 2 / expected).sum() < chi2.isf(ALPHA, 4)
 
 
-def test_frost_draws_five_textures_equally_and_every_window() -> None:
-    unit = REGISTRY.get("frost")
-    seen = [unit.draws(0, str(n), 1).integer("texture", 0, 5) for n in range(5000)]
-    counts = np.bincount(seen, minlength=6)
-    assert counts[5] == 0
-    assert ((counts[:5] - 1000) ** 2 / 1000).sum() < chi2.isf(ALPHA, 4)
+def test_frost_draws_five_textures_equally_and_never_the_sixth(tmp_path: Path) -> None:
+    assert follows_the_reference(frost_draws(tmp_path, 1000))
 
 
-def test_frost_takes_textures_of_the_users(tmp_path: object) -> None:
-    from pathlib import Path
+def test_mutant_sixth_frost_texture_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frost, "TEXTURES", 6)
+    assert not follows_the_reference(frost_draws(tmp_path, 1000))
 
-    folder = Path(str(tmp_path))
-    unit = REGISTRY.get("frost")
-    image = photograph(64)
-    with pytest.raises(windtunnel.UserError, match="frost1 to frost5"):
-        unit.apply(image, unit.draws(0, "", 1), 1, 224, {"textures": str(folder)})
+
+def test_frost_windows_reach_all_but_the_last_row_and_column(tmp_path: Path) -> None:
+    ramp = np.zeros((40, 44, 3), np.uint8)
+    ramp[:, :, 0], ramp[:, :, 1] = 5 * np.arange(40)[:, None], 5 * np.arange(44)
     for number in range(1, 6):
-        Image.new("RGB", (400, 300), (10 * number, 0, 0)).save(folder / f"frost{number}.png")
-    out = unit.apply(image, unit.draws(0, "", 5), 5, 224, {"textures": str(folder)})
-    added = out[:, :, 0].astype(int) - (0.6 * image[:, :, 0]).astype(int)
-    assert set(np.unique(added)) <= {int(0.75 * 10 * n) + extra for n in range(1, 6) for extra in (0, 1)}
-    assert unit.assets({"textures": str(folder)}) != unit.assets({"textures": str(Path(__file__).parent)})
+        Image.fromarray(ramp).save(tmp_path / f"frost{number}.png")
+    black, settings = np.zeros((32, 32, 3), np.uint8), {"textures": str(tmp_path)}
+    rows, columns = set(), set()
+    for number in range(1000):
+        out = windtunnel.corrupt(
+            black, "frost", 3, seed=0, sample_id=str(number), edition=224, settings=settings
+        )
+        row, column = np.rint(out[0, 0, :2] / (0.7 * 5)).astype(int).tolist()
+        rows.add(row)
+        columns.add(column)
+    assert rows == set(range(40 - 32))
+    assert columns == set(range(44 - 32))
+
+
+def test_frost_refuses_a_folder_without_textures(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(windtunnel.UserError, match="frost1 to frost5"):
+            windtunnel.corrupt(photograph(64), "frost", 1, settings={"textures": str(place)})
+    with pytest.raises(windtunnel.UserError, match="Did you mean textures"):
+        windtunnel.corrupt(photograph(64), "frost", 1, settings={"texture": "x"})
 
 
 # Noises: outputs by input level against the exact distribution
@@ -125,22 +128,15 @@ def test_frost_takes_textures_of_the_users(tmp_path: object) -> None:
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_noises_have_the_reference_distribution(name: str, edition: int, severity: int) -> None:
     (parameter,) = PARAMETERS[edition, name, severity]
-    assert noise_p_value(name, parameter, parameter, same) > ALPHA
+    assert noise_p_value(name, parameter, unit_noise(name, parameter)) > ALPHA
 
 
 @pytest.mark.parametrize("name", NOISES)
 def test_oracle_noises_have_that_distribution_too(name: str) -> None:
-    """The oracle's own draws pass the same test, so that the definition above is the oracle's."""
+    """The oracle's own draws pass the same test, so that the definition is the oracle's."""
     (parameter,) = PARAMETERS[224, name, 3]
-    levels = np.arange(0, 256, 16)
-    image = np.repeat(levels.astype(np.uint8), 12288).reshape(len(levels), 4096, 3)
-    outputs = getattr(oracles, name)(image, np.random.RandomState(5), parameter)
-    statistic, freedom = 0.0, 0
-    for row, value in enumerate(levels):
-        edges = np.concatenate([[0.0], noise_cdf(name, int(value), parameter), [1.0]])
-        part = chi_square(outputs[row].ravel(), np.diff(edges) * outputs[row].size)
-        statistic, freedom = statistic + part[0], freedom + part[1]
-    assert chi2.sf(statistic, freedom) > ALPHA
+    rng = np.random.RandomState(5)
+    assert noise_p_value(name, parameter, lambda image: getattr(oracles, name)(image, rng, parameter)) > ALPHA
 
 
 def correlation(first: np.ndarray, second: np.ndarray) -> float:
@@ -197,15 +193,33 @@ def test_mutant_rounding_for_truncation_is_caught() -> None:
     mean = x.mean(axis=(0, 1), keepdims=True)
     rounded = np.rint(np.clip((x - mean) * 0.2 + mean, 0, 1) * 255).astype(np.uint8)
     assert caught(rounded, run_oracle("contrast", image, 3, 224))
-    assert (
-        noise_p_value("gaussian_noise", 0.18, 0.18, lambda out: np.clip(out.astype(int) + 1, 0, 255)) < ALPHA
+
+
+# At rates 3 and 5 every count falls on a whole level: there rounding is truncation.
+@pytest.mark.parametrize("name", ["gaussian_noise", "shot_noise", "speckle_noise"])
+@pytest.mark.parametrize("severity", [1, 2, 3])
+def test_mutant_rounded_noise_is_caught(name: str, severity: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oracle itself, rounding where it should truncate."""
+    (parameter,) = PARAMETERS[224, name, severity]
+    rng = np.random.RandomState(5)
+    monkeypatch.setattr(
+        oracles, "truncated", lambda values: np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
     )
+    assert noise_p_value(name, parameter, lambda image: getattr(oracles, name)(image, rng, parameter)) < ALPHA
+
+
+def test_mutant_impulse_noise_that_moves_survivors_is_caught() -> None:
+    def moved(image: np.ndarray) -> np.ndarray:
+        out = unit_noise("impulse_noise", 0.09)(image)
+        return np.where((out == 0) | (out == 255), out, out + 1).astype(np.uint8)
+
+    assert noise_p_value("impulse_noise", 0.09, moved) < ALPHA
 
 
 @pytest.mark.parametrize("name", NOISES)
 def test_mutant_five_per_cent_more_noise_is_caught(name: str) -> None:
     (parameter,) = PARAMETERS[224, name, 3]
-    assert noise_p_value(name, parameter * 1.05, parameter, same) < ALPHA
+    assert noise_p_value(name, parameter, unit_noise(name, parameter * 1.05)) < ALPHA
 
 
 def test_mutant_one_mask_for_all_channels_is_caught() -> None:
@@ -228,11 +242,6 @@ def test_mutant_symmetric_motion_kernel_is_caught() -> None:
     both = (np.concatenate([across, -across]), np.concatenate([down, -down]), np.tile(weight, 2) / 2)
     symmetric = motion._blur_along(image, both[0], both[1], both[2].astype(np.float32))
     assert caught(symmetric, run_oracle("motion_blur", image, 3, 224))
-
-
-def test_mutant_sixth_frost_texture_is_caught() -> None:
-    seen = np.array([zlib.crc32(str(n).encode()) % 6 for n in range(5000)])
-    assert np.bincount(seen, minlength=6)[5] > 0
 
 
 def test_mutant_normalised_defocus_kernel_is_caught() -> None:

@@ -74,7 +74,7 @@ def test_scores_follow_the_definition(tmp_path: Path, imagenet_folder: Path) -> 
     assert scores["relative_mce", ""].value == pytest.approx(np.mean(relative))
     assert scores["mce", ""].low < scores["mce", ""].value < scores["mce", ""].high
     assert len(scores["mce", ""].parts) == 75
-    assert any("other pictures" in note for note in notes(run))
+    assert any("these are other" in note for note in notes(run))
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,18 @@ def test_the_extra_four_have_ce_but_no_mce(tmp_path: Path, imagenet_folder: Path
     metrics = [score.metric for score in run.scores()]
     assert metrics.count("ce") == 4
     assert "mce" not in metrics
+    assert any("these are other" in note for note in notes(run))
+
+
+def test_a_part_of_the_fifteen_has_ce_and_says_why_it_has_no_mce(
+    tmp_path: Path, imagenet_folder: Path
+) -> None:
+    run = windtunnel.run(by_brightness, imagenet_folder, "imagenet-c", only=["fog"], out=tmp_path / "run")
+    assert [score.condition for score in run.scores() if score.metric == "ce"] == ["fog"]
+    assert any("No mCE: it is defined over 15 corruptions, and here are 1" in note for note in notes(run))
+
+
+def test_one_picture_gives_no_endless_interval(tmp_path: Path, imagenet_folder: Path) -> None:
+    run = windtunnel.run(by_brightness, imagenet_folder, "imagenet-c", subset=1, out=tmp_path / "run")
+    assert run.report().exists()
+    assert all(0 <= score.low <= score.value <= score.high for score in run.scores())

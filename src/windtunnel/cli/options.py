@@ -57,6 +57,7 @@ _PLAN: tuple[Decorator, ...] = (
         is_flag=True,
         help="Trust the data's class indices although the model has more outputs.",
     ),
+    click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the suite says."),
     click.option(
         "--codec",
         metavar="none|png|jpeg:85",

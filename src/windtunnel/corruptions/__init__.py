@@ -45,6 +45,7 @@ class Corruption:
         random: whether it draws random numbers.
         settings: names of texts the function takes beside its severity's parameters.
         note: what a reader of scores must know of the default settings.
+        check: refuses settings that cannot be used, before any work.
     """
 
     function: PixelFunction
@@ -58,6 +59,7 @@ class Corruption:
     random: bool
     settings: tuple[str, ...] = ()
     note: str = ""
+    check: Callable[..., None] | None = None
 
     @property
     def name(self) -> str:
@@ -122,6 +124,8 @@ class Corruption:
             path = Path(value)
             files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
             found[name] = _digest(files) if files else value
+        if self.check and settings:
+            self.check(**settings)
         return found
 
 
@@ -145,6 +149,7 @@ def corruption(
     random: bool = True,
     settings: Sequence[str] = (),
     note: str = "",
+    check: Callable[..., None] | None = None,
 ) -> Callable[[PixelFunction], Corruption]:
     """Make a pixel function a corruption."""
     for edition, rows in severities.items():
@@ -164,6 +169,7 @@ def corruption(
             random,
             tuple(settings),
             note,
+            check,
         )
 
     return decorate
@@ -204,6 +210,7 @@ def corrupt(
     seed: int | None = None,
     sample_id: str = "",
     edition: int | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> NDArray[np.uint8]:
     """Corrupt one picture.
 
@@ -215,6 +222,7 @@ def corrupt(
         seed: the same seed and sample_id give the same pixels; None draws afresh.
         sample_id: which picture this is, so that two pictures never share their noise.
         edition: 32, 64, 224 or 299: whose severity table; chosen by the short side when None.
+        settings: texts the corruption takes, such as {"textures": DIR} for frost.
 
     Returns:
         A new array of the input's shape.
@@ -226,8 +234,14 @@ def corrupt(
     check_severity(severity)
     canvas = as_canvas(image)
     height, width = canvas.shape[:2]
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+        raise UserError(f"The seed is {seed!r}; give a whole number, or None to draw afresh.")
+    if edition is not None and edition not in EDITIONS:
+        raise UserError(f"The edition is {edition!r}; give {', '.join(map(str, EDITIONS))}, or None.")
+    if settings:
+        unit.assets(settings)
     rng = unit.draws(fresh_seed() if seed is None else int(seed), sample_id, int(severity))
-    spoilt = unit.apply(canvas, rng, severity, edition or edition_of(width, height))
+    spoilt = unit.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
     return spoilt if image.ndim == 3 and image.shape[2] == 3 else spoilt[:, :, 0].reshape(image.shape)
 
 

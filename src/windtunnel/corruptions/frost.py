@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +24,12 @@ TEXTURES = 5
 LARGE = ((1, 0.4, 1), (0.8, 0.6, 1), (0.7, 0.7, 1), (0.65, 0.7, 1), (0.6, 0.75, 1))
 
 
+def check_textures(textures: str) -> None:
+    """Refuse a folder without the five textures."""
+    for number in range(TEXTURES):
+        _load(textures, number)
+
+
 @corruption(
     params=("keep", "add", "shrink"),
     severities={
@@ -36,29 +43,34 @@ LARGE = ((1, 0.4, 1), (0.8, 0.6, 1), (0.7, 0.7, 1), (0.65, 0.7, 1), (0.6, 0.75, 
     revision=1,
     golden="ca479b89be7d9ca6f8fb0c5ea919a244",
     settings=("textures",),
+    check=check_textures,
     note="Frost uses textures grown for windtunnel; --set frost.textures=DIR uses the reference's own.",
 )
 def frost(image: Image, rng: Draws, *, keep: float, add: float, shrink: float, textures: str = "") -> Image:
     """keep * picture + add * a random window of a random texture, shrunk first for small editions."""
     height, width = image.shape[:2]
     number = rng.integer("texture", 0, TEXTURES)
-    texture = _texture(textures, number, shrink, height, width)
+    texture = _large_enough(_texture(textures, number, shrink), height, width)
     top = rng.integer("row", 0, texture.shape[0] - height)
     left = rng.integer("column", 0, texture.shape[1] - width)
     return _blend(image, texture, top, left, keep, add)
 
 
-@lru_cache(maxsize=64)
-def _texture(folder: str, number: int, shrink: float, height: int, width: int) -> Image:
-    """One texture, shrunk as its edition asks and enlarged where a picture would not fit into it."""
+@lru_cache(maxsize=32)
+def _texture(folder: str, number: int, shrink: float) -> Image:
     texture = _load(folder, number)
-    if shrink != 1:
-        texture = np.asarray(cv2.resize(texture, (0, 0), fx=shrink, fy=shrink), np.uint8)
+    if shrink == 1:
+        return texture
+    return np.asarray(cv2.resize(texture, (0, 0), fx=shrink, fy=shrink), np.uint8)
+
+
+def _large_enough(texture: Image, height: int, width: int) -> Image:
+    """The texture, enlarged where a picture would not fit into it (the reference refuses such pictures)."""
     grow = max((height + 1) / texture.shape[0], (width + 1) / texture.shape[1])
-    if grow > 1:
-        size = (int(np.ceil(texture.shape[1] * grow)), int(np.ceil(texture.shape[0] * grow)))
-        texture = np.asarray(cv2.resize(texture, size, interpolation=cv2.INTER_LINEAR), np.uint8)
-    return np.ascontiguousarray(texture)
+    if grow <= 1:
+        return texture
+    size = (math.ceil(texture.shape[1] * grow), math.ceil(texture.shape[0] * grow))
+    return np.asarray(cv2.resize(texture, size, interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
 @lru_cache(maxsize=16)
@@ -69,7 +81,7 @@ def _load(folder: str, number: int) -> Image:
         raise UserError(f"{place} holds no frost{number + 1}; give a folder with frost1 to frost{TEXTURES}.")
     try:
         with PillowImage.open(found[0]) as picture:
-            return np.asarray(picture.convert("RGB"))
+            return np.array(picture.convert("RGB"))
     except OSError as error:
         raise UserError(f"{found[0]} cannot be read as a picture: {error}.") from error
 

@@ -40,4 +40,4 @@ def _gains(size: int, sigma: float) -> NDArray[np.float32]:
     """By how much the smoothing weakens each cosine."""
     side = weights(sigma, TRUNCATE)
     steps = np.outer(np.arange(size), np.arange(1, len(side))) / size
-    return np.asarray(side[0] + 2 * np.cos(np.pi * steps) @ side[1:], np.float32)
+    return np.asarray(side[0] + 2 * (np.cos(np.pi * steps) * side[1:]).sum(axis=1), np.float32)

@@ -19,17 +19,17 @@ FLOAT32_MISS = np.float32(1e-4)
 @jit
 def _mirror_101(index: int, size: int) -> int:
     """Mirror an index at the middle of the border pixels: 2 1 | 0 1 2."""
-    while index < 0 or index >= size:
-        index = -index if index < 0 else 2 * size - 2 - index
-    return index
+    period = 2 * (size - 1)
+    index %= period
+    return index if index < size else period - index
 
 
 @jit
 def _mirror(index: int, size: int) -> int:
     """Mirror an index at the outer edge of the border pixels: 1 0 | 0 1 2."""
-    while index < 0 or index >= size:
-        index = -1 - index if index < 0 else 2 * size - 1 - index
-    return index
+    period = 2 * size
+    index %= period
+    return index if index < size else period - 1 - index
 
 
 @jit

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel import published
+from windtunnel.corruptions import SEVERITIES
 from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.score import Ranks, Score
-from windtunnel.stats.intervals import mean_interval
+from windtunnel.stats.intervals import clustered_share, mean_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -31,7 +32,6 @@ THE_FIFTEEN = (
     "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur", "zoom_blur",
     "snow", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression",
 )  # fmt: skip
-SEVERITIES = [1, 2, 3, 4, 5]
 
 # Of the paper, to one decimal; no more exact figure was ever published.
 ALEXNET_CLEAN = 0.435
@@ -73,7 +73,7 @@ def why_not_normalised(run: Run) -> str:
         return "they hold for ImageNet's 1,000 classes"
     if {condition["codec"] for condition in spoilt} != {"jpeg:85"}:
         return "they hold for pictures stored as JPEG 85"
-    if sorted(suite["levels"]) != SEVERITIES:
+    if sorted(suite["levels"]) != list(SEVERITIES):
         return "they are sums over all five severities"
     missing = sorted(set(suite["units"]) - set(alexnet_errors()))
     if missing:
@@ -88,7 +88,7 @@ def ce_scores(run: Run, ranks: Ranks) -> list[Score]:
     formula = f"sum of top-1 errors over severities 1 to 5, divided by the same sum of {BASELINE}"
     wrong = top_k_wrong(ranks.values, 1)
     return [
-        _score(run, "ce", unit, _ce_per_picture(run, wrong, unit), formula, _parts(run, unit))
+        _share_score(run, "ce", unit, wrong, {unit: len(SEVERITIES) / sum(alexnet_errors()[unit])}, formula)
         for unit in run.recipe["suite"]["units"]
     ]
 
@@ -98,14 +98,15 @@ def mce_scores(run: Run, ranks: Ranks) -> list[Score]:
     if why_not_normalised(run) or set(run.recipe["suite"]["units"]) != set(THE_FIFTEEN):
         return []
     wrong = top_k_wrong(ranks.values, 1)
-    per_picture = np.mean([_ce_per_picture(run, wrong, unit) for unit in THE_FIFTEEN], axis=0)
+    weights = {unit: len(SEVERITIES) / sum(alexnet_errors()[unit]) / len(THE_FIFTEEN) for unit in THE_FIFTEEN}
     formula = f"mean over the 15 corruptions of CE: summed top-1 errors of 5 severities divided by {BASELINE}"
-    return [_score(run, "mce", "", per_picture, formula, _parts(run))]
+    return [_share_score(run, "mce", "", wrong, weights, formula)]
 
 
 def relative_mce_scores(run: Run, ranks: Ranks) -> list[Score]:
     """Relative mCE, where AlexNet's errors fit and the suite is exactly the fifteen."""
-    if why_not_normalised(run) or set(run.recipe["suite"]["units"]) != set(THE_FIFTEEN):
+    fifteen = set(run.recipe["suite"]["units"]) == set(THE_FIFTEEN)
+    if why_not_normalised(run) or not fifteen or len(ranks.values) < 2:
         return []
     wrong = top_k_wrong(ranks.values, 1)
     clean = wrong[:, ranks.conditions.index("clean")].astype(np.float64)
@@ -118,12 +119,25 @@ def relative_mce_scores(run: Run, ranks: Ranks) -> list[Score]:
         "mean over the 15 corruptions of the sum over severities of (top-1 error - clean error), divided by "
         f"the same sum of {BASELINE}, AlexNet clean 43.5 %"
     )
-    return [_score(run, "relative_mce", "", np.mean(values, axis=0), formula, ("clean", *_parts(run)))]
+    per_picture = np.mean(values, axis=0)
+    interval = mean_interval(per_picture)
+    parts = ("clean", *_parts(run))
+    value = float(per_picture.mean())
+    return [Score("relative_mce", "", value, *interval, len(per_picture), formula, parts, run.digest)]
 
 
-def _ce_per_picture(run: Run, wrong: NDArray[np.bool_], unit: str) -> NDArray[np.float64]:
-    """Each picture's share in CE: CE is linear in its errors, so that its mean over pictures is CE."""
-    return np.asarray(wrong[:, _columns(run, unit)].sum(axis=1) / sum(alexnet_errors()[unit]), np.float64)
+def _share_score(
+    run: Run, metric: str, condition: str, wrong: NDArray[np.bool_], weights: dict[str, float], formula: str
+) -> Score:
+    """A score that is a weighted mean of units' error rates: a share times the sum of its weights."""
+    whole = sum(weights.values())
+    parts_of = [weight * wrong[:, _columns(run, unit)].mean(axis=1) for unit, weight in weights.items()]
+    shares = np.sum(parts_of, axis=0) / whole
+    conditions = len(weights) * len(SEVERITIES)
+    low, high = clustered_share(np.asarray(shares, np.float64), conditions)
+    parts = tuple(part for unit in weights for part in _parts(run, unit))
+    value = float(np.mean(shares)) * whole
+    return Score(metric, condition, value, low * whole, high * whole, len(wrong), formula, parts, run.digest)
 
 
 def _columns(run: Run, unit: str) -> list[int]:
@@ -136,16 +150,3 @@ def _parts(run: Run, unit: str = "") -> tuple[str, ...]:
         for condition in run.conditions
         if condition["kind"] == "corruption" and unit in ("", condition["unit"])
     )
-
-
-def _score(
-    run: Run,
-    metric: str,
-    condition: str,
-    per_picture: NDArray[np.float64],
-    formula: str,
-    parts: tuple[str, ...],
-) -> Score:
-    value = float(per_picture.mean())
-    low, high = mean_interval(per_picture)
-    return Score(metric, condition, value, low, high, len(per_picture), formula, parts, run.digest)

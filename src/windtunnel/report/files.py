@@ -25,7 +25,8 @@ def write_reports(run: Run, scores: list[Score]) -> Written:
     """Write report.html, scores.json and scores.csv into the run folder."""
     written = Written(run.path / "report.html", run.path / "scores.json", run.path / "scores.csv")
     document = run_document(run, scores)
-    written.json.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    written.json.write_text(text + "\n", encoding="utf-8")
     written.csv.write_text(scores_csv(scores), encoding="utf-8")
     written.html.write_text(render(document), encoding="utf-8")
     return written

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from windtunnel.corruptions import REGISTRY
-from windtunnel.metrics.corruption_error import why_not_normalised
+from windtunnel.metrics.corruption_error import THE_FIFTEEN, why_not_normalised
 from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
 
@@ -69,23 +69,31 @@ def notes(run: Run) -> list[str]:
         found = REGISTRY.get(unit).note if unit in REGISTRY.names() else ""
         if own or found:
             lines.append(f"Given by --set: {', '.join(own)}." if own else found)
-    if "mce" in suite["metrics"]:
-        reason = why_not_normalised(run)
-        if reason:
-            lines.append(
-                f"No mCE: AlexNet's published errors do not fit, {reason}. The mean error stands for itself."
-            )
-        elif run.recipe["data"]["count"] != PUBLISHED_PICTURES:
-            lines.append(
-                "mCE divides by AlexNet's errors on all 50,000 published pictures; these are other pictures, "
-                "so that it is only near what the same model would get there."
-            )
+    if "ce" in suite["metrics"]:
+        lines += _normaliser_notes(run)
     if canvas["note"]:
         lines.append(f"Canvas: {canvas['note']}.")
     seen = set(run.info["model"]["trained_on"]) & {suite["name"], *suite["units"]}
     if seen:
         lines.append(
             f"The model was trained on {', '.join(sorted(seen))}: errors there say little of robustness."
+        )
+    return lines
+
+
+def _normaliser_notes(run: Run) -> list[str]:
+    """Why there is no CE or no mCE, or what those there are rest on."""
+    reason = why_not_normalised(run)
+    if reason:
+        return [f"No CE, no mCE: AlexNet's published errors do not fit, {reason}. Read the mean error."]
+    lines = []
+    units = set(run.recipe["suite"]["units"])
+    if "mce" in run.recipe["suite"]["metrics"] and units != set(THE_FIFTEEN):
+        lines.append(f"No mCE: it is defined over 15 corruptions, and here are {len(units)}.")
+    if run.recipe["data"]["count"] != PUBLISHED_PICTURES:
+        lines.append(
+            "CE and mCE divide by AlexNet's errors on all 50,000 published pictures; these are other "
+            "pictures, so that they are only near what the same model would get there."
         )
     return lines
 

@@ -45,10 +45,8 @@ def clustered_share(
 
 
 def mean_interval(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Student's interval for a mean of one number per picture: mean -+ t*sd/sqrt(n), n - 1 degrees."""
+    """Student's interval for a mean over two pictures or more: mean -+ t*sd/sqrt(n), n - 1 degrees."""
     n = len(values)
     mean = float(values.mean())
-    if n < 2:
-        return -math.inf, math.inf
     reach = float(stdtrit(n - 1, (1 + confidence) / 2)) * float(values.std(ddof=1)) / math.sqrt(n)
     return mean - reach, mean + reach

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from windtunnel.conditions import Condition, corruption_condition
-from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES, edition_of
+from windtunnel.corruptions import EDITIONS, MIN_SIDE_PX, REGISTRY, SEVERITIES, edition_of
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
@@ -24,8 +24,6 @@ PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
 
 # A set of equal pictures whose short side is at most this is taken as it is.
 SMALL_PX = 96
-# The smallest canvas corruptions accept; smaller pictures are enlarged to it.
-MIN_CANVAS_PX = 32
 
 GEOMETRIES = {
     224: Geometry(rule="short-side", resize_px=256, crop_px=224),
@@ -123,6 +121,12 @@ class Suite:
         levels = sorted(next(iter(units.values())))
         order = [unit for unit in self.units if unit in units] + sorted(set(units) - set(self.units))
         return replace(self, name=f"{self.name}-part", units=tuple(order), levels=tuple(levels))
+
+    def at_edition(self, edition: int) -> Suite:
+        """The same suite in one edition, under a name of its own."""
+        if edition not in EDITIONS:
+            raise UserError(f"The edition is {edition!r}; give {_listed(EDITIONS)}.")
+        return replace(self, name=f"{self.name}-{edition}", edition=edition)
 
     def stored_as(self, codec: str) -> Suite:
         """The same suite with another codec, under a name of its own."""
@@ -254,14 +258,16 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     """
     if suite.canvas == "native":
         side = model_geometry.output_px or min(min(size) for size in sizes)
+        if side < MIN_SIDE_PX:
+            raise UserError(f"The model takes {side} pixels; corruptions need at least {MIN_SIDE_PX}.")
         edition = edition_of(side, side) if suite.edition == "auto" else int(suite.edition)
         return Canvas(edition, model_geometry, "the model's own size and filter: not ImageNet-C's canvas")
     if len(sizes) == 1 and (short := min(next(iter(sizes)))) <= SMALL_PX:
-        fitting = 32 if short < 48 else 64
+        fitting = edition_of(short, short)
         if suite.edition in ("auto", fitting):
-            if short < MIN_CANVAS_PX:
-                geometry = Geometry(rule="short-side", resize_px=MIN_CANVAS_PX, crop_px=0)
-                return Canvas(fitting, geometry, f"{short}-pixel pictures enlarged to {MIN_CANVAS_PX}")
+            if short < MIN_SIDE_PX:
+                geometry = Geometry(rule="short-side", resize_px=MIN_SIDE_PX, crop_px=0)
+                return Canvas(fitting, geometry, f"{short}-pixel pictures enlarged to {MIN_SIDE_PX}")
             return Canvas(fitting, Geometry(rule="none"), "pictures taken as they are")
     edition = 224 if suite.edition == "auto" else int(suite.edition)
     return Canvas(edition, GEOMETRIES[edition], "")
