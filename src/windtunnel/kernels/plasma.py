@@ -33,7 +33,8 @@ def _shift(key: np.uint64, index: int, amount: float) -> float:
 
 @jit
 def _plasma(size: int, decay: float, key: np.uint64) -> tuple[NDArray[np.float64], float, float]:
-    land = np.zeros((size, size), np.float64)
+    land = np.empty((size, size), np.float64)
+    land[0, 0] = 0.0  # every other point is set before it is looked at
     wrap = size - 1  # size is a power of two: this wraps indices around
     step = size
     amount = START
