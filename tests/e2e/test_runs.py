@@ -594,7 +594,7 @@ def test_frost_textures_of_the_users_are_part_of_the_recipe(
     assert any("frost.textures" in note for note in json.loads(first.stdout)["notes"])
     again = call(f"frost.textures={tmp_path / '200'}")
     assert again.returncode == 2
-    assert "another conditions" in again.stderr
+    assert "another list of conditions" in again.stderr
     for wrong, part in (
         ("frost.textures=/nowhere", "frost1"),
         ("frost.texture=x", "textures"),

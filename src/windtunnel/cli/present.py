@@ -18,12 +18,12 @@ from rich.progress import (
 from rich.text import Text
 
 from windtunnel.engine.plan import Plan
+from windtunnel.metrics.names import TITLES
 from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.store.run import Run
 
 WORST_SHOWN = 3
-HEADLINES = {"mean_error": "mean error", "mce": "mCE", "relative_mce": "relative mCE"}
 
 
 class RateColumn(ProgressColumn):
@@ -140,8 +140,8 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
         (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition
     ]
     for score in scores:
-        if score.metric in HEADLINES:
-            lines.append((HEADLINES[score.metric], f"{_shown(score)}   {score.formula}"))
+        if score.metric in TITLES:
+            lines.append((TITLES[score.metric], f"{_shown(score)}   {score.formula}"))
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds[score.condition] == "corruption"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]

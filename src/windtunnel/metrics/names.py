@@ -8,3 +8,6 @@ SCORERS = {
     "mce": "windtunnel.metrics.corruption_error:mce_scores",
     "relative_mce": "windtunnel.metrics.corruption_error:relative_mce_scores",
 }
+
+# How people write those that head a report.
+TITLES = {"mean_error": "mean error", "mce": "mCE", "relative_mce": "relative mCE"}

@@ -8,6 +8,7 @@ from typing import Any
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#999999")
 DASHES = ("solid", "dash", "dot", "dashdot")
 CELL_PX = 34
+LEGEND_PX = 10
 
 
 def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]]]:
@@ -50,7 +51,7 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
     layout: dict[str, Any] = {
         "xaxis": {"title": {"text": "severity"}, "dtick": 1, "range": [0.7, 5.3]},
         "yaxis": {"title": {"text": "top-1 error, %"}, "rangemode": "tozero"},
-        "height": 420,
+        "height": 420 + LEGEND_PX * len(traces),
         "showlegend": True,
     }
     clean = [s for s in document["scores"] if s["metric"] == "top1_error" and s["condition"] == "clean"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import jinja2
 
+from windtunnel.metrics.names import TITLES
 from windtunnel.report.figures import heat_map, severity_curves
 
 FIGURES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -28,6 +29,8 @@ def render(document: dict[str, Any]) -> str:
         .render(
             document=document,
             headline=headline,
+            titles=TITLES,
+            ces=[score for score in document["scores"] if score["metric"] == "ce"],
             rows=_rows(document),
             figures=_for_script(figures),
             plotly=_plotly(),
@@ -38,7 +41,7 @@ def render(document: dict[str, Any]) -> str:
 
 
 def _is_headline(score: dict[str, Any]) -> bool:
-    return score["metric"] in ("mean_error", "mce", "relative_mce") or (
+    return score["metric"] in TITLES or (
         score["metric"] == "top1_error" and score["condition"] in ("native", "clean")
     )
 

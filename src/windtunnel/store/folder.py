@@ -28,7 +28,7 @@ PARTS = {
     "model": "model",
     "data": "data",
     "suite": "suite",
-    "conditions": "conditions",
+    "conditions": "list of conditions",
     "seed": "seed",
     "canvas": "canvas",
     "projection": "mask",
