@@ -14,7 +14,8 @@ QUANTUM = np.float32(257)
 TO_BYTE = np.float32(1 / 257)
 HALF = np.float32(0.5)
 
-Weights = NDArray[np.float32] | NDArray[np.float64]
+# float32, or float64 where sums must be exact.
+Numbers = NDArray[np.float32] | NDArray[np.float64]
 Taps = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
@@ -47,20 +48,16 @@ def blur_along(
 
 
 @jit
-def _shifted(
-    padded: Weights,
-    y: int,
-    tap: int,
-    across: NDArray[np.int64],
-    down: NDArray[np.int64],
-    left: int,
-    channels: int,
-    line: int,
-) -> Weights:
-    """The row a tap reads for output row y."""
-    row = padded[min(max(y + down[tap], 0), padded.shape[0] - 1)]
-    start = (left + across[tap]) * channels
-    return row[start : start + line]  # type: ignore[no-any-return]
+def _fill_row(source: NDArray[np.uint8], channels: int, left: int, row: Numbers) -> None:
+    """One line of the picture as numbers, its first and last pixel repeated to either side."""
+    line = source.size
+    middle = row[left * channels : left * channels + line]
+    for x in range(line):
+        middle[x] = source[x]
+    for x in range(left * channels):
+        row[x] = source[x % channels]
+    for x in range(left * channels + line, row.size):
+        row[x] = source[line - channels + x % channels]
 
 
 @jit
@@ -68,48 +65,46 @@ def _blur_along(
     image: NDArray[np.uint8],
     across: NDArray[np.int64],
     down: NDArray[np.int64],
-    weight: Weights,
+    weight: Numbers,
 ) -> NDArray[np.uint8]:
+    """Only the rows within reach are kept as numbers, row n at n % kept: they stay in the cache."""
     height, width, channels = image.shape
     left = max(-across.min(), 0)
-    right = max(across.max(), 0)
     line = width * channels
-    padded = np.empty((height, (left + width + right) * channels), weight.dtype)
-    for y in range(height):
-        source = image[y].reshape(-1)
-        target = padded[y]
-        middle = target[left * channels : left * channels + line]
-        for x in range(line):
-            middle[x] = source[x]
-        for x in range(left * channels):
-            target[x] = source[x % channels]
-        for x in range(right * channels):
-            target[left * channels + line + x] = source[line - channels + x % channels]
+    kept = down.max() - down.min() + 1
+    rows = np.empty((kept, (left + width + max(across.max(), 0)) * channels), weight.dtype)
     out = np.empty((height, width, channels), np.uint8)
     total = np.empty(line, weight.dtype)
+    entered = 0
     for y in range(height):
+        while entered < height and entered <= y + max(down.max(), 0):
+            _fill_row(image[entered].reshape(-1), channels, left, rows[entered % kept])
+            entered += 1
         total[:] = 0
         tap = 0
         while tap + 3 < weight.size:  # four taps at a time: a quarter of the trips through memory
-            a, b = (
-                _shifted(padded, y, tap, across, down, left, channels, line),
-                _shifted(padded, y, tap + 1, across, down, left, channels, line),
-            )
-            c, d = (
-                _shifted(padded, y, tap + 2, across, down, left, channels, line),
-                _shifted(padded, y, tap + 3, across, down, left, channels, line),
-            )
+            a = _tap_line(rows, y, height, down[tap], (left + across[tap]) * channels, line)
+            b = _tap_line(rows, y, height, down[tap + 1], (left + across[tap + 1]) * channels, line)
+            c = _tap_line(rows, y, height, down[tap + 2], (left + across[tap + 2]) * channels, line)
+            d = _tap_line(rows, y, height, down[tap + 3], (left + across[tap + 3]) * channels, line)
             w, v, u, t = weight[tap], weight[tap + 1], weight[tap + 2], weight[tap + 3]
             for x in range(line):
                 total[x] += w * a[x] + v * b[x] + u * c[x] + t * d[x]
             tap += 4
         while tap < weight.size:
-            a = _shifted(padded, y, tap, across, down, left, channels, line)
+            a = _tap_line(rows, y, height, down[tap], (left + across[tap]) * channels, line)
             for x in range(line):
                 total[x] += weight[tap] * a[x]
             tap += 1
-        target8 = out[y].reshape(-1)
+        target = out[y].reshape(-1)
         for x in range(line):
             quantum = np.int32(total[x] * QUANTUM + HALF)
-            target8[x] = np.uint8(np.int32(np.float32(quantum) * TO_BYTE + HALF))
+            target[x] = np.uint8(np.int32(np.float32(quantum) * TO_BYTE + HALF))
     return out
+
+
+@jit
+def _tap_line(rows: Numbers, y: int, height: int, down: int, start: int, line: int) -> Numbers:
+    """What a tap reads for output row y; beyond the picture's edge, its first or last row."""
+    row = rows[min(max(y + down, 0), height - 1) % rows.shape[0]]
+    return row[start : start + line]  # type: ignore[no-any-return]
