@@ -87,7 +87,9 @@ def _cut(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
 
 @jit
 def _compose(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: np.float32) -> Image:
+    """min(keep*x + rest*max(x, 1.5*grey + .5) + flakes + flakes turned by 180 degrees, 1)."""
     height, width = image.shape[:2]
+    flake = np.arange(256) / 255.0
     out = np.empty((height, width, 3), np.uint8)
     values = np.empty(width * 3, np.float32)
     bright = np.empty(width * 3, np.float32)
@@ -101,7 +103,7 @@ def _compose(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: np
             grey = values[3 * x] * np.float32(0.299) + values[3 * x + 1] * np.float32(0.587)
             grey += values[3 * x + 2] * np.float32(0.114)
             white = grey * np.float32(1.5) + np.float32(0.5)
-            both = falling[x] / 255.0 + turned[width - 1 - x] / 255.0
+            both = flake[falling[x]] + flake[turned[np.uint64(width - 1 - x)]]
             for channel in range(3):
                 bright[3 * x + channel] = white
                 fall[3 * x + channel] = both

@@ -21,16 +21,17 @@ def shift_saturation_and_value(
     out = np.empty((height, width, 3), np.uint8)
     planes = np.empty((3, width), np.float64)
     bytes_ = np.empty((3, width), np.int32)
+    unit = np.arange(256) / 255.0
     reds, greens, blues = planes[0], planes[1], planes[2]
     new_reds, new_greens, new_blues = bytes_[0], bytes_[1], bytes_[2]
     for y in range(height):
         source, target = image[y].reshape(-1), out[y].reshape(-1)
         for x in range(width):
-            reds[x] = source[3 * x]
-            greens[x] = source[3 * x + 1]
-            blues[x] = source[3 * x + 2]
+            reds[x] = unit[source[3 * x]]
+            greens[x] = unit[source[3 * x + 1]]
+            blues[x] = unit[source[3 * x + 2]]
         for x in range(width):
-            red, green, blue = reds[x] / 255.0, greens[x] / 255.0, blues[x] / 255.0
+            red, green, blue = reds[x], greens[x], blues[x]
             value = max(max(red, green), blue)
             spread = value - min(min(red, green), blue)
             # Where two channels share the maximum, the later one decides, as in the reference.
