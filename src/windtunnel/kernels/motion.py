@@ -23,11 +23,12 @@ def trail(radius: float, sigma: float, angle_degrees: float) -> Taps:
     """Steps to the right, steps down, and weights of the trail; steps that coincide are joined."""
     count = 2 * math.ceil(radius) + 1
     strength = [math.exp(-(i * i) / (2 * sigma * sigma)) for i in range(count)]
+    whole = sum(strength)
     across, down = math.cos(math.radians(angle_degrees)), math.sin(math.radians(angle_degrees))
     joined: dict[tuple[int, int], float] = {}
     for i in range(count):
         step = (math.ceil(i * across - 0.5), math.ceil(i * down - 0.5))
-        joined[step] = joined.get(step, 0.0) + strength[i] / sum(strength)
+        joined[step] = joined.get(step, 0.0) + strength[i] / whole
     steps = np.array(list(joined), np.int64)
     return (
         np.ascontiguousarray(steps[:, 0]),
