@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windtunnel.api import plan, run
+    from windtunnel.api import make_set, plan, run
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.errors import UserError
@@ -20,12 +20,13 @@ _PUBLIC = {
     "corrupt": "windtunnel.corruptions",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.store.run",
+    "make_set": "windtunnel.api",
     "open_dataset": "windtunnel.data",
     "plan": "windtunnel.api",
     "run": "windtunnel.api",
 }
 
-__all__ = ["Run", "UserError", "corrupt", "load_model", "load_run", "open_dataset", "plan", "run"]
+__all__ = ["Run", "UserError", "corrupt", "load_model", "load_run", "make_set", "open_dataset", "plan", "run"]
 
 
 def __getattr__(name: str) -> Any:

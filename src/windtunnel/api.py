@@ -8,21 +8,24 @@ from typing import Any
 
 from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.finished import FinishedDataset
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
+from windtunnel.errors import UserError
+from windtunnel.make.local import make
+from windtunnel.make.plan import plan_make
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
-from windtunnel.suites import Suite, load_suite
-
-DEFAULT_SUITE = "imagenet-c-quick"
+from windtunnel.suites import Suite, default_suite, load_suite
 
 
 def plan(
     model: Any,
     data: str | Path | Dataset,
-    suite: str | Path | Suite = DEFAULT_SUITE,
+    suite: str | Path | Suite | None = None,
     *,
     only: Sequence[str] = (),
+    clean: str | Path | Dataset | None = None,
     preprocess: str | Path | None = None,
     seed: int = 0,
     subset: int | None = None,
@@ -41,14 +44,22 @@ def plan(
     The arguments are those of `run`; `advance` is called with (pictures looked at, of how many).
     """
     include_units(map(Path, include))
-    chosen = suite if isinstance(suite, Suite) else load_suite(suite)
+    dataset = open_dataset(data)
+    if clean is not None:
+        if not isinstance(dataset, FinishedDataset):
+            raise UserError(
+                f"--clean goes with a finished set such as ImageNet-C; {dataset.location} is none."
+            )
+        dataset = dataset.with_clean(open_dataset(clean))
+    if codec is not None and isinstance(dataset, FinishedDataset):
+        raise UserError(f"--codec stores pictures anew; those of {dataset.location} are stored already.")
+    chosen = suite if isinstance(suite, Suite) else load_suite(suite or default_suite(dataset))
     if only:
         chosen = chosen.only([only] if isinstance(only, str) else only)
     if edition is not None:
         chosen = chosen.at_edition(edition)
     if codec is not None:
         chosen = chosen.stored_as(codec)
-    dataset = open_dataset(data)
     return make_plan(
         load_model(model, preprocess),
         dataset,
@@ -67,10 +78,11 @@ def plan(
 def run(
     model: Any,
     data: str | Path | Dataset,
-    suite: str | Path | Suite = DEFAULT_SUITE,
+    suite: str | Path | Suite | None = None,
     *,
     out: str | Path | None = None,
     only: Sequence[str] = (),
+    clean: str | Path | Dataset | None = None,
     preprocess: str | Path | None = None,
     seed: int = 0,
     subset: int | None = None,
@@ -91,9 +103,10 @@ def run(
     Args:
         model: `.onnx` file, `module:factory`, `file.py:factory`, a torch module, a callable, or `demo`.
         data: folder, table, archive or array file, a Dataset, or `demo`.
-        suite: a suite's name or TOML file.
+        suite: a suite's name or TOML file; None for imagenet-c-quick, or what a finished set holds.
         out: the run folder; by default `windtunnel-runs/<model>-<data>-<suite>-<recipe>`.
         only: units of the suite to keep (`fog`, `fog:3`).
+        clean: the clean pictures a finished set was made from.
         preprocess: preset or TOML file that says how the model wants its pictures.
         seed: of every random draw.
         subset: this many pictures, each class in proportion; 0 for all, None as the suite says.
@@ -121,6 +134,7 @@ def run(
         data,
         suite,
         only=only,
+        clean=clean,
         preprocess=preprocess,
         seed=seed,
         subset=subset,
@@ -142,6 +156,58 @@ def run(
         strict=strict,
         advance=advance,
     )
+
+
+def make_set(
+    suite: str | Path | Suite,
+    data: str | Path | Dataset,
+    out: str | Path,
+    *,
+    layout: str = "auto",
+    only: Sequence[str] = (),
+    seed: int = 0,
+    subset: int = 0,
+    edition: int | None = None,
+    codec: str | None = None,
+    settings: Sequence[str] = (),
+    include: Sequence[str | Path] = (),
+    workers: int = 1,
+    advance: Callable[[int, int], None] = lambda _done, _failed: None,
+) -> Path:
+    """Write a corrupted data set in a published layout; continue or repair what is there.
+
+    Args:
+        suite: `imagenet-c` (with its four extra corruptions, as published), another suite, or a TOML file.
+        data: the clean pictures.
+        out: the set's folder.
+        layout: `folders`, `arrays`, or `auto`: arrays for 32-pixel pictures.
+        only: units of the suite to make (`fog`, `fog:3`); others may follow into the same folder.
+        seed: of every random draw.
+        subset: this many pictures, each class in proportion; 0 for all.
+        edition: 32, 64, 224 or 299, if not as the pictures' size says.
+        codec: how pictures are stored, if not as published.
+        settings: texts for units, such as `frost.textures=DIR`.
+        include: Python files with your own corruptions.
+        workers: processes.
+        advance: called with (pictures written, 0) as work goes on.
+
+    Returns:
+        The set's folder; `open_dataset` and `run` take it as it is.
+    """
+    include_units(map(Path, include))
+    made = plan_make(
+        suite,
+        open_dataset(data),
+        layout=layout,
+        only=[only] if isinstance(only, str) else only,
+        seed=seed,
+        subset=subset,
+        edition=edition,
+        codec=codec,
+        settings=settings,
+    )
+    make(made, Path(out), workers=workers, includes=tuple(map(Path, include)), advance=advance)
+    return Path(out)
 
 
 def model_source(model: Any, preprocess: str | Path | None) -> ModelSource | None:

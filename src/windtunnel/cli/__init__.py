@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": "windtunnel.cli.demo",
     "dev": "windtunnel.cli.dev",
     "list": "windtunnel.cli.list_",
+    "make": "windtunnel.cli.make",
     "plan": "windtunnel.cli.plan",
     "report": "windtunnel.cli.report",
     "run": "windtunnel.cli.run",

@@ -1,6 +1,9 @@
-"""windtunnel data: look at a data set before using it."""
+"""windtunnel data: look at a data set before using it, and check one that was made."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -9,6 +12,10 @@ from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, print_lines
 from windtunnel.data import open_dataset
 from windtunnel.data.inspection import Inspection, inspect
+from windtunnel.make.check import Verification, verify
+
+EXIT_DAMAGED = 1
+DAMAGE_SHOWN = 20
 
 
 @click.group()
@@ -53,4 +60,30 @@ def _lines(found: Inspection) -> list[tuple[str, str]]:
     if found.unreadable:
         lines.append(("failing", f"{len(found.unreadable):,} pictures"))
         lines += [("", f"{id_}: {reason}") for id_, reason in list(found.unreadable.items())[:20]]
+    return lines
+
+
+@command.command("verify")
+@click.argument("folder")
+@AS_JSON
+def verify_command(folder: str, as_json: bool) -> None:
+    """Check every file that `windtunnel make` wrote to FOLDER against its checksum; exit 1 for damage."""
+    with Bar(Console(stderr=True), "checking") as bar:
+        found = verify(Path(folder), bar.look)
+    if as_json:
+        print_json({**asdict(found), "sound": found.sound})
+    else:
+        print_lines(Console(), _verified_lines(found))
+    if not found.sound:
+        raise click.exceptions.Exit(EXIT_DAMAGED)
+
+
+def _verified_lines(found: Verification) -> list[tuple[str, str]]:
+    lines = [("set", found.location), ("checked", f"{found.pieces:,} pieces, {found.bytes / 1e6:,.1f} MB")]
+    if found.chunks < found.of_chunks:
+        lines.append(("unfinished", f"{found.chunks} of {found.of_chunks} chunks are made"))
+    lines += [("damaged", f"{path}: {wrong}") for path, wrong in list(found.damaged.items())[:DAMAGE_SHOWN]]
+    if len(found.damaged) > DAMAGE_SHOWN:
+        lines.append(("", f"and {len(found.damaged) - DAMAGE_SHOWN:,} more"))
+    lines.append(("result", "sound" if found.sound else "not sound: run the same make command to repair it"))
     return lines

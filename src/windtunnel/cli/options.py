@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from windtunnel.api import DEFAULT_SUITE
 from windtunnel.errors import UserError
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -25,7 +24,13 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _PLAN: tuple[Decorator, ...] = (
     click.argument("model"),
     click.argument("data"),
-    click.option("--suite", default=DEFAULT_SUITE, show_default=True, help="A suite's name or TOML file."),
+    click.option(
+        "--suite",
+        help="A suite's name or TOML file; default imagenet-c-quick, or what a finished set holds.",
+    ),
+    click.option(
+        "--clean", metavar="DATA", help="The clean pictures a finished set such as ImageNet-C was made from."
+    ),
     click.option(
         "--only",
         multiple=True,

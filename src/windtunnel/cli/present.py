@@ -96,8 +96,13 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         else f"{count:,} of {total:,} pictures (by class, seed {plan.seed})"
     )
     failed = sum(one.status != "ok" for one in plan.surveyed)
-    units = len(plan.suite.units)
-    levels = ", ".join(map(str, plan.suite.levels))
+    spoilt = [condition for condition in plan.conditions if condition.kind == "corruption"]
+    beside = " and ".join(
+        one.name for one in plan.conditions if one.codec == "none" and one.kind != "corruption"
+    )
+    units = len({condition.unit for condition in spoilt})
+    levels = ", ".join(map(str, sorted({condition.level for condition in spoilt})))
+    missing, remarks = plan.info["missing"], plan.info["remarks"]
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     return [
         ("model", f"{plan.model.name}   {describe_model(plan.model)}"),
@@ -109,8 +114,10 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         (
             "suite",
             f"{plan.suite.citation}   {units} corruptions x severities {levels}, "
-            f"codec {plan.conditions[-1].codec}, beside clean and native",
+            f"codec {plan.conditions[-1].codec}" + (f", beside {beside}" if beside else ", without clean"),
         ),
+        *([("lacking", f"{len(missing)} conditions: {', '.join(missing)}")] if missing else []),
+        *(("note", remark) for remark in remarks),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         (
             "work",

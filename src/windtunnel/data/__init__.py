@@ -51,7 +51,10 @@ class Dataset(Protocol):
 
 
 def open_dataset(source: str | Path | Dataset) -> Dataset:
-    """Open a data set: a class folder, table, archive or array file by its path, or `demo`."""
+    """Open a data set by its path, or `demo`.
+
+    A class folder, table, archive, array file, or a finished set such as ImageNet-C or CIFAR-10-C.
+    """
     if not isinstance(source, str | Path):
         if not isinstance(source, Dataset):
             raise UserError(
@@ -64,6 +67,7 @@ def open_dataset(source: str | Path | Dataset) -> Dataset:
 
         return DigitsDataset()
     from windtunnel.data import archive, arrays, folder, table
+    from windtunnel.data.finished import open_finished
 
     file, _, part = str(source).partition("#")
     path = Path(source) if Path(source).exists() else Path(file)
@@ -72,6 +76,8 @@ def open_dataset(source: str | Path | Dataset) -> Dataset:
             f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
         )
     if path.is_dir():
+        if finished := open_finished(path):
+            return finished
         packed = archive.archives_in(path)
         return archive.ArchiveDataset(path, packed) if packed else folder.FolderDataset(path)
     suffix = path.suffix.lower()

@@ -65,10 +65,15 @@ class ArrayDataset:
         self.label_space = index_space(count)
 
     @classmethod
-    def open(cls, path: Path, part: str = "") -> ArrayDataset:
-        """Read a file; `part` chooses among several sets in one `.npz` (`cifar.npz#test`)."""
-        images, labels, ids = _load(path, part)
-        dataset = cls(images, labels, ids, path.stem + (f"-{part}" if part else ""))
+    def open(cls, path: Path, part: str = "", labels: NDArray[Any] | None = None) -> ArrayDataset:
+        """Read a file; `part` chooses among several sets in one `.npz` (`cifar.npz#test`).
+
+        `labels` stand for those in or beside the file.
+        """
+        images, found, ids = _load(path, part)
+        dataset = cls(
+            images, found if labels is None else labels, ids, path.stem + (f"-{part}" if part else "")
+        )
         dataset.location = str(path) + (f"#{part}" if part else "")
         dataset._source = (path, part)
         return dataset

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from windtunnel.engine.plan import Chunk, Plan
-from windtunnel.engine.pool import score_in_workers
-from windtunnel.engine.work import Advance, Work, score_chunk, warm_up
+from windtunnel.corruptions import include_units
+from windtunnel.data.finished import FinishedDataset
+from windtunnel.engine.plan import Plan
+from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
+from windtunnel.engine.work import Work, score_chunk, warm_up
 from windtunnel.errors import RunFailed, UserError
-from windtunnel.models import ModelSource
+from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 
@@ -56,7 +59,8 @@ def execute(
         advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
         if missing:
             target.check_versions(plan.info["versions"])
-            warm_up(work)
+            if not isinstance(plan.dataset, FinishedDataset):
+                warm_up(plan.conditions)
             for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
                 try:
                     target.write_shard(chunk.name, table)
@@ -101,15 +105,51 @@ def _scored(
     advance: Advance,
 ) -> Iterator[tuple[Chunk, pa.Table]]:
     if workers > 1 and len(missing) > 1 and source is not None:
-        yield from score_in_workers(work, source, plan.model.fingerprint, includes, missing, workers, advance)
+        job = Scoring(work, source, plan.model.fingerprint, includes)
+        for chunk, packed in work_in_processes(job, missing, workers, advance):
+            yield chunk, pa.ipc.open_stream(packed).read_all()
         return
-    with _opencv_on_one_thread():
+    with opencv_on_one_thread():
         for chunk in missing:
             yield chunk, score_chunk(work, plan.model, chunk.pictures, advance)
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """The job of a worker: load the model again, then score chunks.
+
+    Attributes:
+        work: what every chunk has in common.
+        source: where the model comes from.
+        fingerprint: what the model must be.
+        includes: files of the user's units.
+    """
+
+    work: Work
+    source: ModelSource
+    fingerprint: str
+    includes: tuple[Path, ...]
+
+    def begin(self) -> Labour:
+        """Load the model."""
+        include_units(self.includes)
+        model = load_model(self.source)
+        if model.fingerprint != self.fingerprint:
+            raise UserError(
+                f"{model.name} is another model in every process (weights drawn at random?); use --workers 1."
+            )
+        return lambda chunk, advance: _packed(score_chunk(self.work, model, chunk.pictures, advance))
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
 @contextmanager
-def _opencv_on_one_thread() -> Iterator[None]:
+def opencv_on_one_thread() -> Iterator[None]:
     """One thread while we work in the caller's process, then as many as before."""
     import cv2
 

@@ -14,13 +14,15 @@ import pyarrow as pa
 
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, refuse_duplicates, stratified_subset
+from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
+from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
 from windtunnel.models import Model
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import samples_table
-from windtunnel.suites import Canvas, Suite, choose_canvas
+from windtunnel.suites import Canvas, Suite, choose_canvas, finished_canvas
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048
@@ -34,14 +36,6 @@ KEPT_BY_AUTO = ("clean", "native")
 
 RUNS_FOLDER = "windtunnel-runs"
 LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A range of pictures that is scored and stored as one."""
-
-    name: str
-    pictures: tuple[Surveyed, ...]
 
 
 @dataclass(frozen=True)
@@ -115,9 +109,19 @@ def make_plan(
             f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
             f"(the first, {first.sample.id}: {first.reason})."
         )
-    sizes = {(one.width, one.height) for one in readable}
-    canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
-    conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
+    missing: list[str] = []
+    if isinstance(dataset, FinishedDataset):
+        if settings:
+            raise UserError(
+                f"--set makes pictures differently; those of {dataset.location} are made already."
+            )
+        canvas = finished_canvas(dataset, suite)
+        found, missing = suite.of_finished(dataset, canvas)
+        conditions = tuple(found)
+    else:
+        sizes = {(one.width, one.height) for one in readable}
+        canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
+        conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     masked = mask or suite.mask
     mapped = [[label_map[label] for label in one.sample.labels] for one in surveyed]
     projection = mask_to(mapped) if masked else Projection()
@@ -169,6 +173,8 @@ def make_plan(
         },
         "suite": suite.citation,
         "settings": list(settings),
+        "missing": missing,
+        "remarks": dataset.remarks if isinstance(dataset, FinishedDataset) else [],
         "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
     }
     return Plan(

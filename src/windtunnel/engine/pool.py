@@ -1,4 +1,4 @@
-"""Worker processes: each with its own model and one thread; a dead one's chunk is tried once more."""
+"""Worker processes, one thread each; a dead one's chunk is tried once more."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-import pyarrow as pa
-
-from windtunnel.corruptions import include_units
-from windtunnel.engine.plan import Chunk
-from windtunnel.engine.work import Work, score_chunk
+from windtunnel.data.survey import Surveyed
 from windtunnel.errors import RunFailed, UserError
-from windtunnel.models import ModelSource, load_model
 
 TRIES = 2
 
@@ -35,6 +30,25 @@ def single_threaded() -> None:
         torch.set_num_threads(1)
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """A range of pictures that is worked on and stored as one."""
+
+    name: str
+    pictures: tuple[Surveyed, ...]
+
+
+# Told of finished work, and of pictures that failed.
+Advance = Callable[[int, int], None]
+Labour = Callable[[Chunk, Advance], Any]
+
+
+class Job(Protocol):
+    """What workers are sent, once: `begin` gets a process ready and returns what is done with a chunk."""
+
+    def begin(self) -> Labour: ...
+
+
 @dataclass
 class _Worker:
     process: BaseProcess
@@ -42,16 +56,10 @@ class _Worker:
     chunk: Chunk | None = None
 
 
-def score_in_workers(
-    work: Work,
-    source: ModelSource,
-    fingerprint: str,
-    includes: tuple[Path, ...],
-    chunks: Iterable[Chunk],
-    workers: int,
-    advance: Callable[[int, int], None],
-) -> Iterator[tuple[Chunk, pa.Table]]:
-    """Score chunks in worker processes, handing each back as it is finished."""
+def work_in_processes(
+    job: Job, chunks: Iterable[Chunk], workers: int, advance: Advance
+) -> Iterator[tuple[Chunk, Any]]:
+    """Work on chunks in processes of their own, handing back each with its result as it is finished."""
     context = multiprocessing.get_context("spawn")
     waiting = deque(chunks)
     tries: dict[str, int] = {}
@@ -59,9 +67,7 @@ def score_in_workers(
 
     def start() -> _Worker:
         ours, theirs = context.Pipe()
-        process = context.Process(
-            target=_serve, args=(theirs, work, source, fingerprint, includes), daemon=True
-        )
+        process = context.Process(target=_serve, args=(theirs, job), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -90,7 +96,7 @@ def score_in_workers(
                 if kind == "progress":
                     advance(*content)
                 elif kind == "done" and worker.chunk is not None:
-                    yield worker.chunk, pa.ipc.open_stream(content).read_all()
+                    yield worker.chunk, content
                     assign(worker)
                 else:
                     raise content
@@ -118,22 +124,15 @@ def _after_death(
     return start()
 
 
-def _serve(
-    pipe: Connection, work: Work, source: ModelSource, fingerprint: str, includes: tuple[Path, ...]
-) -> None:
-    """A worker's life: load the model, then score chunks until told to stop or left alone."""
+def _serve(pipe: Connection, job: Job) -> None:
+    """A worker's life: get ready, then work on chunks until told to stop or left alone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
     try:
-        include_units(includes)
-        model = load_model(source)
-        if model.fingerprint != fingerprint:
-            raise UserError(
-                f"{model.name} is another model in every process (weights drawn at random?); use --workers 1."
-            )
+        labour = job.begin()
         single_threaded()
         while (chunk := pipe.recv()) is not None:
-            table = score_chunk(work, model, chunk.pictures, lambda *counts: pipe.send(("progress", counts)))
-            pipe.send(("done", _packed(table)))
+            done = labour(chunk, lambda *counts: pipe.send(("progress", counts)))
+            pipe.send(("done", done))
     except (EOFError, ConnectionError):
         return  # the parent is gone
     except (UserError, RunFailed) as error:
@@ -142,10 +141,3 @@ def _serve(
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
         pipe.send(("failed", RunFailed(f"a worker crashed: {type(error).__name__}: {error} ({place})")))
-
-
-def _packed(table: pa.Table) -> Any:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()

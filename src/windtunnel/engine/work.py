@@ -1,8 +1,8 @@
-"""One chunk of work: each picture decoded once per geometry, all its conditions made, batches mixed."""
+"""One chunk of work: the conditions of its pictures made, batches mixed, predictions summarised as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,22 +12,19 @@ from numpy.typing import NDArray
 
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import REGISTRY
-from windtunnel.data import Dataset, content_hash
+from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
+from windtunnel.engine.pictures import Source
+from windtunnel.engine.pool import Advance
 from windtunnel.engine.summary import Summary, summarise
 from windtunnel.errors import PictureError, RunFailed, UserError
 from windtunnel.imaging import Image
-from windtunnel.imaging.codecs import round_trip
-from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
-from windtunnel.imaging.header import pillow_quiet, read_header
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.labels import Projection
 from windtunnel.models import Model, Scores, probe_pictures
 from windtunnel.store.rows import TOP, schema
-
-# Told of finished predictions, and of pictures that failed.
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -48,10 +45,10 @@ class Work:
         return model.preprocess.geometry if condition.kind == "native" else self.canvas
 
 
-def warm_up(work: Work) -> None:
-    """Compile and cache every unit the work needs, on a small picture."""
+def warm_up(conditions: Sequence[Condition]) -> None:
+    """Compile and cache every unit that conditions need, on a small picture."""
     picture = np.zeros((64, 64, 3), np.uint8)
-    for condition in work.conditions:
+    for condition in conditions:
         if condition.kind == "corruption":
             unit = REGISTRY.get(condition.unit)
             unit.apply(
@@ -94,7 +91,7 @@ def _inputs(
     """What the model sees, by row; pictures that cannot be made are noted as failed rows."""
     width = len(work.conditions)
     for number, picture in enumerate(pictures):
-        source = _Source(work.dataset, picture)
+        source = Source(work.dataset, picture)
         for offset, condition in enumerate(work.conditions):
             place = number * width + offset
             geometry = work.geometry_of(condition, model)
@@ -103,76 +100,13 @@ def _inputs(
             except PictureError as error:
                 rows.fail(place, error)
             else:
-                yield place, _fit(image, geometry, model)
+                yield place, _fit(image, model)
 
 
-class _Source:
-    """One picture, decoded and resized at most once per geometry."""
-
-    def __init__(self, dataset: Dataset, picture: Surveyed) -> None:
-        self._dataset = dataset
-        self._picture = picture
-        self._content: bytes | Image | None = None
-        self._steps: dict[Geometry, tuple[Image, Image, Image] | PictureError] = {}
-
-    def under(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
-        """The picture under a condition, before it is fitted to the model."""
-        source, resized, canvas = self._made(geometry)
-        if condition.kind == "corruption":
-            unit = REGISTRY.get(condition.unit)
-            rng = unit.draws(seed, self._picture.sample.id, condition.level)
-            if condition.stage == "source":
-                spoilt = unit.apply(source, rng, condition.level, condition.edition, condition.settings)
-                canvas = crop_step(resize_step(spoilt, geometry), geometry)
-            elif condition.stage == "resized":
-                canvas = crop_step(
-                    unit.apply(resized, rng, condition.level, condition.edition, condition.settings), geometry
-                )
-            else:
-                canvas = unit.apply(canvas, rng, condition.level, condition.edition, condition.settings)
-        return round_trip(np.ascontiguousarray(canvas), condition.codec)
-
-    def _made(self, geometry: Geometry) -> tuple[Image, Image, Image]:
-        if geometry not in self._steps:
-            try:
-                source = self._decoded(geometry)
-                resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
-                canvas = np.require(crop_step(resized, geometry), requirements=["C", "W"])
-                self._steps[geometry] = (source, resized, canvas)
-            except PictureError as error:
-                self._steps[geometry] = error
-        made = self._steps[geometry]
-        if isinstance(made, PictureError):
-            raise made
-        return made
-
-    def _decoded(self, geometry: Geometry) -> Image:
-        if self._picture.status != "ok":
-            raise PictureError(self._picture.status, self._picture.reason)
-        content = self._read()
-        if isinstance(content, bytes):
-            content = decode(content, read_header(content), geometry.decoder, geometry.exif)
-        return np.require(content, requirements=["C", "W"])
-
-    def _read(self) -> bytes | Image:
-        """The picture as it was surveyed; one changed or gone since stops the run."""
-        if self._content is None:
-            id_ = self._picture.sample.id
-            try:
-                self._content = self._dataset.read(self._picture.sample)
-            except PictureError as error:
-                raise RunFailed(
-                    f"{id_} could be read when the run began and cannot now: {error.reason}"
-                ) from error
-            if content_hash(self._content) != self._picture.content:
-                raise RunFailed(f"{id_} has changed since the run began")
-        return self._content
-
-
-def _fit(image: Image, geometry: Geometry, model: Model) -> Image:
+def _fit(image: Image, model: Model) -> Image:
     """Bring a canvas to the model's input size: one exact resize by the model's filter, no second crop."""
     wanted = model.preprocess.geometry
-    if wanted.output_px is None or geometry == wanted:
+    if wanted.output_px is None or image.shape[:2] == (wanted.output_px, wanted.output_px):
         return image
     return resize(image, wanted.output_px, wanted.output_px, wanted.resizer)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from windtunnel import published
 from windtunnel.corruptions import SEVERITIES
+from windtunnel.data.finished import AS_STORED
 from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.score import Ranks, Score
@@ -71,14 +72,23 @@ def why_not_normalised(run: Run) -> str:
         return "they hold for ImageNet-C's own canvas"
     if run.recipe["data"]["label_space"] != IMAGENET_1K or run.recipe["projection"]["kind"] != "identity":
         return "they hold for ImageNet's 1,000 classes"
-    if {condition["codec"] for condition in spoilt} != {"jpeg:85"}:
+    if not {condition["codec"] for condition in spoilt} <= {"jpeg:85", AS_STORED}:
         return "they hold for pictures stored as JPEG 85"
-    if sorted(suite["levels"]) != list(SEVERITIES):
+    if not whole_units(run):
         return "they are sums over all five severities"
     missing = sorted(set(suite["units"]) - set(alexnet_errors()))
     if missing:
         return f"there are none for {missing[0]}"
     return ""
+
+
+def whole_units(run: Run) -> list[str]:
+    """The corruptions of the suite that the run has at all five severities."""
+    levels: dict[str, set[int]] = {}
+    for condition in run.conditions:
+        if condition["kind"] == "corruption":
+            levels.setdefault(str(condition["unit"]), set()).add(int(condition["level"]))
+    return [unit for unit, found in levels.items() if found == set(SEVERITIES)]
 
 
 def ce_scores(run: Run, ranks: Ranks) -> list[Score]:
@@ -89,13 +99,13 @@ def ce_scores(run: Run, ranks: Ranks) -> list[Score]:
     wrong = top_k_wrong(ranks.values, 1)
     return [
         _share_score(run, "ce", unit, wrong, {unit: len(SEVERITIES) / sum(alexnet_errors()[unit])}, formula)
-        for unit in run.recipe["suite"]["units"]
+        for unit in whole_units(run)
     ]
 
 
 def mce_scores(run: Run, ranks: Ranks) -> list[Score]:
     """mCE, where AlexNet's errors fit and the suite is exactly the fifteen."""
-    if why_not_normalised(run) or set(run.recipe["suite"]["units"]) != set(THE_FIFTEEN):
+    if why_not_normalised(run) or set(whole_units(run)) != set(THE_FIFTEEN):
         return []
     wrong = top_k_wrong(ranks.values, 1)
     weights = {unit: len(SEVERITIES) / sum(alexnet_errors()[unit]) / len(THE_FIFTEEN) for unit in THE_FIFTEEN}
@@ -105,8 +115,8 @@ def mce_scores(run: Run, ranks: Ranks) -> list[Score]:
 
 def relative_mce_scores(run: Run, ranks: Ranks) -> list[Score]:
     """Relative mCE, where AlexNet's errors fit and the suite is exactly the fifteen."""
-    fifteen = set(run.recipe["suite"]["units"]) == set(THE_FIFTEEN)
-    if why_not_normalised(run) or not fifteen or len(ranks.values) < 2:
+    fifteen = set(whole_units(run)) == set(THE_FIFTEEN)
+    if why_not_normalised(run) or not fifteen or len(ranks.values) < 2 or "clean" not in ranks.conditions:
         return []
     wrong = top_k_wrong(ranks.values, 1)
     clean = wrong[:, ranks.conditions.index("clean")].astype(np.float64)

@@ -64,6 +64,8 @@ def mean_error_scores(run: Run, ranks: Ranks) -> list[Score]:
         f"top-1 error, mean over {len(units)} corruptions and severities {', '.join(map(str, levels))}; "
         "not normalised by any other model's errors"
     )
+    if run.missing:
+        formula += f"; {len(columns)} of {len(columns) + len(run.missing)} conditions: the set lacks the rest"
     interval = clustered_share(per_picture, len(columns))
     value = float(per_picture.mean())
     return [Score("mean_error", "", value, *interval, len(per_picture), formula, parts, run.digest)]

@@ -2,6 +2,7 @@
 
 imagenet_1k.csv   the 1,000 classes in the order of their sorted WordNet ids (ILSVRC2012), and which of
                   them ImageNet-A, -O and -R use
+c_bar_strengths.csv  by which strengths ImageNet-C-bar's script names its severity folders
 presets.toml      the common preprocesses of published classifiers
 """
 

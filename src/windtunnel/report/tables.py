@@ -8,11 +8,13 @@ from collections import Counter
 from typing import Any
 
 from windtunnel.corruptions import REGISTRY
-from windtunnel.metrics.corruption_error import THE_FIFTEEN, why_not_normalised
+from windtunnel.data.finished import AS_STORED
+from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
 
 FAILURES_KEPT = 1000
+MISSING_SHOWN = 8
 PUBLISHED_PICTURES = 50_000
 
 
@@ -46,6 +48,10 @@ def notes(run: Run) -> list[str]:
             f"{ranks.left_out} pictures could not be scored under some condition and are left out of all of "
             "them, so that every number rests on the same pictures."
         )
+    lines += run.info.get("remarks", [])
+    if run.missing:
+        shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
+        lines.append(f"The set lacks {len(run.missing)} conditions of the suite: {shown}.")
     if ranks.unlabelled:
         lines.append(f"{ranks.unlabelled} pictures have no label and count in no error rate.")
     if run.recipe["data"]["count"] != run.recipe["data"]["of"]:
@@ -64,7 +70,8 @@ def notes(run: Run) -> list[str]:
             f"{run.recipe['model']['classes']} outputs count (mask before softmax): "
             "errors are lower than without it."
         )
-    for unit in suite["units"]:
+    made = [condition["unit"] for condition in run.conditions if condition["codec"] != AS_STORED]
+    for unit in (unit for unit in suite["units"] if unit in made):
         own = [setting for setting in run.info["settings"] if setting.startswith(f"{unit}.")]
         found = REGISTRY.get(unit).note if unit in REGISTRY.names() else ""
         if own or found:
@@ -87,9 +94,13 @@ def _normaliser_notes(run: Run) -> list[str]:
     if reason:
         return [f"No CE, no mCE: AlexNet's published errors do not fit, {reason}. Read the mean error."]
     lines = []
-    units = set(run.recipe["suite"]["units"])
+    units = set(whole_units(run))
     if "mce" in run.recipe["suite"]["metrics"] and units != set(THE_FIFTEEN):
-        lines.append(f"No mCE: it is defined over 15 corruptions, and here are {len(units)}.")
+        lines.append(
+            f"No mCE: it is defined over 15 corruptions at 5 severities, and here are {len(units)} such."
+        )
+    elif "relative_mce" in run.recipe["suite"]["metrics"] and "clean" not in run.ranks.conditions:
+        lines.append("No relative mCE: it needs the clean pictures; give them with --clean.")
     if run.recipe["data"]["count"] != PUBLISHED_PICTURES:
         lines.append(
             "CE and mCE divide by AlexNet's errors on all 50,000 published pictures; these are other "

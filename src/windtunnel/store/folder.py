@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from windtunnel.conditions import digest
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError
+from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, parquet_bytes, read_parquet, write_whole
 
 SCHEMA = 1
 RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
 SHARDS_FOLDER = "shards"
-LOCK_FILE = "lock"
-_UNFINISHED = ".unfinished"
 
 # What each part of a recipe is called when two recipes disagree.
 PARTS = {
@@ -70,7 +68,7 @@ class RunFolder:
         if not self.path.exists() or (self.path / RECIPE_FILE).exists():
             return
         # A run killed in its first moment leaves a lock and perhaps an unfinished recipe.
-        ours = (LOCK_FILE, f"{RECIPE_FILE}{_UNFINISHED}")
+        ours = (LOCK_FILE, f"{RECIPE_FILE}{UNFINISHED}")
         if not self.path.is_dir() or any(entry.name not in ours for entry in self.path.iterdir()):
             raise UserError(f"{self.path} exists and is no run folder; choose another with --out.")
 
@@ -81,15 +79,17 @@ class RunFolder:
             self._complete(samples)
             return
         content = {"schema": SCHEMA, "recipe": recipe, "recipe_digest": digest(recipe), "info": info}
-        _write(self.path / RECIPE_FILE, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+        write_whole(
+            self.path / RECIPE_FILE, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+        )
         self._complete(samples)
 
     def _complete(self, samples: pa.Table) -> None:
         """Add what a kill or a damage has left out."""
         (self.path / SHARDS_FOLDER).mkdir(exist_ok=True)
-        content, file = _parquet(samples), self.path / SAMPLES_FILE
+        content, file = parquet_bytes(samples), self.path / SAMPLES_FILE
         if not file.exists() or file.read_bytes() != content:
-            _write(file, content)
+            write_whole(file, content)
 
     def check_versions(self, versions: dict[str, str]) -> None:
         """Refuse to go on with other libraries: their pixels and sums may differ in the last bit."""
@@ -121,24 +121,8 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder's lock; the system frees it even after a kill."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            reason = error.strerror or error
-            raise UserError(
-                f"{self.path} cannot be written: {reason}; choose another folder with --out."
-            ) from error
-        try:
-            if not _try_lock(handle):
-                raise UserError(
-                    f"{self.path} is being written by another windtunnel; wait for it or use --out."
-                )
-            for leftover in self.path.rglob(f"*{_UNFINISHED}"):
-                leftover.unlink()
+        with locked(self.path):
             yield
-        finally:
-            os.close(handle)
 
     def shard_path(self, name: str) -> Path:
         """Where a shard lies."""
@@ -150,7 +134,7 @@ class RunFolder:
         if not path.exists():
             return False
         try:
-            return len(_read_parquet(path)) == rows
+            return len(read_parquet(path)) == rows
         except (pa.ArrowException, OSError):
             return False
 
@@ -159,12 +143,12 @@ class RunFolder:
         path = self.shard_path(name)
         if not path.exists():
             return []
-        rows = _read_parquet(path, ["sample_id", "condition", "status", "reason"]).to_pylist()
+        rows = read_parquet(path, ["sample_id", "condition", "status", "reason"]).to_pylist()
         return [row for row in rows if row["status"] != "ok"]
 
     def write_shard(self, name: str, table: pa.Table) -> None:
         """Write a shard under a temporary name and rename it."""
-        _write(self.shard_path(name), _parquet(table))
+        write_whole(self.shard_path(name), parquet_bytes(table))
 
 
 def read_run_json(path: Path) -> dict[str, Any]:
@@ -188,7 +172,7 @@ def _data_difference(path: Path, samples: pa.Table) -> str:
     if not (path / SAMPLES_FILE).exists():
         return ""
     try:
-        stored = _read_parquet(path / SAMPLES_FILE, ["id", "content"])
+        stored = read_parquet(path / SAMPLES_FILE, ["id", "content"])
     except (pa.ArrowException, OSError):
         return ""
     old = dict(zip(stored["id"].to_pylist(), stored["content"].to_pylist(), strict=True))
@@ -200,46 +184,3 @@ def _data_difference(path: Path, samples: pa.Table) -> str:
     }
     found = [f"{len(ids)} {what} such as {ids[0]}" for what, ids in parts.items() if ids]
     return f" ({', '.join(found)})" if found else " (other labels)"
-
-
-def _parquet(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def _read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Read a whole file, checking every page."""
-    return pq.read_table(path, columns=columns, page_checksum_verification=True)
-
-
-def _write(path: Path, content: bytes) -> None:
-    unfinished = path.with_name(path.name + _UNFINISHED)
-    with unfinished.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    unfinished.replace(path)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows has no such module
-        return _try_lock_windows(handle)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _try_lock_windows(handle: int) -> bool:
-    import msvcrt
-
-    lock: Any = msvcrt
-    try:
-        lock.locking(handle, lock.LK_NBLCK, 1)
-    except OSError:
-        return False
-    return True

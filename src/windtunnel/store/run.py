@@ -40,6 +40,11 @@ class Run:
         """The conditions, in the suite's order."""
         return list(self.recipe["conditions"])
 
+    @property
+    def missing(self) -> list[str]:
+        """Conditions of the suite that a finished set does not hold."""
+        return list(self.info.get("missing", []))
+
     @cached_property
     def samples(self) -> pa.Table:
         """The pictures: id, labels (indices into the data's classes), content hash, width, height, format."""

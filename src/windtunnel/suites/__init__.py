@@ -12,6 +12,8 @@ from typing import Any
 
 from windtunnel.conditions import Condition, corruption_condition
 from windtunnel.corruptions import EDITIONS, MIN_SIDE_PX, REGISTRY, SEVERITIES, edition_of
+from windtunnel.data import Dataset
+from windtunnel.data.finished import FinishedDataset
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
@@ -21,6 +23,9 @@ CANVASES = ("imagenet-c", "native")
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
 PUBLISHED = "published"
 PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
+
+# Which suite a finished set is scored by: the first whose corruptions it holds.
+FINISHED_SUITES = ("imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar")
 
 # A set of equal pictures whose short side is at most this is taken as it is.
 SMALL_PX = 96
@@ -64,6 +69,8 @@ class Suite:
         metrics: what is scored.
         subset: how many pictures, drawn by class with the run's seed; 0 for all.
         mask: whether only the outputs of the data's classes count.
+        stored: whether the units are read from a finished set and cannot be made; no units stand for all
+            the set holds.
     """
 
     name: str
@@ -77,6 +84,7 @@ class Suite:
     metrics: tuple[str, ...] = ("top1_error", "top5_error", "mean_error")
     subset: int = 0
     mask: bool = False
+    stored: bool = False
 
     @property
     def citation(self) -> str:
@@ -90,6 +98,11 @@ class Suite:
 
         `settings` are texts for some units, by unit and name.
         """
+        if self.stored:
+            raise UserError(
+                f"Suite {self.name} only reads sets that hold its pictures; it cannot make them. "
+                "Give such a folder as data, or another --suite."
+            )
         for unit in settings:
             if unit not in self.units:
                 raise unknown_name(f"unit of suite {self.name} in --set", unit, self.units)
@@ -105,12 +118,33 @@ class Suite:
         ]
         return found
 
+    def of_finished(self, dataset: FinishedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
+        """The conditions of this suite that a finished set holds, and the names of those it lacks."""
+        stored = [one for one in dataset.stored if one.kind == "corruption"]
+        units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
+        held = {(one.unit, one.level): one for one in stored}
+        wanted = [(unit, level) for unit in units for level in self.levels]
+        found: list[Condition] = []
+        if dataset.clean is not None:
+            if not dataset.clean_is_canvas:
+                found.append(Condition("native"))
+            found.append(Condition("clean", edition=canvas.edition, geometry=canvas.overrides()))
+        spoilt = [held[place] for place in wanted if place in held]
+        if not spoilt:
+            raise UserError(
+                f"{dataset.location} holds none of the conditions of suite {self.name}; it holds "
+                f"{', '.join(dict.fromkeys(one.unit for one in stored))}. --suite as-stored takes it all."
+            )
+        missing = [f"{unit}:{level}" for unit, level in wanted if (unit, level) not in held]
+        return found + spoilt, missing
+
     def only(self, selected: Sequence[str]) -> Suite:
         """The same suite with other units or levels (`fog`, `fog:3`), under a name of its own."""
         units: dict[str, set[int]] = {}
         for item in selected:
             unit, colon, level = item.partition(":")
-            REGISTRY.get(unit)
+            if unit not in self.units and not self.stored:
+                REGISTRY.get(unit)
             if colon and (not level.isdecimal() or int(level) not in SEVERITIES):
                 raise UserError(f"'{item}' has no such level; give one of {_listed(SEVERITIES)}.")
             units.setdefault(unit, set()).update({int(level)} if colon else self.levels)
@@ -223,7 +257,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
     for metric in suite.metrics:
         if metric not in SCORERS:
             raise unknown_name(f"metric in {where}", metric, SCORERS)
-    for unit in suite.units:
+    for unit in () if suite.stored else suite.units:
         REGISTRY.get(unit)
     return suite if suite.codec == PUBLISHED else replace(suite, codec=check_codec(suite.codec))
 
@@ -240,6 +274,7 @@ _KINDS: dict[str, Any] = {
     "metrics": (list, tuple),
     "subset": int,
     "mask": bool,
+    "stored": bool,
 }
 
 
@@ -271,3 +306,24 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
             return Canvas(fitting, Geometry(rule="none"), "pictures taken as they are")
     edition = 224 if suite.edition == "auto" else int(suite.edition)
     return Canvas(edition, GEOMETRIES[edition], "")
+
+
+def finished_canvas(dataset: FinishedDataset, suite: Suite) -> Canvas:
+    """The canvas of a finished set: what is stored; clean pictures from elsewhere go the edition's way."""
+    edition = dataset.edition
+    if suite.edition not in ("auto", edition):
+        raise UserError(
+            f"{dataset.location} holds pictures of edition {edition}; they cannot become {suite.edition}."
+        )
+    made = dataset.clean is not None and not dataset.clean_is_canvas
+    as_it_is = made and edition in (32, 64)
+    geometry = GEOMETRIES[edition] if made and not as_it_is else Geometry(rule="none")
+    return Canvas(edition, geometry, "finished pictures, not resized, cropped or compressed again")
+
+
+def default_suite(dataset: Dataset) -> str:
+    """The suite for a user who names none: a quick one, or for a finished set what it holds."""
+    if not isinstance(dataset, FinishedDataset):
+        return "imagenet-c-quick"
+    units = {one.unit for one in dataset.stored}
+    return next((name for name in FINISHED_SUITES if units & set(load_suite(name).units)), "as-stored")

@@ -1,0 +1,130 @@
+"""windtunnel make: a corrupted data set as files, in the published layouts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
+from windtunnel.cli.present import Bar, print_lines
+from windtunnel.corruptions import include_units
+from windtunnel.data import open_dataset
+from windtunnel.make.local import check_target, make
+from windtunnel.make.plan import LAYOUTS, MakePlan, plan_make
+
+
+@click.command()
+@click.argument("suite")
+@click.argument("data")
+@click.argument("out")
+@click.option(
+    "--layout",
+    type=click.Choice(LAYOUTS),
+    default="auto",
+    show_default=True,
+    help="Folders of files, or arrays as CIFAR-10-C has them; auto takes arrays for 32-pixel pictures.",
+)
+@click.option("--only", multiple=True, metavar="UNIT[:LEVEL]", help="Make only this; may be repeated.")
+@click.option("--seed", default=0, show_default=True, help="Seed of every random draw.")
+@click.option(
+    "--subset",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Only this many pictures, each class in proportion; 0 for all.",
+)
+@click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the pictures' size says.")
+@click.option("--codec", metavar="none|png|jpeg:85", help="How pictures are stored, if not as published.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="UNIT.SETTING=VALUE",
+    help="Give a unit something of your own, such as frost.textures=DIR; may be repeated.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."
+)
+@INCLUDE
+@AS_JSON
+def command(
+    suite: str,
+    data: str,
+    out: str,
+    workers: int | None,
+    include: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Write DATA corrupted by SUITE to the folder OUT, with the clean pictures beside it.
+
+    SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), another suite, or
+    a suite's TOML file. The same command continues what was stopped and repairs what was damaged.
+
+    \b
+    Example:
+      windtunnel make imagenet-c ./val ./ImageNet-C-of-mine
+      windtunnel run resnet50.onnx ./ImageNet-C-of-mine
+    """
+    console = Console(stderr=True)
+    include_units(map(Path, include))
+    dataset = open_dataset(data)
+    target = Path(out)
+    with Bar(console, "looking at the pictures") as bar:
+        plan = plan_make(suite, dataset, **options, advance=bar.look)
+    check_target(plan, target)
+    count = min(workers or os.cpu_count() or 1, len(plan.chunks)) if dataset.portable else 1
+    print_lines(console, _lines(plan, target, count))
+    with Bar(console, "checking what is there") as checking, Bar(console, "making", plan.files) as making:
+        manifest = make(
+            plan,
+            target,
+            workers=count,
+            includes=tuple(map(Path, include)),
+            look=lambda done, total: checking.look(done, total) if total else None,
+            advance=making.advance,
+        )
+    if as_json:
+        print_json(
+            {
+                "folder": str(target),
+                "pictures": len(plan.pictures),
+                "conditions": [condition.name for condition in plan.conditions],
+                "files": plan.files,
+                "left_out": plan.left_out,
+                "recipe_digest": manifest.digest,
+                "recipe": manifest.recipe,
+            }
+        )
+        return
+    print_lines(
+        Console(),
+        [
+            ("made", f"{target}   {plan.files:,} pictures, recipe {manifest.digest[:8]}"),
+            ("check", shlex.join(["windtunnel", "data", "verify", out])),
+            ("score", shlex.join(["windtunnel", "run", "MODEL", out])),
+        ],
+    )
+
+
+def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
+    spoilt = [one for one in plan.conditions if one.kind == "corruption"]
+    units = len({one.unit for one in spoilt})
+    levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
+    canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
+    lines = [
+        ("data", f"{plan.dataset.location}   {len(plan.pictures):,} pictures"),
+        ("set", f"{units} corruptions x severities {levels}, {plan.layout}, codec {spoilt[-1].codec}"),
+        ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
+        ("work", f"{plan.files:,} pictures in {len(plan.chunks):,} chunks on {workers} workers"),
+        ("out", str(target)),
+    ]
+    shown = list(plan.left_out.items())
+    if shown:
+        lines.append(("left out", f"{len(shown):,} pictures that cannot be read"))
+        lines += [("", f"{id_}: {reason}") for id_, reason in shown[:5]]
+    return lines

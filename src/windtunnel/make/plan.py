@@ -1,0 +1,210 @@
+"""What a set will hold: which pictures under which conditions, under which names, and the recipe."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from windtunnel.conditions import Condition, digest
+from windtunnel.corruptions import SEVERITIES
+from windtunnel.data import Dataset, is_picture_name, stratified_subset
+from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.survey import Surveyed, survey
+from windtunnel.engine.plan import LIBRARIES, parse_settings
+from windtunnel.engine.pool import Chunk
+from windtunnel.errors import UserError
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.seeding import STREAM_VERSION
+from windtunnel.suites import Canvas, Suite, choose_canvas, load_suite
+
+LAYOUTS = ("auto", "folders", "arrays")
+# The published folders hold the four extra corruptions beside the fifteen.
+COMPANIONS = {"imagenet-c": "imagenet-c-extra"}
+MAX_CHUNK = 64
+MIN_CHUNKS = 16
+# A worker holds a chunk of arrays in memory until it is written: every condition of every picture.
+MAX_CHUNK_BYTES = 32_000_000
+MAX_CONDITIONS = 96
+
+
+@dataclass(frozen=True)
+class MakePlan:
+    """Everything that decides a made set.
+
+    Attributes:
+        dataset: the source pictures.
+        canvas: how they become canvases.
+        conditions: clean first, then every corruption and severity.
+        layout: `folders` or `arrays`.
+        seed: of every random draw.
+        pictures: those that can be read, sorted by id.
+        names: of each picture in the set: `class/stem` in folders, the row number in arrays.
+        classes: of each picture, as the data calls it.
+        left_out: pictures that cannot be read, and why.
+        chunks: the work.
+        recipe: what must be the same for two makes to share a folder.
+        info: what else is worth knowing.
+    """
+
+    dataset: Dataset
+    canvas: Canvas
+    conditions: tuple[Condition, ...]
+    layout: str
+    seed: int
+    pictures: tuple[Surveyed, ...]
+    names: dict[str, str]
+    classes: dict[str, str]
+    left_out: dict[str, str]
+    chunks: tuple[Chunk, ...]
+    recipe: dict[str, Any]
+    info: dict[str, Any]
+
+    @property
+    def files(self) -> int:
+        """How many pictures the set will hold."""
+        return len(self.pictures) * len(self.conditions)
+
+
+def plan_make(
+    target: str | Path | Suite,
+    dataset: Dataset,
+    *,
+    layout: str = "auto",
+    only: Sequence[str] = (),
+    seed: int = 0,
+    subset: int = 0,
+    edition: int | None = None,
+    codec: str | None = None,
+    settings: Sequence[str] = (),
+    advance: Callable[[int, int], None] = lambda _done, _total: None,
+) -> MakePlan:
+    """Check that a set can be made of the data, and decide all of it; nothing is written."""
+    if layout not in LAYOUTS:
+        raise UserError(f"--layout is '{layout}'; give {', '.join(LAYOUTS)}.")
+    if subset < 0:
+        raise UserError(f"--subset is {subset}; give a number of pictures, or 0 for all.")
+    if isinstance(dataset, FinishedDataset):
+        raise UserError(f"{dataset.location} is corrupted already; give the clean pictures.")
+    suite = _suite(target, only, edition, codec)
+    samples = sorted(dataset.samples(), key=lambda sample: sample.id)
+    chosen = stratified_subset(samples, subset, seed)
+    surveyed = survey(dataset, chosen, lambda done: advance(done, len(chosen)), decoded=True)
+    pictures = tuple(one for one in surveyed if one.status == "ok")
+    left_out = {one.sample.id: one.reason for one in surveyed if one.status != "ok"}
+    if not pictures:
+        raise UserError(f"None of the {len(surveyed)} pictures of {dataset.location} can be read.")
+    classes = _classes(dataset, pictures)
+    canvas = choose_canvas(suite, {(one.width, one.height) for one in pictures}, Geometry())
+    settled = "arrays" if canvas.edition == 32 else "folders"
+    settled = settled if layout == "auto" else layout
+    conditions = tuple(
+        one
+        for one in suite.conditions(canvas, parse_settings(settings))
+        if one.kind == "corruption" or one.name == "clean"
+    )
+    if settled == "arrays":
+        _check_arrays(suite, pictures, canvas)
+    names = _row_names(pictures) if settled == "arrays" else _file_names(pictures, classes)
+    size = _chunk_size(pictures, canvas, settled)
+    recipe: dict[str, Any] = {
+        "suite": suite.citation,
+        "layout": settled,
+        "data": {
+            "count": len(pictures),
+            "of": len(samples),
+            "label_space": dataset.label_space.name,
+            "digest": digest([[one.sample.id, classes[one.sample.id], one.content] for one in pictures]),
+        },
+        "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
+        "codec": conditions[-1].codec,
+        "seed": seed,
+        "stream": STREAM_VERSION,
+        "chunk": size,
+    }
+    recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
+    identity = digest(recipe)
+    chunks = tuple(
+        Chunk(f"{start:08d}-{digest([identity, start])[:16]}", pictures[start : start + size])
+        for start in range(0, len(pictures), size)
+    )
+    info = {
+        "source": dataset.name,
+        "left_out": left_out,
+        "settings": list(settings),
+        "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
+    }
+    return MakePlan(
+        dataset, canvas, conditions, settled, seed, pictures, names, classes, left_out, chunks, recipe, info
+    )
+
+
+def _chunk_size(pictures: Sequence[Surveyed], canvas: Canvas, layout: str) -> int:
+    """Pictures per chunk; never a matter of workers, nor of which corruptions are made."""
+    size = min(MAX_CHUNK, -(-len(pictures) // MIN_CHUNKS))
+    if layout == "arrays":
+        side = canvas.geometry.output_px or max(pictures[0].width, pictures[0].height)
+        size = min(size, MAX_CHUNK_BYTES // (MAX_CONDITIONS * side * side * 3))
+    return max(1, size)
+
+
+def _suite(target: str | Path | Suite, only: Sequence[str], edition: int | None, codec: str | None) -> Suite:
+    suite = target if isinstance(target, Suite) else load_suite(target)
+    if suite.canvas == "native":
+        raise UserError(f"Suite {suite.name} corrupts at a model's own size; a set on disk has no model.")
+    if not suite.units:
+        raise UserError(f"Suite {suite.name} names no corruptions; give one that does, such as imagenet-c.")
+    if companion := COMPANIONS.get(suite.name):
+        suite = replace(suite, units=(*suite.units, *load_suite(companion).units))
+    if only:
+        # Which of its corruptions are made is no other recipe: the rest may follow.
+        suite = replace(suite.only(only), name=suite.name)
+    if edition is not None:
+        suite = suite.at_edition(edition)
+    return suite.stored_as(codec) if codec is not None else suite
+
+
+def _classes(dataset: Dataset, pictures: Sequence[Surveyed]) -> dict[str, str]:
+    """The class of every picture; a set on disk has room for exactly one."""
+    names = dataset.label_space.classes
+    for one in pictures:
+        if len(one.sample.labels) != 1:
+            raise UserError(
+                f"{one.sample.id} has {len(one.sample.labels)} labels; every picture of a set on disk needs "
+                "exactly one class."
+            )
+    return {one.sample.id: names[one.sample.labels[0]] for one in pictures}
+
+
+def _file_names(pictures: Sequence[Surveyed], classes: dict[str, str]) -> dict[str, str]:
+    """`class/stem` of every picture; where two would be called the same, the whole id is the stem."""
+    short = {one.sample.id: f"{classes[one.sample.id]}/{_stem(one.sample.id)}" for one in pictures}
+    taken = Counter(short.values())
+    names = {
+        id_: name if taken[name] == 1 else f"{classes[id_]}/{id_.replace('/', '_')}"
+        for id_, name in short.items()
+    }
+    if len(set(names.values())) < len(names):
+        raise UserError("Two pictures would get the same name on disk; give them ids that differ.")
+    return names
+
+
+def _stem(id_: str) -> str:
+    base = id_.rsplit("/", 1)[-1]
+    return base.rsplit(".", 1)[0] if is_picture_name(base) else base
+
+
+def _row_names(pictures: Sequence[Surveyed]) -> dict[str, str]:
+    return {one.sample.id: f"{row:08d}" for row, one in enumerate(pictures)}
+
+
+def _check_arrays(suite: Suite, pictures: Sequence[Surveyed], canvas: Canvas) -> None:
+    if sorted(suite.levels) != list(SEVERITIES):
+        raise UserError("Arrays hold all five severities; leave severities out of --only, or use folders.")
+    sizes = {(one.width, one.height) for one in pictures}
+    if not canvas.geometry.output_px and len(sizes) > 1:
+        raise UserError(f"The pictures have {len(sizes)} sizes; arrays need one. Use --layout folders.")

@@ -1,0 +1,83 @@
+"""Files that are never half-written, and folders that one process writes at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windtunnel.errors import UserError
+
+LOCK_FILE = "lock"
+UNFINISHED = ".unfinished"
+
+
+@contextmanager
+def locked(folder: Path, lock: str = LOCK_FILE) -> Iterator[None]:
+    """Hold a folder's lock; the system frees it even after a kill. What a kill left half-written goes."""
+    try:
+        (folder / lock).parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / lock, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"{folder} cannot be written: {reason}; choose another folder.") from error
+    try:
+        if not _try_lock(handle):
+            raise UserError(
+                f"{folder} is being written by another windtunnel; wait or choose another folder."
+            )
+        for leftover in folder.rglob(f"*{UNFINISHED}"):
+            leftover.unlink()
+        yield
+    finally:
+        os.close(handle)
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """A table as the content of a Parquet file, with a checksum on every page."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Read a whole file, checking every page."""
+    return pq.read_table(path, columns=columns, page_checksum_verification=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write under another name first, so that nobody ever sees half a file."""
+    unfinished = path.with_name(path.name + UNFINISHED)
+    with unfinished.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    unfinished.replace(path)
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows has no such module
+        return _try_lock_windows(handle)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _try_lock_windows(handle: int) -> bool:
+    import msvcrt
+
+    lock: Any = msvcrt
+    try:
+        lock.locking(handle, lock.LK_NBLCK, 1)
+    except OSError:
+        return False
+    return True
