@@ -95,6 +95,13 @@ class FinishedDataset:
             Condition("corruption", unit, level, self.edition, AS_STORED) for unit, level in self.shelf.places
         ]
 
+    @property
+    def made_clean(self) -> Condition | None:
+        """What a manifest says of the clean canvases beside the corrupted ones."""
+        if self.manifest is None or not self.clean_is_canvas:
+            return None
+        return next((one for one in self.manifest.conditions if one.kind == "clean"), None)
+
     def samples(self) -> Sequence[Sample]:
         """Every picture, sorted by id."""
         return self.shelf.samples

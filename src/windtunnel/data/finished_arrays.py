@@ -22,6 +22,9 @@ from windtunnel.labels import LabelSpace, index_space
 LABELS = "labels"
 
 
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
 @dataclass(frozen=True)
 class RowFile:
     """An `.npy` file of pictures, read row by row without keeping any of it."""
@@ -50,7 +53,10 @@ def open_rows(path: Path) -> RowFile:
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
-            shape, fortran, dtype = np.lib.format._read_array_header(file, version)  # type: ignore[attr-defined]
+            read_header = _HEADERS.get(version)
+            if read_header is None:
+                raise ValueError(f"version {version} of the format")
+            shape, fortran, dtype = read_header(file)
             offset = file.tell()
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read as a NumPy array: {error}.") from error

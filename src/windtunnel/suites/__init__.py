@@ -120,7 +120,7 @@ class Suite:
 
     def of_finished(self, dataset: FinishedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
         """The conditions of this suite that a finished set holds, and the names of those it lacks."""
-        stored = [one for one in dataset.stored if one.kind == "corruption"]
+        stored = dataset.stored
         units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
         held = {(one.unit, one.level): one for one in stored}
         wanted = [(unit, level) for unit in units for level in self.levels]
@@ -128,7 +128,8 @@ class Suite:
         if dataset.clean is not None:
             if not dataset.clean_is_canvas:
                 found.append(Condition("native"))
-            found.append(Condition("clean", edition=canvas.edition, geometry=canvas.overrides()))
+            usual = Condition("clean", edition=canvas.edition, geometry=canvas.overrides())
+            found.append(dataset.made_clean or usual)
         spoilt = [held[place] for place in wanted if place in held]
         if not spoilt:
             raise UserError(

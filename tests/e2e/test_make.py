@@ -1,0 +1,280 @@
+"""Sets on disk: what `make` writes is what a run sees, whatever interrupts it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from tests.conftest import Command
+from tests.onnx_models import write_colour_model
+from windtunnel.golden import golden_picture
+from windtunnel.suites import load_suite
+
+FIFTEEN = load_suite("imagenet-c").units
+NINETEEN = (*FIFTEEN, *load_suite("imagenet-c-extra").units)
+
+
+def photographs(
+    root: Path, count: int, sizes: tuple[tuple[int, int], ...] = ((300, 260), (256, 320))
+) -> Path:
+    """Pictures of two classes, as PNG and JPEG files."""
+    for number in range(count):
+        width, height = sizes[number % len(sizes)]
+        picture = Image.fromarray(golden_picture(max(sizes[0]))).rotate(37 * number).resize((width, height))
+        folder = root / ("n01440764", "n01443537")[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        picture.save(folder / f"photo{number}.{('png', 'jpg')[number % 2]}")
+    return root
+
+
+def tree_checksum(root: Path) -> dict[str, str]:
+    """Every file of a tree, hidden ones too, but no lock."""
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.name != "lock"
+    }
+
+
+def predictions(run: windtunnel.Run) -> dict[tuple[str, str], tuple[object, object]]:
+    """By picture and condition id, the five best classes and their scores."""
+    ids = {condition["name"]: condition["id"] for condition in run.conditions}
+    table = run.predictions(["condition", "top", "top_score"]).to_pylist()
+    return {
+        (row["sample_id"], ids[row["condition"]]): (tuple(row["top"]), tuple(row["top_score"]))
+        for row in table
+    }
+
+
+def test_files_and_memory_give_the_same_predictions(tmp_path: Path) -> None:
+    data = photographs(tmp_path / "val", 4)
+    model = write_colour_model(tmp_path / "model.onnx", classes=1000, side=224)
+    made = windtunnel.make_set("imagenet-c", data, tmp_path / "made")
+    for suite in ("imagenet-c", "imagenet-c-extra"):
+        memory = predictions(windtunnel.run(model, data, suite, out=tmp_path / f"{suite}-memory"))
+        files = predictions(windtunnel.run(model, made, suite, out=tmp_path / f"{suite}-files"))
+        assert len(files) == 4 * (1 + 5 * len(load_suite(suite).units))
+        # A finished set has no native pictures and no clean ones with a codec.
+        assert files.keys() < memory.keys()
+        assert {key: memory[key] for key in files} == files
+
+
+def test_folders_are_laid_out_as_imagenet_c_is_published(tmp_path: Path) -> None:
+    data = photographs(tmp_path / "val", 4)
+    made = windtunnel.make_set("imagenet-c", data, tmp_path / "made", only=["fog", "contrast"])
+    for corruption in ("fog", "contrast"):
+        for severity in "12345":
+            leaf = made / corruption / severity
+            assert sorted(entry.name for entry in leaf.iterdir()) == ["n01440764", "n01443537"]
+            assert sorted(path.name for path in leaf.rglob("*.*")) == [f"photo{n}.JPEG" for n in range(4)]
+            with Image.open(leaf / "n01440764" / "photo0.JPEG") as picture:
+                assert (picture.format, picture.size, picture.mode) == ("JPEG", (224, 224), "RGB")
+    clean = made / "clean" / "n01440764" / "photo0.png"
+    with Image.open(data / "n01440764" / "photo0.png") as source, Image.open(clean) as picture:
+        short = source.convert("RGB").resize((int(256 * 300 / 260), 256), Image.Resampling.BILINEAR)
+        left, top = round((short.width - 224) / 2), 16
+        assert picture.format == "PNG"
+        assert np.array_equal(np.asarray(picture), np.asarray(short.crop((left, top, left + 224, top + 224))))
+    # Beside the corruptions and the clean set there is one file to see.
+    visible = {entry.name for entry in made.iterdir() if not entry.name.startswith(".")}
+    assert visible == {"fog", "contrast", "clean", "manifest.json"}
+
+
+def cifar_like(tmp_path: Path, count: int = 30) -> tuple[Path, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)
+    labels = (np.arange(count) * 7 % 10).astype(np.uint8)
+    np.savez(tmp_path / "cifar.npz", images=images, labels=labels)
+    return tmp_path / "cifar.npz", images, labels
+
+
+def test_arrays_are_laid_out_as_cifar_10_c_is_published(tmp_path: Path) -> None:
+    file, images, labels = cifar_like(tmp_path)
+    made = windtunnel.make_set("imagenet-c", file, tmp_path / "CIFAR-10-C")
+    assert {path.stem for path in made.glob("*.npy")} == {*NINETEEN, "labels", "clean"}
+    stored_labels = np.load(made / "labels.npy")
+    assert (stored_labels.dtype, stored_labels.shape) == (np.uint8, (150,))
+    n = 30
+    for corruption in ("contrast", "fog", "saturate"):
+        array = np.load(made / f"{corruption}.npy")
+        assert (array.dtype, array.shape) == (np.uint8, (150, 32, 32, 3))
+        for severity in (1, 3, 5):
+            # As loaders of the published set slice it.
+            part = array[(severity - 1) * n : severity * n]
+            assert np.array_equal(stored_labels[:n], labels)
+            expected = windtunnel.corrupt(
+                images[4], corruption, severity, seed=0, sample_id="00000004", edition=32
+            )
+            assert np.array_equal(part[4], expected)
+    assert np.array_equal(np.load(made / "clean.npy"), images)
+
+
+def test_a_model_scores_arrays_as_it_scores_memory(tmp_path: Path) -> None:
+    file, _, _ = cifar_like(tmp_path)
+    model = write_colour_model(tmp_path / "model.onnx", classes=10, side=32)
+    made = windtunnel.make_set("imagenet-c", file, tmp_path / "made", only=["fog", "snow"])
+    memory = windtunnel.run(model, file, "imagenet-c", only=["fog", "snow"], out=tmp_path / "memory")
+    files = windtunnel.run(model, made, "imagenet-c", only=["fog", "snow"], out=tmp_path / "files")
+    expected = predictions(memory)
+    assert {key: expected[key] for key in predictions(files)} == predictions(files)
+
+
+@pytest.mark.parametrize("layout", ["folders", "arrays"])
+def test_a_kill_costs_nothing_and_leaves_the_same_tree(tmp_path: Path, layout: str) -> None:
+    file, _, _ = cifar_like(tmp_path, 200)
+    arguments = ["make", "imagenet-c", file, tmp_path / "killed", "--layout", layout, "--workers", 2]
+    command = [sys.executable, "-m", "windtunnel", *map(str, arguments)]
+    chunks = tmp_path / "killed" / ".windtunnel" / "chunks"
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    while process.poll() is None and not any(chunks.glob("*.parquet")):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done = len(list(chunks.glob("*.parquet")))
+    assert 0 < done < 16
+    assert subprocess.run([*command], capture_output=True, timeout=120).returncode == 0
+    windtunnel.make_set("imagenet-c", file, tmp_path / "whole", layout=layout)
+    assert tree_checksum(tmp_path / "killed") == tree_checksum(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("layout", "victim"),
+    [("folders", "fog/3/7/00000001.png"), ("arrays", "fog.npy"), ("arrays", "labels.npy")],
+)
+def test_damage_is_found_by_verify_and_repaired_by_making_again(
+    tmp_path: Path, windtunnel_command: Command, layout: str, victim: str
+) -> None:
+    file, _, _ = cifar_like(tmp_path, 20)
+    arguments = [
+        "make",
+        "imagenet-c",
+        file,
+        "made",
+        "--layout",
+        layout,
+        "--only",
+        "fog",
+        "--only",
+        "contrast",
+    ]
+    assert windtunnel_command(*arguments).returncode == 0
+    before = tree_checksum(tmp_path / "made")
+    sound = windtunnel_command("data", "verify", "made")
+    assert (sound.returncode, sound.stdout.split()[-1]) == (0, "sound")
+    path = tmp_path / "made" / victim
+    content = bytearray(path.read_bytes())
+    content[-40] ^= 1
+    path.write_bytes(content)
+    found = windtunnel_command("data", "verify", "made", "--json")
+    assert found.returncode == 1
+    assert list(json.loads(found.stdout)["damaged"]) == [victim]
+    assert windtunnel_command(*arguments).returncode == 0
+    assert tree_checksum(tmp_path / "made") == before
+    path.unlink()
+    assert windtunnel_command("data", "verify", "made").returncode == 1
+    assert windtunnel_command(*arguments).returncode == 0
+    assert tree_checksum(tmp_path / "made") == before
+
+
+def test_more_corruptions_may_follow_into_the_same_folder(tmp_path: Path) -> None:
+    file, _, _ = cifar_like(tmp_path, 20)
+    windtunnel.make_set("imagenet-c", file, tmp_path / "parts", only=["fog"])
+    windtunnel.make_set("imagenet-c", file, tmp_path / "parts", only=["snow", "contrast"])
+    windtunnel.make_set("imagenet-c", file, tmp_path / "whole", only=["fog", "snow", "contrast"])
+    parts, whole = tree_checksum(tmp_path / "parts"), tree_checksum(tmp_path / "whole")
+    pictures = [name for name in whole if name.endswith(".npy")]
+    assert [parts[name] for name in pictures] == [whole[name] for name in pictures]
+    assert len(windtunnel.open_dataset(tmp_path / "parts").stored) == 15
+
+
+def test_two_recipes_are_never_mixed(tmp_path: Path) -> None:
+    file, images, labels = cifar_like(tmp_path, 20)
+    out = windtunnel.make_set("imagenet-c", file, tmp_path / "made", only=["contrast"])
+    np.savez(tmp_path / "other.npz", images=images[::-1], labels=labels)
+    before = tree_checksum(out)
+    for arguments, difference in (
+        ({"seed": 1}, "seed"),
+        ({"codec": "jpeg:85"}, "codec"),
+        ({"layout": "folders"}, "layout"),
+        ({"subset": 10}, "data"),
+    ):
+        with pytest.raises(windtunnel.UserError, match=f"another .*{difference}"):
+            windtunnel.make_set("imagenet-c", file, out, only=["contrast"], **arguments)
+    with pytest.raises(windtunnel.UserError, match="another data"):
+        windtunnel.make_set("imagenet-c", tmp_path / "other.npz", out, only=["contrast"])
+    with pytest.raises(windtunnel.UserError, match="holds other files"):
+        windtunnel.make_set("imagenet-c", file, tmp_path, only=["contrast"])
+    assert tree_checksum(out) == before
+
+
+def test_pictures_that_cannot_be_read_are_left_out_and_told(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    data = photographs(tmp_path / "val", 4)
+    (data / "n01440764" / "broken.jpg").write_bytes(b"\xff\xd8\xff no picture")
+    done = windtunnel_command("make", "imagenet-c", data, "made", "--only", "contrast:3", "--json")
+    assert done.returncode == 0
+    told = json.loads(done.stdout)
+    assert list(told["left_out"]) == ["n01440764/broken.jpg"]
+    assert (told["pictures"], told["conditions"]) == (4, ["clean", "contrast:3+jpeg:85"])
+    assert len(list((tmp_path / "made" / "contrast" / "3").rglob("*.JPEG"))) == 4
+
+
+def test_pictures_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
+    data = photographs(tmp_path / "val", 2)
+    photographs(data / "n01440764" / "more", 1)
+    (data / "n01440764" / "more" / "n01440764" / "photo0.png").rename(data / "n01440764" / "photo0.jpeg")
+    made = windtunnel.make_set("imagenet-c", data, tmp_path / "made", only=["contrast:1"])
+    names = sorted(path.name for path in (made / "contrast" / "1" / "n01440764").iterdir())
+    assert names == ["n01440764_photo0.jpeg.JPEG", "n01440764_photo0.png.JPEG"]
+    assert [sample.id for sample in windtunnel.open_dataset(made).samples()] == [
+        "n01440764/photo0.jpeg", "n01440764/photo0.png", "n01443537/photo1.jpg",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("imagenet-d", "{data}", "out"), "Unknown suite 'imagenet-d'"),
+        (("imagenet-c-native", "{data}", "out"), "a set on disk has no model"),
+        (("as-stored", "{data}", "out"), "names no corruptions"),
+        (("imagenet-c", "nowhere", "out"), "No such data"),
+        (("imagenet-c", "{data}", "out", "--only", "fog:6"), "no such level"),
+        (("imagenet-c", "{data}", "out", "--only", "frog"), "Did you mean fog?"),
+        (("imagenet-c", "{data}", "out", "--layout", "arrays", "--only", "fog:1"), "all five severities"),
+        (("imagenet-c", "{data}", "out", "--codec", "gif"), "Unknown codec 'gif'"),
+        (("imagenet-c", "{data}", "file"), "is a file"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_before_any_work(
+    tmp_path: Path, windtunnel_command: Command, arguments: tuple[str, ...], message: str
+) -> None:
+    data = photographs(tmp_path / "val", 2)
+    (tmp_path / "file").write_text("")
+    done = windtunnel_command("make", *(item.format(data=data) for item in arguments))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.strip().splitlines()[-1].startswith("error:")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_was_not_made_cannot_be_verified_or_made_twice(tmp_path: Path) -> None:
+    file, _, _ = cifar_like(tmp_path, 20)
+    from windtunnel.make.check import verify
+
+    with pytest.raises(windtunnel.UserError, match="no manifest"):
+        verify(tmp_path)
+    made = windtunnel.make_set("imagenet-c", file, tmp_path / "made", only=["contrast"])
+    with pytest.raises(windtunnel.UserError, match="corrupted already"):
+        windtunnel.make_set("imagenet-c", made, tmp_path / "again")

@@ -1,0 +1,221 @@
+"""Finished sets: the published layouts, read as they are, whole or in part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from windtunnel.data.finished import FinishedDataset
+from windtunnel.golden import golden_picture
+from windtunnel.suites import default_suite, load_suite
+
+UserError = windtunnel.UserError
+FIFTEEN = load_suite("imagenet-c").units
+
+
+def put_folders(
+    root: Path, units: tuple[str, ...], names: tuple[str, ...], side: int = 64, levels: str = "12345"
+) -> Path:
+    """`<corruption>/<severity>/<class>/<picture>`, every picture of its own colour."""
+    number = 0
+    for unit in units:
+        for level in levels:
+            for name in names:
+                path = root / unit / level / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                number += 1
+                Image.new("RGB", (side, side), (number % 256, number // 256, 128)).save(path, quality=100)
+    return root
+
+
+def opened(root: Path) -> FinishedDataset:
+    dataset = windtunnel.open_dataset(root)
+    assert isinstance(dataset, FinishedDataset)
+    return dataset
+
+
+def held(dataset: FinishedDataset) -> list[str]:
+    return [f"{one.unit}:{one.level}" for one in dataset.stored]
+
+
+NAMES = ("n01440764/a.JPEG", "n01443537/b.JPEG", "n01443537/c.JPEG")
+
+
+@pytest.mark.parametrize(("side", "edition"), [(224, 224), (299, 299), (64, 64), (32, 32)])
+def test_folders_are_found_by_looking(tmp_path: Path, side: int, edition: int) -> None:
+    dataset = opened(put_folders(tmp_path, ("fog", "snow"), NAMES, side))
+    assert [sample.id for sample in dataset.samples()] == list(NAMES)
+    assert [sample.labels for sample in dataset.samples()] == [(0,), (1,), (1,)]
+    assert held(dataset) == [f"{unit}:{level}" for unit in ("fog", "snow") for level in range(1, 6)]
+    assert dataset.edition == edition
+    assert dataset.clean is None
+    assert not dataset.remarks
+    assert default_suite(dataset) == "imagenet-c"
+
+
+def test_corruptions_in_group_folders_are_found_too(tmp_path: Path) -> None:
+    put_folders(tmp_path / "weather", ("fog",), NAMES)
+    put_folders(tmp_path / "noise", ("gaussian_noise",), NAMES)
+    assert {one.unit for one in opened(tmp_path).stored} == {"fog", "gaussian_noise"}
+
+
+def test_numbered_class_folders_are_no_severities(tmp_path: Path) -> None:
+    for class_ in "12345":
+        (tmp_path / "val" / class_).mkdir(parents=True)
+        Image.new("RGB", (40, 40)).save(tmp_path / "val" / class_ / "a.png")
+    assert not isinstance(windtunnel.open_dataset(tmp_path), FinishedDataset)
+
+
+def test_a_partial_download_tells_what_it_lacks(tmp_path: Path) -> None:
+    put_folders(tmp_path, ("fog", "snow"), NAMES)
+    put_folders(tmp_path, ("frost",), NAMES, levels="12")
+    (tmp_path / "fog" / "3" / NAMES[0]).unlink()
+    plan = windtunnel.plan(Seen(1000), tmp_path)
+    assert plan.suite.name == "imagenet-c"
+    assert len(plan.info["missing"]) == 75 - 12
+    assert {"frost:3", "frost:4", "frost:5", "gaussian_noise:1"} <= set(plan.info["missing"])
+    assert plan.info["remarks"] == [
+        "1 files of 36 are missing; a picture without one of them is left out of all scores."
+    ]
+
+
+def test_pictures_that_only_one_corruption_has_are_left_out(tmp_path: Path) -> None:
+    # Tiny-ImageNet-C's first upload holds 1,000 classes under frost and 200 everywhere else.
+    put_folders(tmp_path, ("fog", "snow"), NAMES)
+    put_folders(tmp_path, ("frost",), (*NAMES, "n15075141/x.JPEG"))
+    dataset = opened(tmp_path)
+    assert [sample.id for sample in dataset.samples()] == list(NAMES)
+    assert "n15075141/x.JPEG" in dataset.remarks[0]
+
+
+def test_c_bar_folders_may_be_named_by_strength(tmp_path: Path) -> None:
+    for strength in ("4.6", "5.2", "5.8", "7.6", "8.8"):
+        put_folders(tmp_path, ("perlin_noise",), NAMES, levels=(strength,))  # type: ignore[arg-type]
+    put_folders(tmp_path, ("sparkles",), NAMES)
+    dataset = opened(tmp_path)
+    assert held(dataset) == [
+        f"{unit}:{level}" for unit in ("perlin_noise", "sparkles") for level in range(1, 6)
+    ]
+    assert dataset.shelf.read(NAMES[0], ("perlin_noise", 4)) == (
+        (tmp_path / "perlin_noise" / "7.6" / NAMES[0]).read_bytes()
+    )
+    assert default_suite(dataset) == "imagenet-c-bar"
+
+
+def put_arrays(root: Path, units: tuple[str, ...], count: int = 6, classes: int = 3) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    root.mkdir(parents=True, exist_ok=True)
+    for unit in units:
+        np.save(root / f"{unit}.npy", rng.integers(0, 256, (5 * count, 32, 32, 3), dtype=np.uint8))
+    labels = (np.arange(count) % classes).astype(np.uint8)
+    np.save(root / "labels.npy", np.tile(labels, 5))
+    return labels
+
+
+def test_cifar_arrays_follow_the_slice_rule(tmp_path: Path) -> None:
+    labels = put_arrays(tmp_path / "CIFAR-10-C", ("fog", "snow"))
+    dataset = opened(tmp_path / "CIFAR-10-C")
+    assert [sample.labels[0] for sample in dataset.samples()] == labels.tolist()
+    fog = np.load(tmp_path / "CIFAR-10-C" / "fog.npy")
+    for severity in (1, 5):
+        found = dataset.read_under(dataset.samples()[4], "fog", severity)
+        assert np.array_equal(found, fog[(severity - 1) * 6 + 4])
+    assert dataset.edition == 32
+
+
+def test_a_truncated_array_is_left_out_and_told(tmp_path: Path) -> None:
+    put_arrays(tmp_path, ("fog", "snow"))
+    content = (tmp_path / "fog.npy").read_bytes()
+    (tmp_path / "fog.npy").write_bytes(content[: len(content) // 2])
+    dataset = opened(tmp_path)
+    assert {one.unit for one in dataset.stored} == {"snow"}
+    assert dataset.remarks == ["fog.npy is left out: 30 pictures are expected, 14 are there."]
+
+
+def test_labels_that_are_not_repeated_five_times_are_refused(tmp_path: Path) -> None:
+    put_arrays(tmp_path, ("fog",))
+    np.save(tmp_path / "labels.npy", np.arange(6))
+    with pytest.raises(UserError, match="repeats the classes of its pictures once for each of 5"):
+        windtunnel.open_dataset(tmp_path)
+
+
+class Seen:
+    """A model that remembers what it saw."""
+
+    def __init__(self, classes: int) -> None:
+        self.classes = classes
+        self.pictures: list[np.ndarray] = []
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        self.pictures += list(batch)
+        return np.tile(np.linspace(0, 1, self.classes, dtype=np.float32), (len(batch), 1))
+
+
+def test_pictures_reach_the_model_as_they_are_stored(tmp_path: Path) -> None:
+    root = put_folders(tmp_path / "set", ("fog",), NAMES, side=64)
+    declared = tmp_path / "plain.toml"
+    declared.write_text('geometry = { rule = "exact", crop_px = 64 }')
+    model = Seen(1000)
+    run = windtunnel.run(model, root, out=tmp_path / "run", preprocess=declared)
+    seen = {picture[0, 0].tobytes() for picture in model.pictures if picture.std() < 80}
+    for level in "12345":
+        for name in NAMES:
+            with Image.open(root / "fog" / level / name) as stored:
+                assert np.asarray(stored)[0, 0].tobytes() in seen
+    assert [condition["codec"] for condition in run.conditions] == ["stored"] * 5
+    assert run.scores()[-1].formula.endswith("5 of 75 conditions: the set lacks the rest")
+
+
+def test_clean_pictures_are_matched_by_class_and_name(tmp_path: Path) -> None:
+    root = put_folders(tmp_path / "set", ("fog",), NAMES, side=224)
+    for name in NAMES:
+        path = tmp_path / "val" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(golden_picture(300)).save(path)
+    plan = windtunnel.plan(Seen(1000), root, clean=tmp_path / "val")
+    assert [one.name for one in plan.conditions[:3]] == ["native", "clean", "fog:1+stored"]
+    assert plan.canvas.geometry.resize_px == 256
+    (tmp_path / "other" / "n01440764").mkdir(parents=True)
+    Image.new("RGB", (40, 40)).save(tmp_path / "other" / "n01440764" / "z.png")
+    with pytest.raises(UserError, match="give the clean set it was made from"):
+        windtunnel.plan(Seen(1000), root, clean=tmp_path / "other")
+
+
+def test_clean_arrays_in_another_order_are_refused(tmp_path: Path) -> None:
+    labels = put_arrays(tmp_path / "set", ("fog",))
+    images = np.zeros((6, 32, 32, 3), np.uint8)
+    np.savez(tmp_path / "clean.npz", images=images, labels=labels[::-1])
+    with pytest.raises(UserError, match="in the same order"):
+        windtunnel.plan(Seen(3), tmp_path / "set", clean=tmp_path / "clean.npz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"codec": "png"}, "stored already"),
+        ({"settings": ["frost.textures=x"]}, "made already"),
+        ({"edition": 224}, "cannot become 224"),
+        ({"suite": "imagenet-c-extra"}, "holds none of the conditions"),
+        ({"suite": "imagenet-c-bar"}, "holds none of the conditions"),
+    ],
+)
+def test_a_finished_set_cannot_be_made_anew(
+    tmp_path: Path, arguments: dict[str, object], message: str
+) -> None:
+    put_folders(tmp_path, ("fog",), NAMES)
+    with pytest.raises(UserError, match=message):
+        windtunnel.plan(Seen(1000), tmp_path, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_plain_set_has_no_clean_beside_it_and_no_stored_suite(tmp_path: Path) -> None:
+    for name in NAMES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (64, 64)).save(tmp_path / name)
+    with pytest.raises(UserError, match="--clean goes with a finished set"):
+        windtunnel.plan(Seen(1000), tmp_path, clean=tmp_path)
+    with pytest.raises(UserError, match="cannot make them"):
+        windtunnel.plan(Seen(1000), tmp_path, suite="as-stored")
