@@ -38,6 +38,10 @@ T = TypeVar("T")
 TESTED = "imagenet-c"
 EXTRA = "imagenet-c-extra"
 
+# Counts are itertools' because their steps are atomic: threads never get the same number. A worker has one
+# for all its transforms, so that copies of one made there do not begin again.
+_WORKER_CALLS = itertools.count()
+
 
 class TrainedOnTestWarning(UserWarning):
     """A model trained so has seen corruptions that ImageNet-C tests as unseen ones."""
@@ -62,7 +66,7 @@ class Transform(ABC):
     - `seed` alone: call number n of this object has its own draws. A torch data-loader worker counts for
       itself, and its draws follow the seed torch gave it, so they differ between workers and epochs and
       come back under the same `torch.manual_seed`, number of workers and order. In any other process
-      than its own (a fork, a pool, another machine) they are drawn afresh. Ranks of one distributed
+      than its own (a fork, a pool, another machine) every call draws afresh. Ranks of one distributed
       training need a seed each.
     - no `seed`: every call draws afresh from the operating system.
     """
@@ -78,7 +82,7 @@ class Transform(ABC):
         self.layout = layout
         self._files = _outside_files(names)
         self._home = _process_number(os.getpid())
-        self._counts: dict[str, itertools.count[int]] = {}
+        self._calls = itertools.count()
 
     def __call__(self, image: T, index: SupportsIndex | str | None = None) -> T:
         """Corrupt one picture.
@@ -103,17 +107,20 @@ class Transform(ABC):
             return fresh_seed(), sample_id
         if index is not None:
             return self.seed, sample_id
-        counter = _counter(self._home)
-        # One atomic step each, so that threads never get the same number.
-        number = next(self._counts.setdefault(counter, itertools.count()))
-        return self.seed, f"call {number} in {counter}"
+        worker = _torch_worker()
+        if worker is not None:
+            # Workers that live for one epoch get another seed in the next; those that live on count on.
+            return self.seed, f"call {next(_WORKER_CALLS)} of worker {worker.id} seeded {worker.seed}"
+        if self._home == _process_number(os.getpid()):
+            return self.seed, f"call {next(self._calls)}"
+        return fresh_seed(), ""
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy counts from the beginning, as a new object does.
-        return {**self.__dict__, "_counts": {}}
+        return {name: value for name, value in self.__dict__.items() if name != "_calls"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._calls = itertools.count()  # a copy counts from the beginning, as a new object does
         for name, path in self._files.items():
             if name not in REGISTRY.names():  # a spawned process knows nothing of its parent's --include
                 REGISTRY.include(Path(path))
@@ -327,15 +334,10 @@ def _process_number(pid: int) -> int:  # noqa: ARG001 - a fork inherits the cach
     return fresh_seed()
 
 
-def _counter(home: int) -> str:
-    """Which count of calls goes on here: a torch worker's, that of the object's own process, or another's."""
+def _torch_worker() -> Any:
+    """What torch tells of the data-loader worker this process is; None where it is none."""
     torch_data = sys.modules.get("torch.utils.data")
-    worker = torch_data.get_worker_info() if torch_data is not None else None
-    if worker is not None:
-        # Workers that live for one epoch get another seed in the next; those that live on count on.
-        return f"worker {worker.id} of seed {worker.seed}"
-    here = _process_number(os.getpid())
-    return "the first process" if here == home else f"process {here}"
+    return None if torch_data is None else torch_data.get_worker_info()
 
 
 def _sample_id(index: SupportsIndex | str) -> str:

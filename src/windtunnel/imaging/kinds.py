@@ -125,7 +125,7 @@ def _channels_last(layout: Layout, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _channels_to(layout: Layout, pixels: Image) -> Image:
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1)) if layout == "CHW" else pixels
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1) if layout == "CHW" else pixels)
 
 
 def _to_bytes(values: NDArray[Any]) -> Image:
