@@ -48,7 +48,7 @@ def to_pixels(image: T, layout: Layout = "auto") -> tuple[Image, Callable[[Image
     found: tuple[Image, Callable[[Image], Any]]
     pillow, torch = sys.modules.get("PIL.Image"), sys.modules.get("torch")
     if isinstance(image, np.ndarray):
-        found = _from_array(np.asarray(image), layout)
+        found = _from_array(np.asarray(image), layout, "HWC")
     elif pillow is not None and isinstance(image, pillow.Image):
         found = _from_pillow(image, pillow)
     elif torch is not None and isinstance(image, torch.Tensor):
@@ -74,8 +74,10 @@ def _from_pillow(image: Any, pillow: ModuleType) -> tuple[Image, Callable[[Image
     return np.asarray(image), restore
 
 
-def _from_array(values: NDArray[Any], layout: Layout) -> tuple[Image, Callable[[Image], NDArray[Any]]]:
-    chosen = _layout_of(values.shape, layout, "HWC")
+def _from_array(
+    values: NDArray[Any], layout: Layout, usual: Layout
+) -> tuple[Image, Callable[[Image], NDArray[Any]]]:
+    chosen = _layout_of(values.shape, layout, usual)
     dtype = values.dtype
 
     def restore(pixels: Image) -> NDArray[Any]:
@@ -86,17 +88,16 @@ def _from_array(values: NDArray[Any], layout: Layout) -> tuple[Image, Callable[[
 
 
 def _from_tensor(tensor: Any, layout: Layout, torch: ModuleType) -> tuple[Image, Callable[[Image], Any]]:
-    chosen = _layout_of(tuple(tensor.shape), layout, "CHW")
     held = tensor.detach().cpu()
-    # NumPy has no bfloat16; every float of torch's fits into a double.
-    values = held.double().numpy() if held.is_floating_point() else held.numpy()
+    # NumPy has no bfloat16. The arithmetic is NumPy's: torch would start threads for it.
+    values = (held.float() if held.dtype == torch.bfloat16 else held).numpy()
+    pixels, restore_array = _from_array(values, layout, "CHW")
 
     def restore(pixels: Image) -> Any:
-        made = torch.from_numpy(_channels_to(chosen, pixels))
-        made = made.to(tensor.dtype) / 255 if tensor.is_floating_point() else made
-        return made.to(tensor.device).as_subclass(type(tensor))
+        made = torch.from_numpy(restore_array(pixels))
+        return made.to(tensor.device, tensor.dtype).as_subclass(type(tensor))
 
-    return _to_bytes(_channels_last(chosen, values)), restore
+    return pixels, restore
 
 
 def _layout_of(shape: tuple[int, ...], layout: Layout, usual: Layout) -> Layout:
