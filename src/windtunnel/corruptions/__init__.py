@@ -100,6 +100,23 @@ class Corruption:
             )
         return out
 
+    def spoil(
+        self,
+        image: NDArray[np.uint8],
+        severity: int,
+        *,
+        seed: int,
+        sample_id: str = "",
+        edition: int | None = None,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> NDArray[np.uint8]:
+        """Corrupt a picture as `corrupt` does, by options that have been checked already."""
+        canvas = as_canvas(image)
+        height, width = canvas.shape[:2]
+        rng = self.draws(seed, sample_id, severity)
+        spoilt = self.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
+        return spoilt if image.ndim == 3 and image.shape[2] == 3 else spoilt[:, :, 0].reshape(image.shape)
+
     @property
     def is_shipped(self) -> bool:
         """Whether the unit comes with the package."""
@@ -196,6 +213,18 @@ def check_severity(severity: int) -> None:
         raise UserError(f"Severity is {severity!r}; give 1, 2, 3, 4 or 5 (an untouched picture is 'clean').")
 
 
+def check_seed(seed: int | None) -> None:
+    """Refuse a seed that is no whole number."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+        raise UserError(f"The seed is {seed!r}; give a whole number, or None to draw afresh.")
+
+
+def check_edition(edition: int | None) -> None:
+    """Refuse an edition there is not."""
+    if edition is not None and edition not in EDITIONS:
+        raise UserError(f"The edition is {edition!r}; give {', '.join(map(str, EDITIONS))}, or None.")
+
+
 def edition_of(width: int, height: int) -> int:
     """The edition whose tables fit a picture of this size: by short side, < 48, < 144, < 262, else."""
     short = min(width, height)
@@ -232,17 +261,18 @@ def corrupt(
     """
     unit = REGISTRY.get(name)
     check_severity(severity)
-    canvas = as_canvas(image)
-    height, width = canvas.shape[:2]
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
-        raise UserError(f"The seed is {seed!r}; give a whole number, or None to draw afresh.")
-    if edition is not None and edition not in EDITIONS:
-        raise UserError(f"The edition is {edition!r}; give {', '.join(map(str, EDITIONS))}, or None.")
+    check_seed(seed)
+    check_edition(edition)
     if settings:
         unit.assets(settings)
-    rng = unit.draws(fresh_seed() if seed is None else int(seed), sample_id, int(severity))
-    spoilt = unit.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
-    return spoilt if image.ndim == 3 and image.shape[2] == 3 else spoilt[:, :, 0].reshape(image.shape)
+    return unit.spoil(
+        image,
+        int(severity),
+        seed=fresh_seed() if seed is None else int(seed),
+        sample_id=sample_id,
+        edition=edition,
+        settings=settings,
+    )
 
 
 def as_canvas(image: NDArray[np.uint8]) -> Image:

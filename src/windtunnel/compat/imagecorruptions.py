@@ -1,0 +1,138 @@
+"""The calls of imagecorruptions 1.1.2, made by windtunnel.
+
+    from windtunnel.compat.imagecorruptions import corrupt, get_corruption_names
+
+The same as there:
+
+- signatures, names, their order and numbers, subsets, and the types of exceptions;
+- uint8 pictures of at least 32 pixels a side, HxWx3, HxWx1 or HxW; grey comes back as three channels;
+- the 224-pixel severity tables whatever the size of the picture (`windtunnel.corrupt` chooses by size);
+- every call draws afresh; noises, glass_blur and fog have the same distribution;
+- the pixels of defocus_blur, zoom_blur, brightness, contrast, jpeg_compression, gaussian_blur and saturate,
+  to one grey level.
+
+Other than there:
+
+- elastic_transform is the reference's (a random affine warp, then a random field of the reference's
+  strengths); that package draws a field of its own strengths and no affine warp;
+- snow keeps the zoomed layer centred and cuts it to the picture before it is blurred, in bytes, as the
+  reference does; that package blurs the layer uncut and cuts it from the top left corner;
+- pixelate enlarges by box averages as the reference does, that package by nearest neighbours: the edges of
+  blocks may lie one pixel apart, but not at 224 pixels;
+- motion_blur rounds to bytes as ImageMagick did, where that package truncates, and its weights always sum
+  to one, where that package darkens pictures smaller than the motion;
+- frost takes windtunnel's own textures, at their own size and enlarged only for pictures that do not fit;
+  that package enlarges its photographs by a tenth;
+- spatter leaves a picture without a single drop as it is, where that package divides by zero;
+- `seed` is new: the same seed gives the same pixels. `numpy.random.seed` decides nothing here, and worker
+  processes that were forked never repeat each other's noise;
+- nothing is printed, and the messages of exceptions say what was given;
+- the single functions, `corruption_tuple` and `corruption_dict` are not offered.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.corruptions import MIN_SIDE_PX, REGISTRY, SEVERITIES
+from windtunnel.seeding import fresh_seed
+
+__all__ = ["corrupt", "get_corruption_names"]
+
+EDITION = 224
+
+# That package's groups in the order of its numbers, 0 to 18; they are its own and do not follow our suites.
+GROUPS = {
+    "noise": ("gaussian_noise", "shot_noise", "impulse_noise"),
+    "blur": ("defocus_blur", "glass_blur", "motion_blur", "zoom_blur"),
+    "weather": ("snow", "frost", "fog", "brightness"),
+    "digital": ("contrast", "elastic_transform", "pixelate", "jpeg_compression"),
+    "validation": ("speckle_noise", "gaussian_blur", "spatter", "saturate"),
+}
+ALL = tuple(name for names in GROUPS.values() for name in names)
+SUBSETS = {
+    "common": tuple(name for name in ALL if name not in GROUPS["validation"]),
+    "all": ALL,
+    **GROUPS,
+}
+
+
+def corrupt(
+    image: NDArray[np.uint8],
+    severity: int = 1,
+    corruption_name: str | None = None,
+    corruption_number: int = -1,
+    *,
+    seed: int | None = None,
+) -> NDArray[np.uint8]:
+    """Corrupt one picture.
+
+    Args:
+        image: uint8, HxWx3 (RGB), HxWx1 or HxW; at least 32 pixels on each side.
+        severity: 1 to 5.
+        corruption_name: which corruption; goes before the number.
+        corruption_number: its place in `get_corruption_names("all")`; other negative numbers than -1 count
+            from the end.
+        seed: the same seed gives the same pixels; None draws afresh. Two pictures want two seeds.
+
+    Returns:
+        A new uint8 array, HxWx3 for grey pictures too.
+
+    Raises:
+        AttributeError: a picture or severity that cannot be used.
+        ValueError: neither name nor number.
+        KeyError: no corruption of that name.
+        IndexError: no corruption of that number.
+    """
+    colour = _as_colour(image)
+    if severity not in SEVERITIES:
+        raise AttributeError(f"The severity is {severity!r}; give 1, 2, 3, 4 or 5.")
+    return REGISTRY.get(_name(corruption_name, corruption_number)).spoil(
+        colour,
+        int(operator.index(severity)),
+        seed=fresh_seed() if seed is None else int(operator.index(seed)),
+        edition=EDITION,
+    )
+
+
+def get_corruption_names(subset: str = "common") -> list[str]:
+    """The names of a subset: common, validation, all, noise, blur, weather or digital.
+
+    Raises:
+        ValueError: another subset.
+    """
+    if subset not in tuple(SUBSETS):  # an unhashable subset is a ValueError too
+        raise ValueError(f"The subset is {subset!r}; give one of {', '.join(SUBSETS)}.")
+    return list(SUBSETS[subset])
+
+
+def _name(name: str | None, number: int) -> str:
+    if name is not None:
+        if name not in frozenset(ALL):  # an unhashable name is a TypeError, as there
+            raise KeyError(f"No corruption is named {name!r}; get_corruption_names('all') lists them.")
+        return name
+    if number == -1:
+        raise ValueError("No corruption was given; give corruption_name or corruption_number.")
+    if not -len(ALL) <= operator.index(number) < len(ALL):
+        raise IndexError(f"No corruption has the number {number}; give 0 to {len(ALL) - 1}.")
+    return ALL[number]
+
+
+def _as_colour(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The picture as HxWx3, or that package's exception."""
+    if not isinstance(image, np.ndarray) or image.dtype != np.uint8:
+        given = image.dtype if isinstance(image, np.ndarray) else type(image).__name__
+        raise AttributeError(f"The picture is {given}; give a NumPy array of uint8.")
+    if image.ndim not in (2, 3):
+        raise AttributeError(f"The picture's shape is {image.shape}; give HxW, HxWx1 or HxWx3.")
+    if min(image.shape[:2]) < MIN_SIDE_PX:
+        raise AttributeError(
+            f"The picture's shape is {image.shape}; give at least {MIN_SIDE_PX} pixels a side."
+        )
+    deep = image.reshape(*image.shape[:2], -1)
+    if deep.shape[2] not in (1, 3):
+        raise AttributeError(f"The picture has {deep.shape[2]} channels; give 1 or 3.")
+    return deep if deep.shape[2] == 3 else np.repeat(deep, 3, axis=2)

@@ -1,0 +1,381 @@
+"""Corruptions as steps of anybody's pipeline: one picture in, the same kind of picture out.
+
+`Corrupt` applies one corruption, `RandomCorrupt` one drawn for each picture, `CorruptedDataset` either of
+them to a data set by index. All can be pickled and sent to worker processes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import multiprocessing
+import multiprocessing.context
+import operator
+import os
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, SupportsIndex, TypeVar
+
+import numpy as np
+
+from windtunnel.corruptions import REGISTRY, SEVERITIES, check_edition, check_seed, check_severity
+from windtunnel.errors import UserError
+from windtunnel.imaging import Image
+from windtunnel.imaging.kinds import Layout, check_layout, to_pixels
+from windtunnel.seeding import Draws, fresh_seed
+from windtunnel.suites import load_suite
+
+__all__ = ["Corrupt", "CorruptedDataset", "RandomCorrupt", "TrainedOnTestWarning", "Transform"]
+
+T = TypeVar("T")
+
+# Which suites hold the corruptions that ImageNet-C tests, and those meant for everything else.
+TESTED = "imagenet-c"
+EXTRA = "imagenet-c-extra"
+
+# Counts are itertools' because their steps are atomic: threads never get the same number. A worker has one
+# for all its transforms, so that copies of one made there do not begin again.
+_WORKER_CALLS = itertools.count()
+
+
+class TrainedOnTestWarning(UserWarning):
+    """A model trained so has seen corruptions that ImageNet-C tests as unseen ones."""
+
+
+class Transform(ABC):
+    """What `Corrupt` and `RandomCorrupt` share.
+
+    Called with one picture, it gives back the same kind:
+
+    - a Pillow picture of mode RGB or L;
+    - a NumPy array, HxW or HxWx3 or HxWx1;
+    - a torch tensor, HxW or 3xHxW or 1xHxW, on its own device, without gradients.
+
+    Arrays and tensors are uint8 or floats from 0 to 1. Floats are rounded to 256 levels, corrupted, and
+    divided by 255 again. Sides need at least 32 pixels.
+
+    What is the same again:
+
+    - `seed` and `index`: the same pixels in every process, order, worker and epoch. The index is the
+      picture's row number or its sample id; a run with that seed draws the same for that sample.
+    - `seed` alone: call number n of this object has its own draws. A torch data-loader worker counts for
+      itself, and its draws follow the seed torch gave it, so they differ between workers and epochs and
+      come back under the same `torch.manual_seed`, number of workers and order. In any other process
+      than its own (a fork, a pool, another machine) every call draws afresh. Ranks of one distributed
+      training need a seed each.
+    - no `seed`: every call draws afresh from the operating system.
+    """
+
+    def __init__(
+        self, names: Iterable[str], *, seed: int | None, edition: int | None, layout: Layout
+    ) -> None:
+        check_seed(seed)
+        check_edition(edition)
+        check_layout(layout)
+        self.seed = None if seed is None else int(seed)
+        self.edition = edition
+        self.layout = layout
+        self._files = _outside_files(names)
+        self._home = _process_number(os.getpid())
+        self._calls = itertools.count()
+
+    def __call__(self, image: T, index: SupportsIndex | str | None = None) -> T:
+        """Corrupt one picture.
+
+        Args:
+            image: a Pillow picture, a NumPy array or a torch tensor; it is left untouched.
+            index: which picture this is, so that the same seed gives it the same pixels again.
+        """
+        pixels, restore = to_pixels(image, self.layout)
+        seed, sample_id = self._draw(index)
+        spoilt = self._corrupted(pixels, seed, sample_id)
+        return image if spoilt is None else restore(spoilt)
+
+    @abstractmethod
+    def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image | None:
+        """The corrupted pixels, or None where the picture is to stay as it is."""
+
+    def _draw(self, index: SupportsIndex | str | None) -> tuple[int, str]:
+        """The seed and the sample id of one call."""
+        sample_id = "" if index is None else _sample_id(index)
+        if self.seed is None:
+            return fresh_seed(), sample_id
+        if index is not None:
+            return self.seed, sample_id
+        worker = _torch_worker()
+        if worker is not None:
+            # Workers that live for one epoch get another seed in the next; those that live on count on.
+            return self.seed, f"call {next(_WORKER_CALLS)} of worker {worker.id} seeded {worker.seed}"
+        if self._home == _process_number(os.getpid()):
+            return self.seed, f"call {next(self._calls)}"
+        return fresh_seed(), ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_calls"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._calls = itertools.count()  # a copy counts from the beginning, as a new object does
+        for name, path in self._files.items():
+            if name not in REGISTRY.names():  # a spawned process knows nothing of its parent's --include
+                REGISTRY.include(Path(path))
+
+    def _options(self) -> str:
+        """The shared options that are not the default, for repr."""
+        given = {"seed": self.seed, "edition": self.edition, "layout": self.layout}
+        usual = {"seed": None, "edition": None, "layout": "auto"}
+        return "".join(f", {name}={value!r}" for name, value in given.items() if value != usual[name])
+
+
+class Corrupt(Transform):
+    """One corruption at one severity, as a step of a pipeline.
+
+    Args:
+        name: the corruption (`windtunnel list corruptions`).
+        severity: 1 to 5.
+        seed: see `Transform`; None draws afresh at every call.
+        edition: 32, 64, 224 or 299: whose severity table; chosen by the picture's short side when None.
+        settings: texts the corruption takes, such as {"textures": DIR} for frost.
+        layout: where arrays and tensors have their channels; `auto` is HWC for NumPy, CHW for torch.
+
+    Raises:
+        UserError: a name, severity or option that cannot be used.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        severity: int = 1,
+        *,
+        seed: int | None = None,
+        edition: int | None = None,
+        settings: Mapping[str, str] = MappingProxyType({}),
+        layout: Layout = "auto",
+    ) -> None:
+        _check_unit(name, settings)
+        check_severity(severity)
+        super().__init__([name], seed=seed, edition=edition, layout=layout)
+        self.name = name
+        self.severity = int(severity)
+        self.settings = dict(settings)
+
+    def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image:
+        return REGISTRY.get(self.name).spoil(
+            pixels,
+            self.severity,
+            seed=seed,
+            sample_id=sample_id,
+            edition=self.edition,
+            settings=self.settings,
+        )
+
+    def __repr__(self) -> str:
+        settings = f", settings={self.settings!r}" if self.settings else ""
+        return f"Corrupt({self.name!r}, severity={self.severity}{self._options()}{settings})"
+
+
+class RandomCorrupt(Transform):
+    """A corruption and a severity drawn for each picture.
+
+    Args:
+        names: the corruptions to draw from; ImageNet-C's four extras when None. Any of its fifteen test
+            corruptions warns: a model trained on them has seen what ImageNet-C means to be unseen.
+        severities: the severities to draw from.
+        p: the share of pictures that are corrupted; the others come back as they are.
+        seed: see `Transform`; it decides the choice as well as the pixels.
+        edition: 32, 64, 224 or 299; chosen by the picture's short side when None.
+        settings: texts by corruption, such as {"frost": {"textures": DIR}}.
+        layout: where arrays and tensors have their channels; `auto` is HWC for NumPy, CHW for torch.
+
+    Raises:
+        UserError: a name, severity or option that cannot be used.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str] | None = None,
+        severities: Iterable[int] = SEVERITIES,
+        *,
+        p: float = 1.0,
+        seed: int | None = None,
+        edition: int | None = None,
+        settings: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        layout: Layout = "auto",
+    ) -> None:
+        self.names = load_suite(EXTRA).units if names is None else _listed("names", names)
+        self.severities = _listed("severities", severities)
+        if unused := [name for name in settings if name not in self.names]:
+            raise UserError(f"Settings are given for {', '.join(unused)}; give them for one of the names.")
+        for name in self.names:
+            _check_unit(name, settings.get(name, {}))
+        for severity in self.severities:
+            check_severity(severity)
+        if isinstance(p, bool) or not isinstance(p, int | float | np.number) or not 0 <= p <= 1:
+            raise UserError(f"p is {p!r}; give the share of pictures to corrupt, from 0 to 1.")
+        super().__init__(self.names, seed=seed, edition=edition, layout=layout)
+        self.p = float(p)
+        self.settings = {name: dict(texts) for name, texts in settings.items()}
+        _warn_of_tested(self.names)
+
+    def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image | None:
+        choice = Draws(seed, sample_id, "transform/random_corrupt", 0)
+        if choice.uniform("apply") >= self.p:
+            return None
+        name = self.names[choice.integer("name", 0, len(self.names))]
+        return REGISTRY.get(name).spoil(
+            pixels,
+            int(self.severities[choice.integer("severity", 0, len(self.severities))]),
+            seed=seed,
+            sample_id=sample_id,
+            edition=self.edition,
+            settings=self.settings.get(name, {}),
+        )
+
+    def __repr__(self) -> str:
+        settings = f", settings={self.settings!r}" if self.settings else ""
+        return (
+            f"RandomCorrupt({list(self.names)!r}, severities={list(self.severities)!r}, p={self.p}"
+            f"{self._options()}{settings})"
+        )
+
+
+class CorruptedDataset:
+    """A data set whose picture i is corrupted by draws of its own: same seed, index and epoch, same pixels.
+
+    It holds for any number of workers and any order, because the index says which draws a picture gets. To
+    draw others in the next epoch call `set_epoch`, from the process that made the object; workers see it,
+    those of `persistent_workers=True` too. Never called, every epoch is epoch 0.
+
+    Args:
+        dataset: anything with `len` and `[i]`, whose items are a picture or a tuple that starts with one.
+        transform: a `Corrupt` or `RandomCorrupt` with a seed.
+        then: what else to do to the picture after that, such as normalisation.
+
+    Raises:
+        UserError: a data set or transform that cannot be used.
+    """
+
+    def __init__(self, dataset: Any, transform: Transform, then: Callable[[Any], Any] | None = None) -> None:
+        if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+            raise UserError(f"The data set is a {type(dataset).__name__}; give one with len() and [i].")
+        if not isinstance(transform, Transform):
+            raise UserError(f"The transform is {transform!r}; give a Corrupt or a RandomCorrupt.")
+        if transform.seed is None:
+            raise UserError(f"{transform!r} has no seed, so no picture could be made again; give seed=0.")
+        self.dataset = dataset
+        self.transform = transform
+        self.then = then
+        self._epoch = _SharedNumber(0)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch whose draws pictures get now."""
+        return self._epoch.value
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let pictures be drawn anew; call it between epochs."""
+        if isinstance(epoch, bool) or not isinstance(epoch, int | np.integer) or epoch < 0:
+            raise UserError(f"The epoch is {epoch!r}; give a whole number from 0.")
+        self._epoch.value = int(epoch)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: SupportsIndex) -> Any:
+        """Item `index` of the data set, its picture corrupted."""
+        row = operator.index(index)
+        item = self.dataset[row]
+        if isinstance(item, Mapping):
+            raise UserError("The data set's items are mappings; give one of pictures, or of (picture, ...).")
+        picture, rest = (item[0], item[1:]) if isinstance(item, tuple | list) else (item, None)
+        sample_id = _sample_id(row + len(self) if row < 0 else row)
+        if self.epoch:
+            sample_id += f", epoch {self.epoch}"
+        spoilt = self.transform(picture, sample_id)
+        if self.then is not None:
+            spoilt = self.then(spoilt)
+        return spoilt if rest is None else (spoilt, *rest)
+
+    def __repr__(self) -> str:
+        then = f", then={self.then!r}" if self.then is not None else ""
+        return f"CorruptedDataset({self.dataset!r}, {self.transform!r}{then})"
+
+
+class _SharedNumber:
+    """A number that worker processes see change, even while they live.
+
+    It is memory that a child inherits, by fork or by spawn; any other copy gets the number as it is then.
+    """
+
+    def __init__(self, start: Any) -> None:
+        self._memory = multiprocessing.RawValue("q", start) if isinstance(start, int) else start
+
+    @property
+    def value(self) -> int:
+        return int(self._memory.value)
+
+    @value.setter
+    def value(self, value: int) -> None:
+        self._memory.value = value
+
+    def __reduce__(self) -> tuple[type[_SharedNumber], tuple[Any]]:
+        starting_a_child = multiprocessing.context.get_spawning_popen() is not None
+        return _SharedNumber, (self._memory if starting_a_child else self.value,)
+
+
+@cache
+def _process_number(pid: int) -> int:  # noqa: ARG001 - a fork inherits the cache, but not the pid
+    """A number that no other process has."""
+    return fresh_seed()
+
+
+def _torch_worker() -> Any:
+    """What torch tells of the data-loader worker this process is; None where it is none."""
+    torch_data = sys.modules.get("torch.utils.data")
+    return None if torch_data is None else torch_data.get_worker_info()
+
+
+def _sample_id(index: SupportsIndex | str) -> str:
+    """The sample id of a picture: a text as it is, a row number in eight digits, as runs name rows."""
+    if isinstance(index, str):
+        return index
+    try:
+        return f"{operator.index(index):08d}"
+    except TypeError:
+        raise UserError(f"The index is {index!r}; give a row number or a sample id (a text).") from None
+
+
+def _check_unit(name: str, settings: Mapping[str, str]) -> None:
+    if not isinstance(name, str):
+        raise UserError(f"The corruption is {name!r}; give its name (windtunnel list corruptions).")
+    unit = REGISTRY.get(name)
+    if settings:
+        unit.assets(settings)
+
+
+def _listed(what: str, values: Iterable[T]) -> tuple[T, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable) or not (found := tuple(values)):
+        raise UserError(f"{what} is {values!r}; give a list of at least one.")
+    return found
+
+
+def _outside_files(names: Iterable[str]) -> dict[str, str]:
+    """The files of units from outside the package, by name."""
+    units = [REGISTRY.get(name) for name in names]
+    return {unit.name: inspect.getfile(unit.function) for unit in units if not unit.is_shipped}
+
+
+def _warn_of_tested(names: Iterable[str]) -> None:
+    tested = set(load_suite(TESTED).units)
+    if shared := [name for name in dict.fromkeys(names) if name in tested]:
+        warnings.warn(
+            f"ImageNet-C tests {', '.join(shared)}: do not report ImageNet-C scores of a model trained with "
+            "them as robustness to unseen corruptions. RandomCorrupt() draws from the four extras instead.",
+            TrainedOnTestWarning,
+            stacklevel=3,
+        )
