@@ -33,7 +33,7 @@ def weights(sigma: float, truncate: float = BLUR_TRUNCATE) -> NDArray[np.float64
     if radius == 0:
         return np.ones(1)
     # math.exp, not np.exp: the latter's last bit depends on the processor.
-    full = np.array([math.exp(-0.5 / (sigma * sigma) * i * i) for i in range(-radius, radius + 1)])
+    full = np.array([math.exp(-0.5 / (sigma * sigma) * (i * i)) for i in range(-radius, radius + 1)])
     return np.ascontiguousarray((full / full.sum())[radius:])
 
 
