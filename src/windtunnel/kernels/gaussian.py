@@ -137,35 +137,38 @@ def _smooth_row(
 ) -> None:
     """One row, down and then across: the centre first, then pairs from the farthest to the nearest.
 
-    Row n of the picture lies at n % kept. Two pairs are taken at a time: half as many trips through
-    memory, and the same order of sums.
+    Row n of the picture lies at n % kept. Two pairs are taken at a time, an odd one with the centre: half
+    as many trips through memory, and the same order of sums.
     """
     radius = side.size - 1
     line = total.size
     middle = padded[channels * radius : channels * radius + line]
     centre = rows[y % kept]
-    for x in range(line):
-        middle[x] = side[0] * centre[x]
-    k = radius
-    while k >= 2:
+    if radius % 2 == 1:
+        a, b = rows[max(y - radius, 0) % kept], rows[min(y + radius, height - 1) % kept]
+        for x in range(line):
+            middle[x] = side[0] * centre[x] + (a[x] + b[x]) * side[radius]
+    else:
+        for x in range(line):
+            middle[x] = side[0] * centre[x]
+    for k in range(radius - radius % 2, 0, -2):
         a, b = rows[max(y - k, 0) % kept], rows[min(y + k, height - 1) % kept]
         c, d = rows[max(y - k + 1, 0) % kept], rows[min(y + k - 1, height - 1) % kept]
         outer, inner = side[k], side[k - 1]
         for x in range(line):
             middle[x] = middle[x] + (a[x] + b[x]) * outer + (c[x] + d[x]) * inner
-        k -= 2
-    if k == 1:
-        a, b = rows[max(y - 1, 0) % kept], rows[min(y + 1, height - 1) % kept]
-        for x in range(line):
-            middle[x] += (a[x] + b[x]) * side[1]
     for k in range(radius):
         for channel in range(channels):
             padded[channels * k + channel] = middle[channel]
             padded[channels * (radius + k) + line + channel] = middle[line - channels + channel]
-    for x in range(line):
-        total[x] = side[0] * middle[x]
-    k = radius
-    while k >= 2:
+    if radius % 2 == 1:
+        a, b = padded[:line], padded[2 * channels * radius :]
+        for x in range(line):
+            total[x] = side[0] * middle[x] + (a[x] + b[x]) * side[radius]
+    else:
+        for x in range(line):
+            total[x] = side[0] * middle[x]
+    for k in range(radius - radius % 2, 0, -2):
         begin, end = channels * (radius - k), channels * (radius + k)
         a, b = padded[begin : begin + line], padded[end : end + line]
         c, d = (
@@ -175,9 +178,3 @@ def _smooth_row(
         outer, inner = side[k], side[k - 1]
         for x in range(line):
             total[x] = total[x] + (a[x] + b[x]) * outer + (c[x] + d[x]) * inner
-        k -= 2
-    if k == 1:
-        begin, end = channels * (radius - 1), channels * (radius + 1)
-        a, b = padded[begin : begin + line], padded[end : end + line]
-        for x in range(line):
-            total[x] += (a[x] + b[x]) * side[1]
