@@ -107,7 +107,7 @@ def _blur_bytes(
             for x in range(line):
                 number[x] = levels[source[x]]
         if y >= 0:
-            _smooth_row(rows, y, height, kept, side, 3, padded, total)
+            _smooth_row(rows, y, height, kept, side, padded, total)
             target = out[y].reshape(-1)
             for x in range(line):  # white may exceed 255, but never reach 256
                 target[x] = np.uint8(np.int32(total[x] * per_unit))
@@ -120,7 +120,7 @@ def _smooth(values: NDArray[np.float64], side: NDArray[np.float64]) -> NDArray[n
     out = np.empty((height, line), np.float64)
     padded = np.empty(line + 2 * (side.size - 1), np.float64)
     for y in range(height):
-        _smooth_row(values, y, height, height, side, 1, padded, out[y])
+        _smooth_row(values, y, height, height, side, padded, out[y])
     return out
 
 
@@ -131,7 +131,6 @@ def _smooth_row(
     height: int,
     kept: int,
     side: NDArray[Precision],
-    channels: int,
     padded: NDArray[Precision],
     total: NDArray[Precision],
 ) -> None:
@@ -142,6 +141,8 @@ def _smooth_row(
     """
     radius = side.size - 1
     line = total.size
+    # Not an argument: for constant ones numba compiles the function once each.
+    channels = (padded.size - line) // (2 * radius)
     middle = padded[channels * radius : channels * radius + line]
     centre = rows[y % kept]
     if radius % 2 == 1:
