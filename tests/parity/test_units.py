@@ -29,6 +29,7 @@ from tests.parity.draws import OURS, Replay
 from tests.parity.reference import PARAMETERS
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES, frost
 from windtunnel.kernels import motion
+from windtunnel.kernels.gaussian import blur_bytes
 
 
 def assert_close(ours: np.ndarray, theirs: np.ndarray) -> None:
@@ -60,6 +61,16 @@ def test_other_sizes_follow_the_same_code(name: str) -> None:
     for side in (97, 150):
         image = photograph(side)
         assert_close(run_unit(name, image, 3, 224), run_oracle(name, image, 3, 224))
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_gaussian_blur_of_even_areas_is_the_oracles(edition: int, severity: int) -> None:
+    """There the last bit of a float64 sum decides about a whole level."""
+    (sigma,) = PARAMETERS[edition, "gaussian_blur", severity]
+    for level in range(256):
+        image = np.full((2, 2, 3), level, np.uint8)
+        assert (blur_bytes(image, sigma) == oracles.gaussian_blur(image, Replay([]), sigma)).all(), level
 
 
 # Frost

@@ -23,7 +23,8 @@ MUD_CUT = 0.8
 
 
 @corruption(
-    params=("mean", "spread", "sigma", "threshold", "strength", "mud"),
+    # glow_or_blur: of water, how brightly it glows; of mud, the sigma by which its edges are blurred.
+    params=("mean", "spread", "sigma", "threshold", "glow_or_blur", "mud"),
     severities={
         224: (
             (0.65, 0.3, 4, 0.69, 0.6, 0),
@@ -67,16 +68,17 @@ def spatter(
     spread: float,
     sigma: float,
     threshold: float,
-    strength: float,
+    glow_or_blur: float,
     mud: float,
 ) -> Image:
     """Smooth normal noise, keep what exceeds a threshold, and lay it over the picture as water or mud."""
     height, width = image.shape[:2]
     layer = smooth_replicated(normal_field(rng.key("field"), height, width, mean, spread), sigma)
     if mud:
-        cover = smooth_replicated((layer > threshold).astype(np.float64), strength).astype(np.float32)
+        cover = smooth_replicated((layer > threshold).astype(np.float64), glow_or_blur).astype(np.float32)
         return _lay_mud(image, cover)
-    return _lay_water(image, _drops(layer, threshold, strength))
+    liquid = _liquid(layer, threshold)
+    return _lay_water(image, liquid, _light(liquid), np.float32(glow_or_blur))
 
 
 @jit
@@ -99,31 +101,47 @@ def _lay_mud(image: Image, cover: NDArray[np.float32]) -> Image:
 
 
 @jit
-def _lay_water(image: Image, glow: NDArray[np.float32]) -> Image:
-    """x + water * glow, clipped at white."""
+def _liquid(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
+    """The layer as bytes where it reaches the threshold; above full scale they begin again at black."""
+    out = np.empty(layer.shape, np.uint8)
+    for y in range(layer.shape[0]):
+        source, target = layer[y], out[y]
+        for x in range(source.size):
+            target[x] = np.uint8(np.int32(source[x] * 255.0)) if source[x] >= threshold else np.uint8(0)
+    return out
+
+
+def _light(liquid: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """How light falls into drops: along their rims, and from one side."""
+    edges = 255 - cv2.Canny(liquid, *CANNY)
+    rim = cv2.threshold(cv2.distanceTransform(edges, cv2.DIST_L2, 5), RIM_PX, RIM_PX, cv2.THRESH_TRUNC)[1]
+    lit = cv2.equalizeHist(cv2.blur(rim, (3, 3)).astype(np.uint8))
+    return np.asarray(cv2.blur(cv2.filter2D(lit, cv2.CV_8U, SLOPE), (3, 3)), np.uint8)
+
+
+@jit
+def _lay_water(
+    image: Image, liquid: NDArray[np.uint8], light: NDArray[np.uint8], strength: np.float32
+) -> Image:
+    """x + water * liquid * light, the brightest water at `strength`, clipped at white."""
     height, width = image.shape[:2]
-    out = np.empty((height, width, 3), np.uint8)
-    add = np.empty(width * 3, np.float32)
+    # A layer without a drop divides nothing by nothing in the reference; here it adds nothing.
+    brightest = np.int32(1)
     for y in range(height):
+        wet, lit = liquid[y], light[y]
+        for x in range(width):
+            brightest = np.maximum(brightest, np.int32(wet[x]) * np.int32(lit[x]))
+    out = np.empty((height, width, 3), np.uint8)
+    glow, add = np.empty(width, np.float32), np.empty(width * 3, np.float32)
+    for y in range(height):
+        wet, lit = liquid[y], light[y]
         source, target = image[y].reshape(-1), out[y].reshape(-1)
         for x in range(width):
+            glow[x] = np.float32(np.int32(wet[x]) * np.int32(lit[x])) / np.float32(brightest) * strength
+        for x in range(width):
             for channel in range(3):
-                add[3 * x + channel] = glow[y, x] * WATER[channel]
+                add[3 * x + channel] = glow[x] * WATER[channel]
         for x in range(width * 3):
             mixed = np.float32(source[x]) / np.float32(255) + add[x]
             target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out
-
-
-def _drops(layer: NDArray[np.float64], threshold: float, strength: float) -> NDArray[np.float32]:
-    """How strongly water shows at every pixel: bright along the rims of drops, at most `strength`."""
-    # Above full scale the reference's cast begins again at black.
-    liquid = np.where(layer < threshold, 0, layer * 255).astype(np.int64).astype(np.uint8)
-    edges = 255 - cv2.Canny(liquid, *CANNY)
-    rim = cv2.threshold(cv2.distanceTransform(edges, cv2.DIST_L2, 5), RIM_PX, RIM_PX, cv2.THRESH_TRUNC)[1]
-    lit = cv2.equalizeHist(cv2.blur(rim, (3, 3)).astype(np.uint8))
-    sloped = cv2.blur(cv2.filter2D(lit, cv2.CV_8U, SLOPE), (3, 3)).astype(np.float32)
-    glow = np.asarray(liquid * sloped, np.float32)
-    brightest = glow.max()
-    # A layer without a drop divides nothing by nothing in the reference; it leaves the picture as it is.
-    return glow / brightest * np.float32(strength) if brightest > 0 else glow

@@ -1,13 +1,15 @@
 """Gaussian smoothing as SciPy defines it: sampled weights, cut at `truncate` standard deviations.
 
-All sums are float64 and taken in SciPy's order: in even areas the last bit decides whether truncation to
-bytes takes a whole level away, and the reference's pictures have that.
+The reference sums in float64 and truncates to bytes: in even areas the last bit of the sum decides whether
+a whole level is lost. Fields and narrow blurs are summed as there, in SciPy's order. Wider blurs of bytes are
+summed in float32, half the work, after a nudge that makes even areas come out as in the reference.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,13 @@ from numpy.typing import NDArray
 from windtunnel.imaging import Image
 from windtunnel.kernels.jit import jit
 
+Precision = TypeVar("Precision", np.float32, np.float64)
+
 # Where the reference's libraries cut a blur.
 BLUR_TRUNCATE = 4.0
+# Within a shorter reach not only even areas sum to a whole level, but every ramp does, or nearly: there the
+# last bit matters in too many places.
+SHORTEST_FLOAT32_RADIUS = 4
 
 
 @lru_cache(maxsize=128)
@@ -26,14 +33,49 @@ def weights(sigma: float, truncate: float = BLUR_TRUNCATE) -> NDArray[np.float64
     if radius == 0:
         return np.ones(1)
     # math.exp, not np.exp: the latter's last bit depends on the processor.
-    full = np.array([math.exp(-0.5 / (sigma * sigma) * i * i) for i in range(-radius, radius + 1)])
+    full = np.array([math.exp(-0.5 / (sigma * sigma) * (i * i)) for i in range(-radius, radius + 1)])
     return np.ascontiguousarray((full / full.sum())[radius:])
 
 
 def blur_bytes(image: Image, sigma: float) -> Image:
     """Blur every channel (border replicated), truncated back to bytes."""
+    radius = len(weights(sigma)) - 1
+    if radius == 0:
+        return image.copy()
+    if radius < SHORTEST_FLOAT32_RADIUS:
+        return _blur_bytes(image, weights(sigma), _unit_levels(), np.float64(255))
+    side, levels = _float32_blur(sigma)
+    return _blur_bytes(image, side, levels, np.float32(1))
+
+
+@lru_cache(maxsize=1)
+def _unit_levels() -> NDArray[np.float64]:
+    """Bytes as the reference's numbers."""
+    return np.arange(256) / 255.0
+
+
+@lru_cache(maxsize=128)
+def _float32_blur(sigma: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Weights, and the levels 0 to 255, each a hair up or down: the way truncation takes an even area of it.
+
+    The hair is wider than what float32 can miss, and too thin to show where levels are mixed.
+    """
     side = weights(sigma)
-    return image.copy() if len(side) == 1 else _blur_bytes(image, side, np.arange(256) / 255.0)
+    each = np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(256, 1, 1, 3)
+    even = np.array([_blur_bytes(pixel, side, _unit_levels(), np.float64(255))[0, 0, 0] for pixel in each])
+    levels = np.arange(256)
+    hair = 1.5 * _float32_miss(side)
+    return side.astype(np.float32), np.where(even < levels, levels - hair, levels + hair).astype(np.float32)
+
+
+def _float32_miss(side: NDArray[np.float64]) -> float:
+    """The most that rounding to float32 can add up to in a blur of bytes, in levels.
+
+    A sum of part of the weights is rounded by at most 2**-24 of that part of 255. So are the weights
+    themselves, the pairs and the products, together by three times that of all of them; and all this twice.
+    """
+    parts = side[0] + 2 * np.cumsum(side[:0:-1])
+    return float(2 * 255 * 2.0**-24 * (parts.sum() + 3))
 
 
 def smooth_replicated(field: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
@@ -43,27 +85,32 @@ def smooth_replicated(field: NDArray[np.float64], sigma: float) -> NDArray[np.fl
 
 
 @jit
-def _blur_bytes(image: Image, side: NDArray[np.float64], unit: NDArray[np.float64]) -> Image:
-    """Only the rows within reach are kept as numbers: whole pictures of them would not fit the cache."""
+def _blur_bytes(
+    image: Image, side: NDArray[Precision], levels: NDArray[Precision], per_unit: Precision
+) -> Image:
+    """Blur the numbers that stand for bytes; the sum of white is 255 / per_unit.
+
+    Only the rows within reach are kept as numbers: whole pictures of them would not fit the cache.
+    """
     height, width = image.shape[:2]
     line = width * 3
     radius = side.size - 1
     kept = 2 * radius + 1
-    rows = np.empty((kept, line), np.float64)
-    padded = np.empty(line + 6 * radius, np.float64)
-    total = np.empty(line, np.float64)
+    rows = np.empty((kept, line), side.dtype)
+    padded = np.empty(line + 6 * radius, side.dtype)
+    total = np.empty(line, side.dtype)
     out = np.empty((height, width, 3), np.uint8)
     for y in range(-radius, height):
         entering = y + radius
         if entering < height:
-            source, scaled = image[entering].reshape(-1), rows[entering % kept]
+            source, number = image[entering].reshape(-1), rows[entering % kept]
             for x in range(line):
-                scaled[x] = unit[source[x]]
+                number[x] = levels[source[x]]
         if y >= 0:
-            _smooth_row(rows, y, height, kept, side, 3, padded, total)
+            _smooth_row(rows, y, height, kept, side, padded, total)
             target = out[y].reshape(-1)
-            for x in range(line):
-                target[x] = np.uint8(np.int32(min(total[x], 1.0) * 255.0))
+            for x in range(line):  # white may exceed 255, but never reach 256
+                target[x] = np.uint8(np.int32(total[x] * per_unit))
     return out
 
 
@@ -73,52 +120,56 @@ def _smooth(values: NDArray[np.float64], side: NDArray[np.float64]) -> NDArray[n
     out = np.empty((height, line), np.float64)
     padded = np.empty(line + 2 * (side.size - 1), np.float64)
     for y in range(height):
-        _smooth_row(values, y, height, height, side, 1, padded, out[y])
+        _smooth_row(values, y, height, height, side, padded, out[y])
     return out
 
 
 @jit
 def _smooth_row(
-    rows: NDArray[np.float64],
+    rows: NDArray[Precision],
     y: int,
     height: int,
     kept: int,
-    side: NDArray[np.float64],
-    channels: int,
-    padded: NDArray[np.float64],
-    total: NDArray[np.float64],
+    side: NDArray[Precision],
+    padded: NDArray[Precision],
+    total: NDArray[Precision],
 ) -> None:
     """One row, down and then across: the centre first, then pairs from the farthest to the nearest.
 
-    Row n of the picture lies at n % kept. Two pairs are taken at a time: half as many trips through
-    memory, and the same order of sums.
+    Row n of the picture lies at n % kept. Two pairs are taken at a time, an odd one with the centre: half
+    as many trips through memory, and the same order of sums.
     """
     radius = side.size - 1
     line = total.size
+    # Not an argument: for constant ones numba compiles the function once each.
+    channels = (padded.size - line) // (2 * radius)
     middle = padded[channels * radius : channels * radius + line]
     centre = rows[y % kept]
-    for x in range(line):
-        middle[x] = side[0] * centre[x]
-    k = radius
-    while k >= 2:
+    if radius % 2 == 1:
+        a, b = rows[max(y - radius, 0) % kept], rows[min(y + radius, height - 1) % kept]
+        for x in range(line):
+            middle[x] = side[0] * centre[x] + (a[x] + b[x]) * side[radius]
+    else:
+        for x in range(line):
+            middle[x] = side[0] * centre[x]
+    for k in range(radius - radius % 2, 0, -2):
         a, b = rows[max(y - k, 0) % kept], rows[min(y + k, height - 1) % kept]
         c, d = rows[max(y - k + 1, 0) % kept], rows[min(y + k - 1, height - 1) % kept]
         outer, inner = side[k], side[k - 1]
         for x in range(line):
             middle[x] = middle[x] + (a[x] + b[x]) * outer + (c[x] + d[x]) * inner
-        k -= 2
-    if k == 1:
-        a, b = rows[max(y - 1, 0) % kept], rows[min(y + 1, height - 1) % kept]
-        for x in range(line):
-            middle[x] += (a[x] + b[x]) * side[1]
     for k in range(radius):
         for channel in range(channels):
             padded[channels * k + channel] = middle[channel]
             padded[channels * (radius + k) + line + channel] = middle[line - channels + channel]
-    for x in range(line):
-        total[x] = side[0] * middle[x]
-    k = radius
-    while k >= 2:
+    if radius % 2 == 1:
+        a, b = padded[:line], padded[2 * channels * radius :]
+        for x in range(line):
+            total[x] = side[0] * middle[x] + (a[x] + b[x]) * side[radius]
+    else:
+        for x in range(line):
+            total[x] = side[0] * middle[x]
+    for k in range(radius - radius % 2, 0, -2):
         begin, end = channels * (radius - k), channels * (radius + k)
         a, b = padded[begin : begin + line], padded[end : end + line]
         c, d = (
@@ -128,9 +179,3 @@ def _smooth_row(
         outer, inner = side[k], side[k - 1]
         for x in range(line):
             total[x] = total[x] + (a[x] + b[x]) * outer + (c[x] + d[x]) * inner
-        k -= 2
-    if k == 1:
-        begin, end = channels * (radius - 1), channels * (radius + 1)
-        a, b = padded[begin : begin + line], padded[end : end + line]
-        for x in range(line):
-            total[x] += (a[x] + b[x]) * side[1]
