@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from windtunnel.imaging import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.mirror import mirror_101, mirror_edge
 
 # OpenCV 3.4 rounds coordinates to 1/1024, then to 1/32 of a pixel.
 FINE = 1024.0
@@ -14,22 +15,6 @@ FINE = 1024.0
 OFFSET = 1024
 # An even area must come back as it was: float32 misses by less than this.
 FLOAT32_MISS = np.float32(1e-4)
-
-
-@jit
-def _mirror_101(index: int, size: int) -> int:
-    """Mirror an index at the middle of the border pixels: 2 1 | 0 1 2."""
-    period = 2 * (size - 1)
-    index %= period
-    return index if index < size else period - index
-
-
-@jit
-def _mirror(index: int, size: int) -> int:
-    """Mirror an index at the outer edge of the border pixels: 1 0 | 0 1 2."""
-    period = 2 * size
-    index %= period
-    return index if index < size else period - 1 - index
 
 
 @jit
@@ -53,9 +38,9 @@ def affine_mirrored(image: Image, inverse: NDArray[np.float64]) -> NDArray[np.fl
             left, top = fixed_x >> 5, fixed_y >> 5
             right, bottom = left + 1, top + 1
             if left < 0 or right >= width:
-                left, right = _mirror_101(left, width), _mirror_101(right, width)
+                left, right = mirror_101(left, width), mirror_101(right, width)
             if top < 0 or bottom >= height:
-                top, bottom = _mirror_101(top, height), _mirror_101(bottom, height)
+                top, bottom = mirror_101(top, height), mirror_101(bottom, height)
             part_x = np.float32(fixed_x & 31) * np.float32(1 / 32)
             part_y = np.float32(fixed_y & 31) * np.float32(1 / 32)
             both = part_x * part_y
@@ -89,9 +74,9 @@ def displace_mirrored(
             part_x, part_y = at_x - np.float32(left), at_y - np.float32(top)
             right, bottom = left + 1, top + 1
             if left < 0 or right >= width:
-                left, right = _mirror(left, width), _mirror(right, width)
+                left, right = mirror_edge(left, width), mirror_edge(right, width)
             if top < 0 or bottom >= height:
-                top, bottom = _mirror(top, height), _mirror(bottom, height)
+                top, bottom = mirror_edge(top, height), mirror_edge(bottom, height)
             both = part_x * part_y
             a, b = np.uint64((top * width + left) * 3), np.uint64((top * width + right) * 3)
             c, d = np.uint64((bottom * width + left) * 3), np.uint64((bottom * width + right) * 3)
