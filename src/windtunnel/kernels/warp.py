@@ -109,7 +109,7 @@ def displace_mirrored(
             weight_c[x] = part_y - both
             weight_d[x] = both
         for x in range(width):
-            left, top = np.int64(lefts[x]), np.int64(tops[x])
+            left, top = int(lefts[x]), int(tops[x])
             right, bottom = left + 1, top + 1
             if left < 0 or right >= width:
                 left, right = mirror_edge(left, width), mirror_edge(right, width)
