@@ -58,7 +58,7 @@ def elastic_transform(image: Image, rng: Draws, *, alpha: float, sigma: float, a
     jolts = rng.uniforms("affine", 6, -affine_px, affine_px).reshape(3, 2)
     warped = affine_mirrored(image, _inverse_affine(height, width, jolts))
     across, down = (
-        smooth_mirrored(uniform_field(rng.key(name), height, width, -1.0, 1.0), sigma, alpha)
+        smooth_mirrored(uniform_field(rng.key(name), height, width, alpha), sigma)
         for name in ("across", "down")
     )
     return displace_mirrored(warped, across, down)

@@ -15,9 +15,9 @@ _TO_UNIT = 2.0**-53
 _BLOCK = 1024
 
 
-def uniform_field(key: int, height: int, width: int, low: float, high: float) -> NDArray[np.float64]:
-    """Uniform numbers in [low, high), equal to `Draws.uniforms` of the same key."""
-    return _uniform(np.uint64(key), height * width, low, high).reshape(height, width)
+def uniform_field(key: int, height: int, width: int, scale: float) -> NDArray[np.float32]:
+    """Uniform numbers in [-1, 1) times a scale, equal to `Draws.uniforms` of the same key."""
+    return _uniform(np.uint64(key), height * width, scale).reshape(height, width)
 
 
 def normal_field(key: int, height: int, width: int, mean: float, spread: float) -> NDArray[np.float64]:
@@ -26,10 +26,11 @@ def normal_field(key: int, height: int, width: int, mean: float, spread: float) 
 
 
 @jit
-def _uniform(key: np.uint64, count: int, low: float, high: float) -> NDArray[np.float64]:
-    out = np.empty(count, np.float64)
+def _uniform(key: np.uint64, count: int, scale: float) -> NDArray[np.float32]:
+    out = np.empty(count, np.float32)
     for i in range(count):
-        out[i] = low + (high - low) * (np.float64(word(key, np.uint64(i)) >> _S11) * _TO_UNIT)
+        share = np.float64(word(key, np.uint64(i)) >> _S11) * _TO_UNIT
+        out[i] = np.float32(scale * (2.0 * share - 1.0))
     return out
 
 

@@ -17,19 +17,18 @@ TRUNCATE = 3.0
 LONG = 16
 
 
-def smooth_mirrored(field: NDArray[np.float64], sigma: float, scale: float) -> NDArray[np.float32]:
-    """Smooth a field, mirrored at its edges, times a scale.
+def smooth_mirrored(field: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
+    """Smooth a field, mirrored at its edges.
 
     Mirrored smoothing multiplies the cosine transform (DCT-II) by the kernel's own: exact, taps or not.
     """
-    values = (scale * field).astype(np.float32)
     if sigma == 0:
-        return values
+        return field
     side = weights(sigma, TRUNCATE)
     if len(side) < LONG:
         kernel = np.concatenate([side[:0:-1], side]).astype(np.float32)
-        return np.asarray(cv2.sepFilter2D(values, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT))
-    waves = dctn(values, norm="ortho", overwrite_x=True)
+        return np.asarray(cv2.sepFilter2D(field, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT))
+    waves = dctn(field, norm="ortho")
     waves *= _gains(field.shape[0], sigma)[:, None]
     waves *= _gains(field.shape[1], sigma)[None, :]
     return np.asarray(idctn(waves, norm="ortho", overwrite_x=True), np.float32)

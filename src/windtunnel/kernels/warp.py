@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from windtunnel.imaging import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.mirror import mirror_101, mirror_edge
 
 # OpenCV 3.4 rounds coordinates to 1/1024, then to 1/32 of a pixel.
 FINE = 1024.0
@@ -14,94 +15,118 @@ FINE = 1024.0
 OFFSET = 1024
 # An even area must come back as it was: float32 misses by less than this.
 FLOAT32_MISS = np.float32(1e-4)
-
-
-@jit
-def _mirror_101(index: int, size: int) -> int:
-    """Mirror an index at the middle of the border pixels: 2 1 | 0 1 2."""
-    period = 2 * (size - 1)
-    index %= period
-    return index if index < size else period - index
-
-
-@jit
-def _mirror(index: int, size: int) -> int:
-    """Mirror an index at the outer edge of the border pixels: 1 0 | 0 1 2."""
-    period = 2 * size
-    index %= period
-    return index if index < size else period - 1 - index
+# The affine map's steps in a pixel; a weight is the product of two.
+STEPS = np.uint64(32)
+# Where channels lie in a packed pixel, and how wide they are.
+GREEN, BLUE = np.uint64(21), np.uint64(42)
+FIELD = np.uint64(2**21 - 1)
+ONE, TWO = np.uint64(1), np.uint64(2)
 
 
 @jit
 def affine_mirrored(image: Image, inverse: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Sample a picture at inverse @ (x, y, 1), bilinear on OpenCV 3.4's 1/32-pixel grid, mirrored border."""
+    """Sample a picture at inverse @ (x, y, 1), bilinear on OpenCV 3.4's 1/32-pixel grid, mirrored border.
+
+    Weights are whole 1/1024s here, and applied to all channels of a packed pixel at once.
+    """
     height, width = image.shape[:2]
-    flat = image.reshape(-1)
+    packed = _pack(image)
     out = np.empty((height, width, 3), np.float32)
     across_x = np.empty(width, np.int64)
     across_y = np.empty(width, np.int64)
     for x in range(width):
         across_x[x] = np.int64(np.rint(inverse[0, 0] * x * FINE))
         across_y[x] = np.int64(np.rint(inverse[1, 0] * x * FINE))
+    sampled = np.empty(width * 3, np.int32)
     for y in range(height):
         base_x = np.int64(np.rint((inverse[0, 1] * y + inverse[0, 2]) * FINE)) + 16
         base_y = np.int64(np.rint((inverse[1, 1] * y + inverse[1, 2]) * FINE)) + 16
-        target = out[y].reshape(-1)
         for x in range(width):
             fixed_x = (base_x + across_x[x]) >> 5
             fixed_y = (base_y + across_y[x]) >> 5
             left, top = fixed_x >> 5, fixed_y >> 5
             right, bottom = left + 1, top + 1
             if left < 0 or right >= width:
-                left, right = _mirror_101(left, width), _mirror_101(right, width)
+                left, right = mirror_101(left, width), mirror_101(right, width)
             if top < 0 or bottom >= height:
-                top, bottom = _mirror_101(top, height), _mirror_101(bottom, height)
-            part_x = np.float32(fixed_x & 31) * np.float32(1 / 32)
-            part_y = np.float32(fixed_y & 31) * np.float32(1 / 32)
-            both = part_x * part_y
-            a, b = np.uint64((top * width + left) * 3), np.uint64((top * width + right) * 3)
-            c, d = np.uint64((bottom * width + left) * 3), np.uint64((bottom * width + right) * 3)
-            for channel in range(3):
-                step = np.uint64(channel)
-                target[3 * x + channel] = (
-                    (np.float32(1) - part_x - part_y + both) * np.float32(flat[a + step])
-                    + (part_x - both) * np.float32(flat[b + step])
-                    + (part_y - both) * np.float32(flat[c + step])
-                    + both * np.float32(flat[d + step])
-                )
+                top, bottom = mirror_101(top, height), mirror_101(bottom, height)
+            part_x, part_y = np.uint64(fixed_x & 31), np.uint64(fixed_y & 31)
+            rest_x, rest_y = STEPS - part_x, STEPS - part_y
+            total = rest_y * (
+                rest_x * packed[np.uint64(top * width + left)]
+                + part_x * packed[np.uint64(top * width + right)]
+            ) + part_y * (
+                rest_x * packed[np.uint64(bottom * width + left)]
+                + part_x * packed[np.uint64(bottom * width + right)]
+            )
+            at = np.uint64(3 * x)
+            sampled[at] = np.int32(total & FIELD)
+            sampled[at + ONE] = np.int32((total >> GREEN) & FIELD)
+            sampled[at + TWO] = np.int32(total >> BLUE)
+        target = out[y].reshape(-1)
+        for x in range(width * 3):
+            target[x] = np.float32(sampled[x]) * np.float32(1 / 1024)
     return out
+
+
+@jit
+def _pack(image: Image) -> NDArray[np.uint64]:
+    """A word for each pixel, with room for 1024 times each of its channels."""
+    flat = image.reshape(-1)
+    packed = np.empty(image.shape[0] * image.shape[1], np.uint64)
+    for i in range(packed.size):
+        at = np.uint64(3 * i)  # unsigned: no negative index to look for
+        red, green, blue = np.uint64(flat[at]), np.uint64(flat[at + ONE]), np.uint64(flat[at + TWO])
+        packed[i] = red | green << GREEN | blue << BLUE
+    return packed
 
 
 @jit
 def displace_mirrored(
     image: NDArray[np.float32], across: NDArray[np.float32], down: NDArray[np.float32]
 ) -> Image:
-    """Sample at (y + down, x + across) as SciPy does: bilinear, mirrored; truncated to bytes."""
+    """Sample at (y + down, x + across) as SciPy does: bilinear, mirrored; truncated to bytes.
+
+    Places and weights of a whole row come first, bytes last: the compiler vectorises those loops.
+    """
     height, width = image.shape[:2]
     flat = image.reshape(-1)
     out = np.empty((height, width, 3), np.uint8)
+    lefts, tops = np.empty(width, np.int32), np.empty(width, np.int32)
+    weight_a, weight_b = np.empty(width, np.float32), np.empty(width, np.float32)
+    weight_c, weight_d = np.empty(width, np.float32), np.empty(width, np.float32)
+    sampled = np.empty(width * 3, np.float32)
     for y in range(height):
-        target, steps_x, steps_y = out[y].reshape(-1), across[y], down[y]
+        steps_x, steps_y = across[y], down[y]
         for x in range(width):
             at_x, at_y = np.float32(x) + steps_x[x], np.float32(y) + steps_y[x]
-            left = int(at_x + np.float32(OFFSET)) - OFFSET
-            top = int(at_y + np.float32(OFFSET)) - OFFSET
-            part_x, part_y = at_x - np.float32(left), at_y - np.float32(top)
+            lefts[x] = np.int32(at_x + np.float32(OFFSET)) - OFFSET
+            tops[x] = np.int32(at_y + np.float32(OFFSET)) - OFFSET
+            part_x, part_y = at_x - np.float32(lefts[x]), at_y - np.float32(tops[x])
+            both = part_x * part_y
+            weight_a[x] = np.float32(1) - part_x - part_y + both
+            weight_b[x] = part_x - both
+            weight_c[x] = part_y - both
+            weight_d[x] = both
+        for x in range(width):
+            left, top = int(lefts[x]), int(tops[x])
             right, bottom = left + 1, top + 1
             if left < 0 or right >= width:
-                left, right = _mirror(left, width), _mirror(right, width)
+                left, right = mirror_edge(left, width), mirror_edge(right, width)
             if top < 0 or bottom >= height:
-                top, bottom = _mirror(top, height), _mirror(bottom, height)
-            both = part_x * part_y
+                top, bottom = mirror_edge(top, height), mirror_edge(bottom, height)
             a, b = np.uint64((top * width + left) * 3), np.uint64((top * width + right) * 3)
             c, d = np.uint64((bottom * width + left) * 3), np.uint64((bottom * width + right) * 3)
+            by_a, by_b, by_c, by_d = weight_a[x], weight_b[x], weight_c[x], weight_d[x]
             for channel in range(3):
                 step = np.uint64(channel)
-                value = (
-                    (np.float32(1) - part_x - part_y + both) * flat[a + step]
-                    + (part_x - both) * flat[b + step]
-                    + (part_y - both) * flat[c + step]
-                    + both * flat[d + step]
+                sampled[np.uint64(3 * x) + step] = (
+                    by_a * flat[a + step]
+                    + by_b * flat[b + step]
+                    + by_c * flat[c + step]
+                    + by_d * flat[d + step]
                 )
-                target[3 * x + channel] = np.uint8(np.int32(min(value + FLOAT32_MISS, np.float32(255))))
+        target = out[y].reshape(-1)
+        for x in range(width * 3):
+            target[x] = np.uint8(np.int32(min(sampled[x] + FLOAT32_MISS, np.float32(255))))
     return out
