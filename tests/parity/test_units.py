@@ -257,12 +257,12 @@ def test_mutant_symmetric_motion_kernel_is_caught() -> None:
 
 def test_mutant_normalised_defocus_kernel_is_caught() -> None:
     from windtunnel.corruptions.defocus_blur import disc_kernel
-    from windtunnel.kernels.correlate import correlate, run_kernel
+    from windtunnel.kernels.correlate import correlate, layered_kernel
 
     image = photograph(224)
     kernel = disc_kernel(8, 0.5)
     assert kernel.sum() == pytest.approx(1.0130, abs=1e-4)
-    normalised = correlate(image, run_kernel(kernel / kernel.sum()))
+    normalised = correlate(image, layered_kernel(kernel / kernel.sum()))
     assert caught(normalised, run_oracle("defocus_blur", image, 4, 224))
 
 

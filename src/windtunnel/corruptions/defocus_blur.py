@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
-from windtunnel.kernels.correlate import RunKernel, correlate, run_kernel
+from windtunnel.kernels.correlate import LayeredKernel, correlate, layered_kernel
 from windtunnel.seeding import Draws
 
 # Up to this radius the reference draws the disc on one fixed grid, -8..8.
@@ -33,14 +33,14 @@ FIXED_GRID_RADIUS = 8
 )
 def defocus_blur(image: Image, rng: Draws, *, radius: float, softness: float) -> Image:  # noqa: ARG001
     """Blur with a disc of a radius in pixels, its edge softened by a Gaussian of sigma `softness`."""
-    return correlate(image, _disc_runs(radius, softness))
+    return correlate(image, _disc_layers(radius, softness))
 
 
 @lru_cache(maxsize=32)
-def _disc_runs(radius: float, softness: float) -> RunKernel:
+def _disc_layers(radius: float, softness: float) -> LayeredKernel:
     side = _softening_side(radius)
     taps = np.asarray(cv2.getGaussianKernel(side, softness, cv2.CV_32F), np.float32)[side // 2 :, 0]
-    return run_kernel(disc_kernel(radius, softness), _disc(radius), taps)
+    return layered_kernel(disc_kernel(radius, softness), _disc(radius), taps)
 
 
 def disc_kernel(radius: float, softness: float) -> NDArray[np.float32]:

@@ -33,7 +33,7 @@ Layers = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
-class RunKernel:
+class LayeredKernel:
     """A kernel as layers whose runs of equal numbers are few, and what softens them.
 
     Attributes:
@@ -51,11 +51,11 @@ class RunKernel:
     taps: NDArray[np.float32]
 
 
-def run_kernel(
+def layered_kernel(
     kernel: NDArray[np.float32],
     plain: NDArray[np.bool_] | None = None,
     taps: NDArray[np.float32] | None = None,
-) -> RunKernel:
+) -> LayeredKernel:
     """Split a kernel into layers: one for each of its values, or those of a plain shape that was softened.
 
     Softening is what OpenCV does: the kernel's grid is mirrored at the middle of its outermost cells.
@@ -80,7 +80,7 @@ def run_kernel(
         _layers([(scale * weight, layer.T) for weight, layer in edges]),
     )
     reach = max(int(bands[:, 1:3].max(initial=0)) for _, bands in parts)
-    return RunKernel(*parts, reach, side)
+    return LayeredKernel(*parts, reach, side)
 
 
 def _scale(total: float, inside: Weighted, edges: Weighted) -> float:
@@ -123,7 +123,7 @@ def _edge_effect(grid: NDArray[np.int64], step: int) -> NDArray[np.int64]:
     return top + top[::-1]
 
 
-def correlate(image: Image, kernel: RunKernel) -> Image:
+def correlate(image: Image, kernel: LayeredKernel) -> Image:
     """Correlate each channel with a kernel (border REFLECT_101), clip to 0..255, truncate to bytes."""
     return _correlate(image, kernel.plain, kernel.down, kernel.across, kernel.reach, kernel.taps)
 
