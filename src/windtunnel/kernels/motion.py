@@ -74,6 +74,8 @@ def _blur_along(
     line = width * channels
     kept = down.max() - down.min() + 1
     rows = np.empty((kept, (left + width + max(across.max(), 0)) * channels), weight.dtype)
+    flat = rows.reshape(-1)
+    start = np.empty(weight.size, np.uint64)  # unsigned: no negative index to look for
     out = np.empty((height, width, channels), np.uint8)
     total = np.empty(line, weight.dtype)
     entered = 0
@@ -81,31 +83,25 @@ def _blur_along(
         while entered < height and entered <= y + max(down.max(), 0):
             _fill_row(image[entered].reshape(-1), channels, left, rows[entered % kept])
             entered += 1
+        for tap in range(weight.size):  # beyond the picture's edge, its first or last row
+            row = min(max(y + down[tap], 0), height - 1) % kept
+            start[tap] = np.uint64(row * rows.shape[1] + (left + across[tap]) * channels)
         total[:] = 0
         tap = 0
         while tap + 3 < weight.size:  # four taps at a time: a quarter of the trips through memory
-            a = _tap_line(rows, y, height, down[tap], (left + across[tap]) * channels, line)
-            b = _tap_line(rows, y, height, down[tap + 1], (left + across[tap + 1]) * channels, line)
-            c = _tap_line(rows, y, height, down[tap + 2], (left + across[tap + 2]) * channels, line)
-            d = _tap_line(rows, y, height, down[tap + 3], (left + across[tap + 3]) * channels, line)
+            a, b, c, d = start[tap], start[tap + 1], start[tap + 2], start[tap + 3]
             w, v, u, t = weight[tap], weight[tap + 1], weight[tap + 2], weight[tap + 3]
             for x in range(line):
-                total[x] += w * a[x] + v * b[x] + u * c[x] + t * d[x]
+                i = np.uint64(x)
+                total[x] += w * flat[a + i] + v * flat[b + i] + u * flat[c + i] + t * flat[d + i]
             tap += 4
         while tap < weight.size:
-            a = _tap_line(rows, y, height, down[tap], (left + across[tap]) * channels, line)
+            a, w = start[tap], weight[tap]
             for x in range(line):
-                total[x] += weight[tap] * a[x]
+                total[x] += w * flat[a + np.uint64(x)]
             tap += 1
         target = out[y].reshape(-1)
         for x in range(line):
             quantum = np.int32(total[x] * QUANTUM + HALF)
             target[x] = np.uint8(np.int32(np.float32(quantum) * TO_BYTE + HALF))
     return out
-
-
-@jit
-def _tap_line(rows: Numbers, y: int, height: int, down: int, start: int, line: int) -> Numbers:
-    """What a tap reads for output row y; beyond the picture's edge, its first or last row."""
-    row = rows[min(max(y + down, 0), height - 1) % rows.shape[0]]
-    return row[start : start + line]  # type: ignore[no-any-return]
