@@ -9,12 +9,14 @@ from typing import Any
 import numba
 import numpy as np
 import skimage.filters
+import skimage.util
 
 NAMES = (
     "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur", "zoom_blur",
     "snow", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression",
     "speckle_noise", "gaussian_blur", "spatter", "saturate",
 )  # fmt: skip
+_random_noise = skimage.util.random_noise
 # The 224-pixel parameters of its glass blur: sigma, reach, passes.
 GLASS = ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2))
 
@@ -27,11 +29,17 @@ def load() -> Callable[[np.ndarray, str, int], np.ndarray]:
     from imagecorruptions import corruptions
 
     corruptions.gaussian = gaussian
+    corruptions.sk.util.random_noise = _seeded_random_noise
 
     def corrupt(image: np.ndarray, name: str, severity: int) -> np.ndarray:
         return np.asarray(imagecorruptions.corrupt(image, severity=severity, corruption_name=name))
 
     return corrupt
+
+
+def _seeded_random_noise(*args: Any, **options: Any) -> np.ndarray:
+    """scikit-image's noise drawn from NumPy's global seed, as it was when the package was written."""
+    return np.asarray(_random_noise(*args, **options, rng=np.random.randint(2**31)))  # noqa: NPY002
 
 
 def gaussian(*args: Any, multichannel: bool = False, **options: Any) -> np.ndarray:
@@ -47,6 +55,12 @@ def compiled_glass_blur(image: np.ndarray, severity: int) -> np.ndarray:
     pixels = np.uint8(gaussian(image / 255.0, sigma=sigma, multichannel=True) * 255)
     _shuffle(pixels, reach, passes)
     return (np.clip(gaussian(pixels / 255.0, sigma=sigma, multichannel=True), 0, 1) * 255).astype(np.uint8)
+
+
+@numba.njit(cache=True)
+def seed_compiled(seed: int) -> None:
+    """Seed compiled code's own generator."""
+    np.random.seed(seed)  # noqa: NPY002
 
 
 @numba.njit(cache=True)

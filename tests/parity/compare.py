@@ -52,7 +52,7 @@ def run_oracle(name: str, image: np.ndarray, severity: int, edition: int) -> np.
         return frost_oracle(image, severity, edition)
     drawn = []
     if name in OURS:
-        drawn = OURS[name](REGISTRY.get(name).draws(3, "parity", severity), image.shape[0], *parameters)
+        drawn = OURS[name](REGISTRY.get(name).draws(3, "parity", severity), *image.shape[:2], *parameters)
     return getattr(oracles, name)(image, Replay(drawn), *parameters)
 
 

@@ -48,12 +48,13 @@ def normals(key: int, shape: tuple[int, int], mean: float, spread: float) -> np.
     return mean + spread * ndtri(share).reshape(shape)
 
 
-def motion_blur(rng: Draws, side: int, *_: float) -> list[Any]:
+def motion_blur(rng: Draws, height: int, width: int, *_: float) -> list[Any]:
     return [rng.uniform("angle", -45, 45)]
 
 
-def glass_blur(rng: Draws, side: int, sigma: float, reach: float, passes: float) -> list[Any]:
-    count, span = (side - 2 * int(reach)) ** 2, np.uint64(2 * int(reach))
+def glass_blur(rng: Draws, height: int, width: int, sigma: float, reach: float, passes: float) -> list[Any]:
+    count = (height - 2 * int(reach)) * (width - 2 * int(reach))
+    span = np.uint64(2 * int(reach))
     offsets = []
     for number in range(int(passes)):
         bits = words(rng.key(f"pass {number}"), count)
@@ -62,18 +63,19 @@ def glass_blur(rng: Draws, side: int, sigma: float, reach: float, passes: float)
     return offsets
 
 
-def snow(rng: Draws, side: int, mean: float, spread: float, zoom: float, *_: float) -> list[Any]:
-    length = math.ceil(side / zoom)
-    start = (side - length) // 2
+def snow(
+    rng: Draws, height: int, width: int, mean: float, spread: float, zoom: float, *_: float
+) -> list[Any]:
+    rows, columns = math.ceil(height / zoom), math.ceil(width / zoom)
+    top, left = (height - rows) // 2, (width - columns) // 2
     # We draw only the middle that survives the magnification; what surrounds it must not matter.
-    field = np.full((side, side), 1e9)
-    middle = normals(rng.key("field"), (length, length), mean, spread)
-    field[start : start + length, start : start + length] = middle
+    field = np.full((height, width), 1e9)
+    field[top : top + rows, left : left + columns] = normals(rng.key("field"), (rows, columns), mean, spread)
     return [field, rng.uniform("angle", -135, -45)]
 
 
-def fog(rng: Draws, side: int, amount: float, decay: float) -> list[Any]:
-    size, key, drawn, used, reach = 1 << (side - 1).bit_length(), rng.key("map"), [], 0, 100.0
+def fog(rng: Draws, height: int, width: int, amount: float, decay: float) -> list[Any]:
+    size, key, drawn, used, reach = 1 << (max(height, width) - 1).bit_length(), rng.key("map"), [], 0, 100.0
     step = size
     while step >= 2:
         count = (size // step) ** 2
@@ -85,13 +87,15 @@ def fog(rng: Draws, side: int, amount: float, decay: float) -> list[Any]:
     return drawn
 
 
-def elastic_transform(rng: Draws, side: int, alpha: float, sigma: float, affine: float) -> list[Any]:
-    fields = [rng.uniforms(name, side * side, -1, 1).reshape(side, side) for name in ("across", "down")]
+def elastic_transform(
+    rng: Draws, height: int, width: int, alpha: float, sigma: float, affine: float
+) -> list[Any]:
+    fields = [rng.uniforms(name, height * width, -1, 1).reshape(height, width) for name in ("across", "down")]
     return [rng.uniforms("affine", 6, -affine, affine).reshape(3, 2), *fields]
 
 
-def spatter(rng: Draws, side: int, mean: float, spread: float, *_: float) -> list[Any]:
-    return [normals(rng.key("field"), (side, side), mean, spread)]
+def spatter(rng: Draws, height: int, width: int, mean: float, spread: float, *_: float) -> list[Any]:
+    return [normals(rng.key("field"), (height, width), mean, spread)]
 
 
 # What each random unit draws, in the order the oracle of the same name asks for it.

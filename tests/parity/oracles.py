@@ -60,14 +60,20 @@ def dragged(image: np.ndarray, radius: float, sigma: float, angle: float, floor:
 
 
 def magnified(values: np.ndarray, factor: float) -> np.ndarray:
-    """The central square (last axis: channels) zoomed linearly, corners aligned, to the full size."""
-    side = values.shape[0]
-    part = math.ceil(side / factor)
-    start = (side - part) // 2
-    middle = values[start : start + part, start : start + part]
-    large = ndimage.zoom(middle, (factor, factor, 1), order=1)
-    trim = (large.shape[0] - side) // 2
-    return large[trim : trim + side, trim : trim + side]
+    """The middle (last axis: channels) zoomed linearly, corners aligned, to the full size.
+
+    The reference knows squares only; other shapes go by the same rule along each axis.
+    """
+    middle = values
+    for axis, side in enumerate(values.shape[:2]):
+        part = math.ceil(side / factor)
+        middle = middle.take(range((side - part) // 2, (side - part) // 2 + part), axis)
+    # "nearest" matters at sizes nobody published: the last place may be rounded to just outside the picture.
+    large = ndimage.zoom(middle, (factor, factor, 1), order=1, mode="nearest")
+    for axis, side in enumerate(values.shape[:2]):
+        trim = (large.shape[axis] - side) // 2
+        large = large.take(range(trim, trim + side), axis)
+    return large
 
 
 def to_hsv(rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -303,23 +309,23 @@ def contrast(image: np.ndarray, rng: np.random.RandomState, factor: float) -> np
 def elastic_transform(
     image: np.ndarray, rng: np.random.RandomState, alpha: float, sigma: float, affine: float
 ) -> np.ndarray:
-    """Draws uniform(-affine, affine, size=(3, 2)), columns (x, y), then uniform(-1, 1, size=(S, S)) for dx
+    """Draws uniform(-affine, affine, size=(3, 2)), columns (x, y), then uniform(-1, 1, size=(H, W)) for dx
     and the same again for dy.
     """
     x = (image / 255.0).astype(np.float32)
-    side = x.shape[0]
-    middle, reach = side // 2, side // 3
+    height, width = x.shape[:2]
+    middle, reach = [width // 2, height // 2], min(height, width) // 3
     anchors = np.float32([[reach, reach], [reach, -reach], [-reach, -reach]]) + np.float32(middle)
     moved = anchors + rng.uniform(-affine, affine, size=(3, 2)).astype(np.float32)
     x = warped(x, cv2.getAffineTransform(anchors, moved))
 
     def displacement() -> np.ndarray:
-        field = rng.uniform(-1, 1, size=(side, side))
+        field = rng.uniform(-1, 1, size=(height, width))
         return (blurred(field, sigma, "reflect", 3) * alpha).astype(np.float32)
 
     dx = displacement()
     dy = displacement()
-    rows, columns = np.indices((side, side))
+    rows, columns = np.indices((height, width))
     places = [rows + dy, columns + dx]
     channels = [ndimage.map_coordinates(x[..., c], places, order=1, mode="reflect") for c in range(3)]
     return truncated(np.stack(channels, axis=2))

@@ -28,6 +28,7 @@ from tests.parity.compare import (
 from tests.parity.draws import OURS, Replay
 from tests.parity.reference import PARAMETERS
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES, frost
+from windtunnel.golden import golden_picture
 from windtunnel.kernels import motion
 from windtunnel.kernels.gaussian import blur_bytes
 
@@ -56,11 +57,12 @@ def test_units_are_within_one_level_of_the_oracle(name: str, edition: int, sever
         assert_close(run_unit(name, image, severity, edition), run_oracle(name, image, severity, edition))
 
 
-@pytest.mark.parametrize("name", ["defocus_blur", "gaussian_blur", "motion_blur", "contrast", "glass_blur"])
-def test_other_sizes_follow_the_same_code(name: str) -> None:
-    for side in (97, 150):
-        image = photograph(side)
-        assert_close(run_unit(name, image, 3, 224), run_oracle(name, image, 3, 224))
+@pytest.mark.parametrize("name", [*DETERMINISTIC, *OURS])
+@pytest.mark.parametrize("severity", [1, 3, 5])
+def test_other_sizes_and_shapes_follow_the_same_code(name: str, severity: int) -> None:
+    for height, width in ((97, 97), (150, 101), (64, 133)):
+        image = np.ascontiguousarray(golden_picture(max(height, width))[-height:, -width:])
+        assert_close(run_unit(name, image, severity, 224), run_oracle(name, image, severity, 224))
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -183,7 +185,9 @@ def test_noise_fields_are_independent(name: str) -> None:
 def test_mutant_true_swap_glass_is_caught() -> None:
     image = photograph(224)
     sigma, reach, passes = PARAMETERS[224, "glass_blur", 3]
-    drawn = OURS["glass_blur"](REGISTRY.get("glass_blur").draws(3, "parity", 3), 224, sigma, reach, passes)
+    drawn = OURS["glass_blur"](
+        REGISTRY.get("glass_blur").draws(3, "parity", 3), 224, 224, sigma, reach, passes
+    )
     pixels = (oracles.blurred(image / 255.0, sigma) * 255).astype(np.uint8)
     reach = int(reach)
     for offsets in drawn:
@@ -270,7 +274,7 @@ def test_mutant_elastic_without_affine_is_caught() -> None:
     image = photograph(224)
     parameters = PARAMETERS[224, "elastic_transform", 3]
     drawn = OURS["elastic_transform"](
-        REGISTRY.get("elastic_transform").draws(3, "parity", 3), 224, *parameters
+        REGISTRY.get("elastic_transform").draws(3, "parity", 3), 224, 224, *parameters
     )
     drawn[0] = np.zeros((3, 2))
     still = oracles.elastic_transform(image, Replay(drawn), *parameters)
