@@ -344,7 +344,7 @@ def _water(picture: Plane) -> None:
         np.clip(columns * px, 0, px - 1).astype(np.intp),
     ]
     deep = _mix((70, 122, 140), (18, 62, 84), depth + 0.8 * ripple)
-    water = _mix(mirrored * 0.86, deep, 0.30 + 0.42 * depth + 0.5 * ripple)
+    water = _mix(mirrored * 0.84, deep, 0.42 + 0.34 * depth + 0.5 * ripple)
     sparkle = np.clip((ripple - 0.17) / 0.08, 0, 1) * np.exp(-(((x - 0.84) / 0.16) ** 2))
     water = _mix(water, (255, 240, 206), 0.85 * sparkle)
     _lay(picture, (y > WATERLINE + 0 * x).astype(np.float32), water)
