@@ -22,9 +22,9 @@ def _corruptions() -> list[dict[str, Any]]:
         {
             "name": unit.name,
             "family": unit.family,
+            "random": unit.random,
             "imitates": unit.imitates,
             "met_by": unit.met_by,
-            "random": unit.random,
             "source": unit.source,
         }
         for unit in units
@@ -43,7 +43,7 @@ def _presets() -> list[dict[str, Any]]:
 
 
 # What a corruption's row has no room for on a screen; --json prints it all.
-WIDE = {"corruptions": ("random", "source")}
+WIDE = {"corruptions": ("met_by", "source")}
 KINDS = {"corruptions": _corruptions, "suites": _suites, "presets": _presets}
 
 
@@ -59,7 +59,7 @@ def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
         print_json(rows)
         return
     columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
-    table = Table(*(name.replace("_", " ") for name in columns), box=box.SIMPLE_HEAD)
+    table = Table(*columns, box=box.SIMPLE_HEAD)
     for row in rows:
         table.add_row(*(str(row[name]) for name in columns))
     Console().print(table)
