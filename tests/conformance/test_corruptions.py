@@ -116,6 +116,8 @@ def test_documents_itself(name: str) -> None:
     unit = REGISTRY.get(name)
     assert unit.name == name
     assert unit.imitates.endswith(".")
+    assert unit.met_by.endswith(".")
+    assert unit.family
     assert unit.source
     assert unit.revision >= 1
     assert set(unit.severities) == set(EDITIONS)

@@ -9,6 +9,7 @@ import click
 from windtunnel.cli.options import INCLUDE
 from windtunnel.corruptions import REGISTRY, include_units
 from windtunnel.golden import golden_digest
+from windtunnel.report.gallery import write_gallery
 
 
 @click.group()
@@ -34,3 +35,20 @@ def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> Non
         click.echo(f'{name}  golden="{digest}"  {verdict}')
     if check and changed:
         raise SystemExit(1)
+
+
+@command.command("gallery")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="docs",
+    show_default=True,
+    help="The folder for gallery.md and its strips.",
+)
+@INCLUDE
+def gallery(out: Path, include: tuple[str, ...]) -> None:
+    """Write the gallery: a page with every corruption at every severity."""
+    include_units(map(Path, include))
+    written = write_gallery([REGISTRY.get(name) for name in REGISTRY.names()], out)
+    size = sum(path.stat().st_size for path in written)
+    click.echo(f"{written[0]}  {len(written) - 1} corruptions, {size / 1e6:.1f} MB")

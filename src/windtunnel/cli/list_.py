@@ -19,7 +19,14 @@ from windtunnel.suites import load_suite, suite_names
 def _corruptions() -> list[dict[str, Any]]:
     units = [REGISTRY.get(name) for name in REGISTRY.names()]
     return [
-        {"name": unit.name, "random": unit.random, "imitates": unit.imitates, "source": unit.source}
+        {
+            "name": unit.name,
+            "family": unit.family,
+            "random": unit.random,
+            "imitates": unit.imitates,
+            "met_by": unit.met_by,
+            "source": unit.source,
+        }
         for unit in units
     ]
 
@@ -35,6 +42,8 @@ def _presets() -> list[dict[str, Any]]:
     return [{"name": name, "about": row["about"], "source": row["source"]} for name, row in presets().items()]
 
 
+# What a corruption's row has no room for on a screen; --json prints it all.
+WIDE = {"corruptions": ("met_by", "source")}
 KINDS = {"corruptions": _corruptions, "suites": _suites, "presets": _presets}
 
 
@@ -49,7 +58,8 @@ def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(*rows[0], box=box.SIMPLE_HEAD)
+    columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
+    table = Table(*columns, box=box.SIMPLE_HEAD)
     for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
+        table.add_row(*(str(row[name]) for name in columns))
     Console().print(table)

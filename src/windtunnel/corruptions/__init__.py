@@ -46,6 +46,8 @@ class Corruption:
         settings: names of texts the function takes beside its severity's parameters.
         note: what a reader of scores must know of the default settings.
         check: refuses settings that cannot be used, before any work.
+        met_by: which users meet it, in one sentence.
+        family: what kind of damage it is, such as noise or blur; one word for listings.
     """
 
     function: PixelFunction
@@ -60,6 +62,8 @@ class Corruption:
     settings: tuple[str, ...] = ()
     note: str = ""
     check: Callable[..., None] | None = None
+    met_by: str = ""
+    family: str = ""
 
     @property
     def name(self) -> str:
@@ -167,6 +171,8 @@ def corruption(
     settings: Sequence[str] = (),
     note: str = "",
     check: Callable[..., None] | None = None,
+    met_by: str = "",
+    family: str = "",
 ) -> Callable[[PixelFunction], Corruption]:
     """Make a pixel function a corruption."""
     for edition, rows in severities.items():
@@ -187,6 +193,8 @@ def corruption(
             tuple(settings),
             note,
             check,
+            met_by,
+            family,
         )
 
     return decorate

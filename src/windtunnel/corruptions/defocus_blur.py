@@ -26,6 +26,8 @@ FIXED_GRID_RADIUS = 8
         32: ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
     },
     imitates="A lens focused at another distance than the subject's.",
+    met_by="Telephones too close to their subject, fixed-focus cameras, microscopes.",
+    family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=2,
     golden="98ccf6a2d6639901556a017b8a0a0fdd",

@@ -48,6 +48,8 @@ from windtunnel.seeding import Draws
         ),
     },
     imitates="Seen through moving water or hot air, or printed on cloth.",
+    met_by="Underwater and long-range cameras, readers of handwriting, cloth and tissue slides.",
+    family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="c139c209efc2d91a69113ca9733e383b",

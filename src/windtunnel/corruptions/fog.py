@@ -21,6 +21,8 @@ from windtunnel.seeding import Draws
         32: ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75)),
     },
     imitates="Fog, steam or smoke between the camera and the subject.",
+    met_by="Cars, drones, ships and outdoor cameras on misty mornings; cameras in kitchens and fires.",
+    family="weather",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="46ef7bea3187095ab4c63a31505fdbf0",

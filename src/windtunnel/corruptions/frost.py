@@ -39,6 +39,8 @@ def check_textures(textures: str) -> None:
         32: ((1, 0.2, 0.2), (1, 0.3, 0.2), (0.9, 0.4, 0.2), (0.85, 0.4, 0.2), (0.75, 0.45, 0.2)),
     },
     imitates="Ice on a windscreen or on the glass of an outdoor camera.",
+    met_by="Cars parked outdoors, doorbell and wildlife cameras in winter, cameras in cold stores.",
+    family="weather",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="ca479b89be7d9ca6f8fb0c5ea919a244",

@@ -17,6 +17,8 @@ from windtunnel.seeding import Draws
         32: ((0.4,), (0.6,), (0.7,), (0.8,), (1,)),
     },
     imitates="A smeared lens, or a picture smoothed and enlarged.",
+    met_by="Telephones with a greasy lens, archives of enlarged or retouched pictures.",
+    family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
     revision=2,
     golden="d3f528bd3505781e10281bc15e8524c6",

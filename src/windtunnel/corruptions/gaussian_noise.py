@@ -23,6 +23,8 @@ from windtunnel.seeding import Draws
         32: ((0.04,), (0.06,), (0.08,), (0.09,), (0.10,)),
     },
     imitates="The grain of a sensor in low light, at high gain.",
+    met_by="Night-time, indoor and medical cameras, telephones at high ISO.",
+    family="noise",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="b2b9391efb3c07b59429ad9303e9d481",

@@ -26,6 +26,8 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
         32: ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
     },
     imitates="A frosted or ribbed pane before the lens.",
+    met_by="Cameras behind patterned or privacy glass, or in scratched and steamed-up housings.",
+    family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=2,
     golden="fbd520b1611a9402b8ade2570870c9cd",

@@ -22,6 +22,8 @@ from windtunnel.seeding import Draws
         32: ((0.01,), (0.02,), (0.03,), (0.05,), (0.07,)),
     },
     imitates="Dead and hot sensor elements, or bits lost in transmission.",
+    met_by="Old sensors, cameras near heat or radiation, analogue and radio video links.",
+    family="noise",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="ba5a86da94392d3b0cbc19652a2e8c72",

@@ -17,6 +17,8 @@ from windtunnel.seeding import Draws
         32: ((80,), (65,), (58,), (50,), (40,)),
     },
     imitates="A picture squeezed by a messenger or a web shop.",
+    met_by="Messengers, web shops, social networks, cameras on slow links or small memories.",
+    family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="f9742b2ad2a8261f64d3263dd1569439",

@@ -19,6 +19,8 @@ ANGLES = (-45.0, 45.0)
         32: ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
     },
     imitates="A camera or a subject that moves while the shutter is open.",
+    met_by="Hand-held telephones, cars, drones and sport, most of all in poor light.",
+    family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="4c7f91211512449796200b17cbce48a6",

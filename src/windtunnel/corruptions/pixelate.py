@@ -23,6 +23,8 @@ from windtunnel.seeding import Draws
         32: ((0.95,), (0.9,), (0.85,), (0.75,), (0.65,)),
     },
     imitates="A thumbnail blown up, or a digital zoom.",
+    met_by="Web thumbnails, digital zoom, people far away from a security camera.",
+    family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="0c0b56eb1cf0bdc002e68f52dca19c70",

@@ -23,6 +23,8 @@ from windtunnel.seeding import Draws
         32: ((500,), (250,), (100,), (75,), (50,)),
     },
     imitates="Too few photons: a short exposure in the dark.",
+    met_by="Astronomers, microscopists, security cameras at night, sport in dim halls.",
+    family="noise",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="e82d9fa8a99b4b0ea5f679ed9d4d6ad2",

@@ -45,6 +45,8 @@ LARGE = (
         ),
     },
     imitates="Snowfall, with the bright grey light that comes with it.",
+    met_by="Cars, trains, ski slopes and outdoor cameras in winter.",
+    family="weather",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
     revision=1,
     golden="08d5b50160738d26b7faa4cbf506afc7",

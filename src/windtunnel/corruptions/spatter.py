@@ -56,6 +56,8 @@ MUD_CUT = 0.8
         ),
     },
     imitates="Rain drops or mud on the lens of a car or an action camera.",
+    met_by="Car, bicycle, drone and farm cameras in rain and on dirt roads.",
+    family="weather",
     source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
     revision=1,
     golden="6dbdb49cc0880d97dfc4d47d8fc98b07",

@@ -23,6 +23,8 @@ from windtunnel.seeding import Draws
         32: ((0.06,), (0.10,), (0.12,), (0.16,), (0.20,)),
     },
     imitates="Interference in radar, sonar or laser light: the brighter, the noisier.",
+    met_by="Radar, sonar, ultrasound and laser imaging.",
+    family="noise",
     source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
     revision=1,
     golden="bb18107c2199784bcea1112d34b3568b",

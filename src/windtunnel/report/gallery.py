@@ -1,0 +1,152 @@
+"""The gallery: a Markdown page with a strip of every corruption, made from the units and the suites."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from PIL import Image as PillowImage
+
+from windtunnel.corruptions import SEVERITIES, Corruption
+from windtunnel.imaging import Image
+from windtunnel.report.scene import scene
+from windtunnel.report.sheet import strip
+from windtunnel.suites import load_suite
+
+PAGE = "gallery.md"
+STRIPS = "gallery"
+TEST_SUITE = "imagenet-c"
+VALIDATION_SUITE = "imagenet-c-extra"
+EDITION = 224
+
+# A strip is stored at the first of these JPEG qualities that makes it small enough, or at the last.
+QUALITIES = range(90, 35, -5)
+STRIP_BYTES = 60_000
+# Tables with more rows than this say less than the picture does.
+TABLE_ROWS = 3
+
+HEAD = """\
+# Gallery
+
+<!-- Written by `windtunnel dev gallery`; change the units, not this page. -->
+
+Every corruption at every severity: the untouched picture, then severities 1 to 5. The harbour is drawn by \
+windtunnel itself, corrupted at {edition} pixels with the values of edition {edition}, and shown at three \
+quarters of its size; `fog:3` is what you type for fog at severity 3. To see one on a picture of your own:
+
+```
+$ windtunnel show fog --image my.jpg           # writes fog.png
+```
+
+**{test} corruptions are ImageNet-C's test set** (suite `{test_suite}`): report scores on them, and never \
+train or choose a model with them. **{validation} more are for validation** (suite `{validation_suite}`): \
+choose with them as you like. The two are never mixed into one score.
+"""
+
+
+def write_gallery(units: Sequence[Corruption], out: Path) -> list[Path]:
+    """Write the page and one strip per unit into a folder; returns the files."""
+    folder = out / STRIPS
+    folder.mkdir(parents=True, exist_ok=True)
+    page = out / PAGE
+    page.write_text(gallery_page(units), encoding="utf-8")
+    written = [page]
+    for unit in units:
+        target = folder / f"{unit.name}.jpg"
+        target.write_bytes(encode_strip(gallery_strip(unit)))
+        written.append(target)
+    return written
+
+
+def gallery_page(units: Sequence[Corruption]) -> str:
+    """The page's text; needs no pixels."""
+    groups = grouped(units)
+    test, validation = load_suite(TEST_SUITE), load_suite(VALIDATION_SUITE)
+    head = HEAD.format(
+        edition=EDITION,
+        test=len(test.units),
+        test_suite=test.name,
+        validation=len(validation.units),
+        validation_suite=validation.name,
+    )
+    contents = [
+        f"- {title}: {', '.join(f'[{unit.name}](#{unit.name})' for unit in members)}"
+        for title, members in groups.items()
+    ]
+    sections = [line for title, members in groups.items() for line in _group(title, members)]
+    return "\n".join([head, *contents, "", *sections]).rstrip() + "\n"
+
+
+def grouped(units: Sequence[Corruption]) -> dict[str, list[Corruption]]:
+    """Units under the page's headings: the test suite's by family, the validation suite's, all others."""
+    by_name = {unit.name: unit for unit in units}
+    test, validation = load_suite(TEST_SUITE).units, load_suite(VALIDATION_SUITE).units
+    headings = {name: by_name[name].family.capitalize() for name in test if name in by_name}
+    headings |= {name: "Extra, for validation" for name in validation if name in by_name}
+    headings |= {name: "In neither suite" for name in by_name if name not in headings}
+    groups: dict[str, list[Corruption]] = {}
+    for name, heading in headings.items():
+        groups.setdefault(heading, []).append(by_name[name])
+    return groups
+
+
+def gallery_strip(unit: Corruption) -> Image:
+    """A unit's strip as it is before it is stored."""
+    edition = _edition(unit)
+    return strip(unit, _scene(edition), edition)
+
+
+def encode_strip(picture: Image) -> bytes:
+    """A strip as a JPEG file, as good as its size allows."""
+    for quality in QUALITIES:
+        file = io.BytesIO()
+        PillowImage.fromarray(picture).save(file, "JPEG", quality=quality, optimize=True)
+        if file.tell() <= STRIP_BYTES:
+            break
+    return file.getvalue()
+
+
+@cache
+def _scene(edition: int) -> Image:
+    return scene(edition)
+
+
+def _edition(unit: Corruption) -> int:
+    """The page's edition, or the largest one that a user's own unit has."""
+    return EDITION if EDITION in unit.severities else max(unit.severities)
+
+
+def _group(title: str, units: Sequence[Corruption]) -> Iterator[str]:
+    yield f"## {title}\n"
+    for unit in units:
+        yield f"### {unit.name}\n"
+        yield f"{unit.imitates}\n"
+        yield f"![{unit.name}: clean and severities 1 to 5]({STRIPS}/{unit.name}.jpg)\n"
+        yield from (f"- {label}: {text}" for label, text in _facts(unit))
+        yield ""
+        if len(unit.params) <= TABLE_ROWS:
+            yield from _table(unit)
+
+
+def _facts(unit: Corruption) -> Iterator[tuple[str, str]]:
+    if unit.met_by:
+        yield "Who meets it", unit.met_by
+    yield "Random", "yes, every picture gets a draw of its own." if unit.random else "no."
+    if _edition(unit) != EDITION:
+        yield "Edition", f"{_edition(unit)}, at that size."
+    if len(unit.params) > TABLE_ROWS:
+        yield "A severity sets", f"{', '.join(unit.params)}."
+    if unit.note:
+        yield "Note", unit.note
+    yield "Source", f"{unit.source}."
+
+
+def _table(unit: Corruption) -> Iterator[str]:
+    yield f"| severity | {' | '.join(map(str, SEVERITIES))} |"
+    yield "|---" * (1 + len(SEVERITIES)) + "|"
+    columns = zip(*unit.severities[_edition(unit)], strict=True)
+    for name, values in zip(unit.params, columns, strict=True):
+        yield f"| {name} | {' | '.join(f'{value:g}' for value in values)} |"
+    yield ""

@@ -1,0 +1,116 @@
+"""The gallery in docs/ is the one that the units and suites of today make."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from windtunnel.corruptions import REGISTRY, SEVERITIES, Corruption, corruption
+from windtunnel.report.gallery import (
+    STRIP_BYTES,
+    encode_strip,
+    gallery_page,
+    gallery_strip,
+    grouped,
+    write_gallery,
+)
+from windtunnel.report.scene import scene
+
+DOCS = Path(__file__).parents[2] / "docs"
+UNITS = REGISTRY.shipped()
+STALE = "run `windtunnel dev gallery`"
+
+
+def units() -> list[Corruption]:
+    """The shipped ones alone: other tests include units of their own."""
+    return [REGISTRY.get(name) for name in UNITS]
+
+
+def decoded(file: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(file)), np.float64)
+
+
+@pytest.fixture(scope="module")
+def harbour() -> np.ndarray:
+    return scene(224)
+
+
+@corruption(
+    params=("share",),
+    severities={64: [[0.1], [0.2], [0.3], [0.4], [0.5]]},
+    imitates="Nightfall.",
+    source="this test",
+    random=False,
+)
+def my_dusk(image: np.ndarray, rng: object, *, share: float) -> np.ndarray:
+    return (image * (1 - share)).astype(np.uint8)
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert gallery_page(units()) == (DOCS / "gallery.md").read_text(encoding="utf-8"), STALE
+
+
+def test_every_unit_has_one_small_strip() -> None:
+    sizes = {path.stem: path.stat().st_size for path in (DOCS / "gallery").iterdir()}
+    assert sorted(sizes) == UNITS, STALE
+    assert max(sizes.values()) <= STRIP_BYTES
+    assert sum(sizes.values()) <= 1_500_000
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_strips_show_todays_pixels(name: str) -> None:
+    stored = decoded((DOCS / "gallery" / f"{name}.jpg").read_bytes())
+    drawn = decoded(encode_strip(gallery_strip(REGISTRY.get(name))))
+    assert stored.shape == drawn.shape, STALE
+    # Room for another JPEG encoder and for rounding on other machines; other draws differ by more.
+    assert np.abs(stored - drawn).mean() < 4, STALE
+
+
+def test_every_unit_stands_under_one_heading_and_the_suites_decide_which() -> None:
+    groups = {title: [unit.name for unit in members] for title, members in grouped(units()).items()}
+    assert list(groups) == ["Noise", "Blur", "Weather", "Digital", "Extra, for validation"]
+    assert sorted(name for names in groups.values() for name in names) == UNITS
+    assert groups["Noise"] == ["gaussian_noise", "shot_noise", "impulse_noise"]
+
+
+def test_a_users_own_unit_appears_too(tmp_path: Path) -> None:
+    fog = REGISTRY.get("fog")
+    written = write_gallery([my_dusk, fog], tmp_path / "new" / "docs")
+    assert [path.name for path in written] == ["gallery.md", "my_dusk.jpg", "fog.jpg"]
+    page = written[0].read_text(encoding="utf-8")
+    assert "## In neither suite\n\n### my_dusk\n\nNightfall.\n" in page
+    assert "Edition: 64" in page
+    assert "Who meets it" not in page.split("### my_dusk")[1]
+    assert "| share | 0.1 | 0.2 | 0.3 | 0.4 | 0.5 |" in page
+
+
+def test_long_tables_are_left_out() -> None:
+    many = tuple(f"p{number}" for number in range(9))
+    rows = [[1.0] * 9] * len(SEVERITIES)
+    assert "| p0 |" not in gallery_page([replace(my_dusk, params=many, severities={64: rows})])
+
+
+def test_the_scene_is_the_same_at_every_call_and_size(harbour: np.ndarray) -> None:
+    small = scene(40)
+    assert small.shape == (40, 40, 3)
+    assert small.dtype == np.uint8
+    assert np.array_equal(small, scene(40))
+    large = np.asarray(Image.fromarray(harbour).resize((40, 40), Image.Resampling.BOX), np.float64)
+    assert np.abs(small - large).mean() < 4
+
+
+def test_the_scene_has_what_corruptions_act_on(harbour: np.ndarray) -> None:
+    picture = harbour.astype(np.float64)
+    grey, spread = picture.mean(axis=2), picture.max(axis=2) - picture.min(axis=2)
+    assert grey.min() < 30
+    assert grey.max() > 245
+    assert np.percentile(spread, 95) > 120, "saturated colours"
+    assert np.percentile(spread, 20) < 40, "muted colours"
+    steps = np.abs(np.diff(grey, axis=1))
+    assert np.median(steps[:60]) < 4, "a smooth sky"
+    assert np.percentile(steps, 98) > 60, "edges"
