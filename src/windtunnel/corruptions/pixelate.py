@@ -37,6 +37,9 @@ def pixelate(image: Image, rng: Draws, *, factor: float) -> Image:  # noqa: ARG0
     return _enlarge(small, _box_sources(small.shape[0], height), _box_sources(small.shape[1], width))
 
 
+ONE, TWO = np.uint64(1), np.uint64(2)
+
+
 @lru_cache(maxsize=64)
 def _box_sources(small: int, large: int) -> NDArray[np.int64]:
     """Which source pixel each pixel of a box enlargement shows: the one its centre falls into."""
@@ -53,8 +56,8 @@ def _enlarge(small: Image, row: NDArray[np.int64], column: NDArray[np.int64]) ->
             continue
         source = small[row[y]].reshape(-1)
         for x in range(column.size):
-            at = column[x] * 3
-            target[3 * x] = source[at]
-            target[3 * x + 1] = source[at + 1]
-            target[3 * x + 2] = source[at + 2]
+            at, to = np.uint64(column[x] * 3), np.uint64(3 * x)  # unsigned: no negative index to look for
+            target[to] = source[at]
+            target[to + ONE] = source[at + ONE]
+            target[to + TWO] = source[at + TWO]
     return out

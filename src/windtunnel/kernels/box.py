@@ -13,7 +13,9 @@ from windtunnel.kernels.jit import jit
 # Pillow's weights are fixed-point numbers of this many bits.
 BITS = 22
 
-Axis = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+ONE, TWO = np.uint64(1), np.uint64(2)
+
+Axis = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def shrink(image: Image, width: int, height: int) -> Image:
@@ -23,17 +25,18 @@ def shrink(image: Image, width: int, height: int) -> Image:
 
 @lru_cache(maxsize=64)
 def _axis(large: int, small: int) -> Axis:
-    """For every output sample the first source sample, how many, and their weights (rows of a table)."""
+    """For every output sample the first source sample, how many, and the weight each of them has."""
     scale = large / small
     centre = (np.arange(small) + 0.5) * scale
     first = np.maximum((centre - scale / 2 + 0.5).astype(np.int64), 0)
-    count = np.minimum((centre + scale / 2 + 0.5).astype(np.int64), large) - first
-    table = np.zeros((small, int(count.max())), np.int64)
+    last = np.minimum((centre + scale / 2 + 0.5).astype(np.int64), large)
+    count = np.empty(small, np.int64)
     for i in range(small):
-        place = (first[i] + np.arange(count[i]) - centre[i] + 0.5) / scale
-        weight = ((place > -0.5) & (place <= 0.5)).astype(np.float64)
-        table[i, : count[i]] = (0.5 + weight / weight.sum() * (1 << BITS)).astype(np.int64)
-    return first, count, table
+        place = (np.arange(first[i], last[i]) - centre[i] + 0.5) / scale
+        inside = np.flatnonzero((place > -0.5) & (place <= 0.5))
+        first[i] += inside[0]
+        count[i] = len(inside)
+    return first, count, (0.5 + (1 << BITS) / count).astype(np.int32)
 
 
 @jit
@@ -41,10 +44,10 @@ def _shrink(
     image: Image,
     column: NDArray[np.int64],
     columns: NDArray[np.int64],
-    column_weight: NDArray[np.int64],
+    column_weight: NDArray[np.int32],
     row: NDArray[np.int64],
     rows: NDArray[np.int64],
-    row_weight: NDArray[np.int64],
+    row_weight: NDArray[np.int32],
 ) -> Image:
     height = image.shape[0]
     half = np.int32(1 << (BITS - 1))
@@ -52,26 +55,25 @@ def _shrink(
     for y in range(height):
         source, target = image[y].reshape(-1), narrow[y]
         for x in range(column.size):
-            red = green = blue = half
-            for i in range(columns[x]):
-                weight = np.int32(column_weight[x, i])
-                at = (column[x] + i) * 3
-                red += weight * np.int32(source[at])
-                green += weight * np.int32(source[at + 1])
-                blue += weight * np.int32(source[at + 2])
-            target[3 * x] = np.uint8(red >> BITS)
-            target[3 * x + 1] = np.uint8(green >> BITS)
-            target[3 * x + 2] = np.uint8(blue >> BITS)
+            red, green, blue = np.int32(0), np.int32(0), np.int32(0)
+            for i in range(column[x], column[x] + columns[x]):
+                at = np.uint64(3 * i)  # unsigned: no negative index to look for
+                red += np.int32(source[at])
+                green += np.int32(source[at + ONE])
+                blue += np.int32(source[at + TWO])
+            at = np.uint64(3 * x)
+            target[at] = np.uint8((half + column_weight[x] * red) >> BITS)
+            target[at + ONE] = np.uint8((half + column_weight[x] * green) >> BITS)
+            target[at + TWO] = np.uint8((half + column_weight[x] * blue) >> BITS)
     out = np.empty((row.size, column.size, 3), np.uint8)
     total = np.empty(column.size * 3, np.int32)
     for y in range(row.size):
-        total[:] = half
-        for i in range(rows[y]):
-            source = narrow[row[y] + i]
-            weight = np.int32(row_weight[y, i])
+        total[:] = 0
+        for i in range(row[y], row[y] + rows[y]):
+            source = narrow[i]
             for x in range(total.size):
-                total[x] += weight * np.int32(source[x])
+                total[x] += np.int32(source[x])
         target = out[y].reshape(-1)
         for x in range(total.size):
-            target[x] = np.uint8(total[x] >> BITS)
+            target[x] = np.uint8((half + row_weight[y] * total[x]) >> BITS)
     return out
