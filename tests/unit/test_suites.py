@@ -156,9 +156,9 @@ def test_the_same_unit_on_another_canvas_is_another_condition() -> None:
 def test_metric_names_lead_to_functions() -> None:
     import importlib
 
-    from windtunnel.metrics.names import SCORERS
+    from windtunnel.metrics.names import MEASURES
 
-    for place in SCORERS.values():
+    for place in MEASURES.values():
         module, _, function = place.partition(":")
         assert callable(getattr(importlib.import_module(module), function))
 

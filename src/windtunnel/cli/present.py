@@ -138,9 +138,9 @@ def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
 
 def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     """The headline of a finished run as labelled lines."""
-    ranks = run.ranks
+    seen = run.observed
     if not scores:
-        why = "no picture could be scored" if ranks.left_out else "no picture has a label"
+        why = "no picture could be scored" if seen.left_out else "no picture has a label"
         return [("scores", f"{why}: no error rates")]
     by_condition = {score.condition: score for score in scores if score.metric == "top1_error"}
     lines = [
@@ -154,9 +154,9 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {score.value:.1%}" for score in worst)))
-    if ranks.left_out:
+    if seen.left_out:
         lines.append(
-            ("left out", f"{ranks.left_out} pictures that some condition could not score; see the report")
+            ("left out", f"{seen.left_out} pictures that some condition could not score; see the report")
         )
     return lines
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,8 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.finished import AS_STORED
 from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.error import top_k_wrong
-from windtunnel.metrics.score import Ranks, Score
-from windtunnel.stats.intervals import clustered_share, mean_interval
+from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.score import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -91,72 +92,62 @@ def whole_units(run: Run) -> list[str]:
     return [unit for unit, found in levels.items() if found == set(SEVERITIES)]
 
 
-def ce_scores(run: Run, ranks: Ranks) -> list[Score]:
+def ce(run: Run, seen: Observed) -> list[Measure]:
     """Corruption error of every corruption, where AlexNet's errors fit."""
     if why_not_normalised(run):
         return []
     formula = f"sum of top-1 errors over severities 1 to 5, divided by the same sum of {BASELINE}"
-    wrong = top_k_wrong(ranks.values, 1)
     return [
-        _share_score(run, "ce", unit, wrong, {unit: len(SEVERITIES) / sum(alexnet_errors()[unit])}, formula)
+        _weighted_errors(run, seen, "ce", unit, {unit: 1 / sum(alexnet_errors()[unit])}, formula)
         for unit in whole_units(run)
     ]
 
 
-def mce_scores(run: Run, ranks: Ranks) -> list[Score]:
+def mce(run: Run, seen: Observed) -> list[Measure]:
     """mCE, where AlexNet's errors fit and the suite is exactly the fifteen."""
     if why_not_normalised(run) or set(whole_units(run)) != set(THE_FIFTEEN):
         return []
-    wrong = top_k_wrong(ranks.values, 1)
-    weights = {unit: len(SEVERITIES) / sum(alexnet_errors()[unit]) / len(THE_FIFTEEN) for unit in THE_FIFTEEN}
+    weights = {unit: 1 / sum(alexnet_errors()[unit]) / len(THE_FIFTEEN) for unit in THE_FIFTEEN}
     formula = f"mean over the 15 corruptions of CE: summed top-1 errors of 5 severities divided by {BASELINE}"
-    return [_share_score(run, "mce", "", wrong, weights, formula)]
+    return [_weighted_errors(run, seen, "mce", "", weights, formula)]
 
 
-def relative_mce_scores(run: Run, ranks: Ranks) -> list[Score]:
-    """Relative mCE, where AlexNet's errors fit and the suite is exactly the fifteen."""
+def relative_mce(run: Run, seen: Observed) -> list[Measure]:
+    """Relative mCE, where AlexNet's errors fit, the suite is exactly the fifteen, and clean is there."""
     fifteen = set(whole_units(run)) == set(THE_FIFTEEN)
-    if why_not_normalised(run) or not fifteen or len(ranks.values) < 2 or "clean" not in ranks.conditions:
+    if why_not_normalised(run) or not fifteen or len(seen.ids) < 2 or "clean" not in seen.conditions:
         return []
-    wrong = top_k_wrong(ranks.values, 1)
-    clean = wrong[:, ranks.conditions.index("clean")].astype(np.float64)
-    values = []
-    for unit in THE_FIFTEEN:
-        baseline = np.array(alexnet_errors()[unit]) - ALEXNET_CLEAN
-        gained = wrong[:, _columns(run, unit)].sum(axis=1) - len(SEVERITIES) * clean
-        values.append(gained / baseline.sum())
+    weights = {
+        unit: 1 / (sum(alexnet_errors()[unit]) - len(SEVERITIES) * ALEXNET_CLEAN) / len(THE_FIFTEEN)
+        for unit in THE_FIFTEEN
+    }
     formula = (
         "mean over the 15 corruptions of the sum over severities of (top-1 error - clean error), divided by "
         f"the same sum of {BASELINE}, AlexNet clean 43.5 %"
     )
-    per_picture = np.mean(values, axis=0)
-    interval = mean_interval(per_picture)
-    parts = ("clean", *_parts(run))
-    value = float(per_picture.mean())
-    return [Score("relative_mce", "", value, *interval, len(per_picture), formula, parts, run.digest)]
+    spoilt = _weighted_errors(run, seen, "relative_mce", "", weights, formula)
+    clean = top_k_wrong(seen.rank[:, [seen.column("clean")]], 1)
+    taken = -len(SEVERITIES) * sum(weights.values())
+    return [
+        replace(
+            spoilt,
+            parts=("clean", *spoilt.parts),
+            columns=np.hstack([clean, spoilt.columns]),
+            weights=np.concatenate([[taken], spoilt.linear_weights]),
+        )
+    ]
 
 
-def _share_score(
-    run: Run, metric: str, condition: str, wrong: NDArray[np.bool_], weights: dict[str, float], formula: str
-) -> Score:
-    """A score that is a weighted mean of units' error rates: a share times the sum of its weights."""
-    whole = sum(weights.values())
-    parts_of = [weight * wrong[:, _columns(run, unit)].mean(axis=1) for unit, weight in weights.items()]
-    shares = np.sum(parts_of, axis=0) / whole
-    conditions = len(weights) * len(SEVERITIES)
-    low, high = clustered_share(np.asarray(shares, np.float64), conditions)
-    parts = tuple(part for unit in weights for part in _parts(run, unit))
-    value = float(np.mean(shares)) * whole
-    return Score(metric, condition, value, low * whole, high * whole, len(wrong), formula, parts, run.digest)
+def _weighted_errors(
+    run: Run, seen: Observed, metric: str, condition: str, weights: dict[str, float], formula: str
+) -> Measure:
+    """A weighted sum of the top-1 errors of units at all their severities."""
+    columns = [column for unit in weights for column in _columns(run, unit)]
+    each = [weight for unit, weight in weights.items() for _ in _columns(run, unit)]
+    parts = tuple(seen.conditions[column] for column in columns)
+    wrong = top_k_wrong(seen.rank[:, columns], 1)
+    return Measure(metric, condition, formula, parts, wrong, np.array(each))
 
 
 def _columns(run: Run, unit: str) -> list[int]:
     return [column for column, condition in enumerate(run.conditions) if condition["unit"] == unit]
-
-
-def _parts(run: Run, unit: str = "") -> tuple[str, ...]:
-    return tuple(
-        str(condition["name"])
-        for condition in run.conditions
-        if condition["kind"] == "corruption" and unit in ("", condition["unit"])
-    )

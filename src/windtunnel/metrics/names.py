@@ -1,12 +1,12 @@
-"""The metrics a suite may ask for: name to the function that makes its scores, imported when asked for."""
+"""The metrics a suite may ask for: name to the function that measures, imported when asked for."""
 
-SCORERS = {
-    "top1_error": "windtunnel.metrics.error:top1_scores",
-    "top5_error": "windtunnel.metrics.error:top5_scores",
-    "mean_error": "windtunnel.metrics.error:mean_error_scores",
-    "ce": "windtunnel.metrics.corruption_error:ce_scores",
-    "mce": "windtunnel.metrics.corruption_error:mce_scores",
-    "relative_mce": "windtunnel.metrics.corruption_error:relative_mce_scores",
+MEASURES = {
+    "top1_error": "windtunnel.metrics.error:top1_error",
+    "top5_error": "windtunnel.metrics.error:top5_error",
+    "mean_error": "windtunnel.metrics.error:mean_error",
+    "ce": "windtunnel.metrics.corruption_error:ce",
+    "mce": "windtunnel.metrics.corruption_error:mce",
+    "relative_mce": "windtunnel.metrics.corruption_error:relative_mce",
 }
 
 # How people write those that head a report.

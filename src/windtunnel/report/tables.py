@@ -41,19 +41,19 @@ def _not_ok(table: Any) -> Any:
 def notes(run: Run) -> list[str]:
     """What a reader must know before comparing this run's numbers with others."""
     lines = []
-    ranks = run.ranks
+    seen = run.observed
     canvas, suite = run.recipe["canvas"], run.recipe["suite"]
-    if ranks.left_out:
+    if seen.left_out:
         lines.append(
-            f"{ranks.left_out} pictures could not be scored under some condition and are left out of all of "
+            f"{seen.left_out} pictures could not be scored under some condition and are left out of all of "
             "them, so that every number rests on the same pictures."
         )
     lines += run.info.get("remarks", [])
     if run.missing:
         shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
         lines.append(f"The set lacks {len(run.missing)} conditions of the suite: {shown}.")
-    if ranks.unlabelled:
-        lines.append(f"{ranks.unlabelled} pictures have no label and count in no error rate.")
+    if seen.unlabelled:
+        lines.append(f"{seen.unlabelled} pictures have no label and count in no error rate.")
     if run.recipe["data"]["count"] != run.recipe["data"]["of"]:
         lines.append(
             f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} pictures, "
@@ -80,10 +80,10 @@ def notes(run: Run) -> list[str]:
         lines += _normaliser_notes(run)
     if canvas["note"]:
         lines.append(f"Canvas: {canvas['note']}.")
-    seen = set(run.info["model"]["trained_on"]) & {suite["name"], *suite["units"]}
-    if seen:
+    trained = set(run.info["model"]["trained_on"]) & {suite["name"], *suite["units"]}
+    if trained:
         lines.append(
-            f"The model was trained on {', '.join(sorted(seen))}: errors there say little of robustness."
+            f"The model was trained on {', '.join(sorted(trained))}: errors there say little of robustness."
         )
     return lines
 
@@ -99,7 +99,7 @@ def _normaliser_notes(run: Run) -> list[str]:
         lines.append(
             f"No mCE: it is defined over 15 corruptions at 5 severities, and here are {len(units)} such."
         )
-    elif "relative_mce" in run.recipe["suite"]["metrics"] and "clean" not in run.ranks.conditions:
+    elif "relative_mce" in run.recipe["suite"]["metrics"] and "clean" not in run.observed.conditions:
         lines.append("No relative mCE: it needs the clean pictures; give them with --clean.")
     if run.recipe["data"]["count"] != PUBLISHED_PICTURES:
         lines.append(

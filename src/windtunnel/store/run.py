@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from windtunnel.conditions import digest
 from windtunnel.errors import UserError
 from windtunnel.store.folder import SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.score import Ranks, Score
+    from windtunnel.metrics.observed import Observed
+    from windtunnel.metrics.score import Score
 
 
 class Run:
@@ -57,20 +59,26 @@ class Run:
 
     def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Every prediction as an Arrow table, sorted by picture and condition."""
-        paths = sorted((self.path / SHARDS_FOLDER).glob("*.parquet"))
-        if not paths:
-            raise UserError(f"{self.path} holds no predictions yet; run the same command to go on.")
         wanted = None if columns is None else list(dict.fromkeys(["sample_id", *columns]))
-        shards = [_read(path, wanted) for path in paths]
-        # Every shard is a sorted range of pictures, so ordering the shards orders the rows.
-        return pa.concat_tables(sorted(shards, key=lambda shard: str(shard["sample_id"][0])))
+        shards = list(self.shards(wanted))
+        if not shards:
+            raise UserError(f"{self.path} holds no predictions yet; run the same command to go on.")
+        return pa.concat_tables(shards)
+
+    def shards(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+        """The finished shards' columns, in the order of pictures; what is not finished is left out."""
+        size, count = int(self.recipe["chunk"]), int(self.recipe["data"]["count"])
+        for start in range(0, count, size):
+            path = self.path / SHARDS_FOLDER / f"{digest([self.digest, start])}.parquet"
+            if path.exists():
+                yield _read(path, columns)
 
     @cached_property
-    def ranks(self) -> Ranks:
-        """The label's rank of every complete picture under every condition."""
-        from windtunnel.metrics.score import label_ranks
+    def observed(self) -> Observed:
+        """What the model said of every complete picture under every condition."""
+        from windtunnel.metrics.observed import Observed
 
-        return label_ranks(self)
+        return Observed(self)
 
     def report(self) -> Path:
         """Write report.html, scores.json and scores.csv into the run folder; returns the page's path."""

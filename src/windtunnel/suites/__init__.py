@@ -17,7 +17,7 @@ from windtunnel.data.finished import FinishedDataset
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.metrics.names import SCORERS
+from windtunnel.metrics.names import MEASURES
 
 CANVASES = ("imagenet-c", "native")
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
@@ -256,8 +256,8 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
     if not suite.name or suite.version < 1 or not suite.metrics:
         raise UserError(f"{where} needs a name, a version from 1 and at least one metric.")
     for metric in suite.metrics:
-        if metric not in SCORERS:
-            raise unknown_name(f"metric in {where}", metric, SCORERS)
+        if metric not in MEASURES:
+            raise unknown_name(f"metric in {where}", metric, MEASURES)
     for unit in () if suite.stored else suite.units:
         REGISTRY.get(unit)
     return suite if suite.codec == PUBLISHED else replace(suite, codec=check_codec(suite.codec))
