@@ -42,6 +42,13 @@ def imagenet_1k() -> LabelSpace:
     return LabelSpace(IMAGENET_1K, tuple(row["wnid"] for row in rows), "sorted WordNet ids of ImageNet-1k")
 
 
+@lru_cache(maxsize=1)
+def imagenet_names() -> dict[str, str]:
+    """What people call the classes of ILSVRC2012, by WordNet id: the first of each one's names."""
+    rows = csv.DictReader(io.StringIO(published.read_text("imagenet_1k.csv")))
+    return {row["wnid"]: row["names"].split(",")[0] for row in rows}
+
+
 def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:
     """The label space that class names found in a data set stand for, and the index of each name.
 

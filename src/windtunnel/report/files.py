@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.metrics.score import Score
+from windtunnel.report.failures import worst_failures
 from windtunnel.report.page import render
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run
@@ -28,5 +29,5 @@ def write_reports(run: Run, scores: list[Score]) -> Written:
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     written.json.write_text(text + "\n", encoding="utf-8")
     written.csv.write_text(scores_csv(scores), encoding="utf-8")
-    written.html.write_text(render(document), encoding="utf-8")
+    written.html.write_text(render(document, worst_failures(run)), encoding="utf-8")
     return written

@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from windtunnel.metrics.names import TITLES
+from windtunnel.report.failures import Shown
 from windtunnel.report.figures import heat_map, severity_curves
 
 FIGURES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -19,8 +20,8 @@ FIGURES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-def render(document: dict[str, Any]) -> str:
-    """The page of one run's document."""
+def render(document: dict[str, Any], shown: Shown) -> str:
+    """The page of one run's document, with pictures."""
     figures = {name: make(document) for name, make in FIGURES.items()}
     headline = [score for score in document["scores"] if _is_headline(score)]
     return (
@@ -28,6 +29,7 @@ def render(document: dict[str, Any]) -> str:
         .get_template("page.html.j2")
         .render(
             document=document,
+            shown=shown,
             headline=headline,
             titles=TITLES,
             ces=[score for score in document["scores"] if score["metric"] == "ce"],
