@@ -166,7 +166,7 @@ def make_set(
     layout: str = "auto",
     only: Sequence[str] = (),
     seed: int = 0,
-    subset: int = 0,
+    subset: int | None = None,
     edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
@@ -183,7 +183,7 @@ def make_set(
         layout: `folders`, `arrays`, or `auto`: arrays for 32-pixel pictures.
         only: units of the suite to make (`fog`, `fog:3`); others may follow into the same folder.
         seed: of every random draw.
-        subset: this many pictures, each class in proportion; 0 for all.
+        subset: this many pictures, each class in proportion; 0 for all, None as the suite says.
         edition: 32, 64, 224 or 299, if not as the pictures' size says.
         codec: how pictures are stored, if not as published.
         settings: texts for units, such as `frost.textures=DIR`.

@@ -42,4 +42,4 @@ def unknown_name(kind: str, given: str, allowed: Iterable[str], hint: str = "") 
     shown = ", ".join(names[:MAX_NAMES_SHOWN])
     more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
     tail = f" ({hint})" if hint else ""
-    return UserError(f"Unknown {kind} '{given}'.{meant} Known: {shown}{more}.{tail}")
+    return UserError(f"Unknown {kind} '{given}'.{meant} Known: {shown or 'none'}{more}.{tail}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -19,6 +22,7 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
 from windtunnel.golden import golden_picture
+from windtunnel.imaging.codecs import round_trip
 from windtunnel.suites import load_suite
 
 FIFTEEN = load_suite("imagenet-c").units
@@ -68,6 +72,26 @@ def test_files_and_memory_give_the_same_predictions(tmp_path: Path) -> None:
         # A finished set has no native pictures and no clean ones with a codec.
         assert files.keys() < memory.keys()
         assert {key: memory[key] for key in files} == files
+
+
+def test_files_and_memory_have_the_same_pixels(tmp_path: Path) -> None:
+    data = photographs(tmp_path / "val", 2)
+    made = windtunnel.make_set("imagenet-c", data, tmp_path / "made")
+    files = windtunnel.open_dataset(made)
+    source = windtunnel.open_dataset(data)
+    for sample in files.samples():
+        original = next(one for one in source.samples() if one.id == sample.id)
+        canvas = np.array(Image.open(made / "clean" / sample.meta["name"].replace(".JPEG", ".png")))
+        assert original.labels == sample.labels
+        for condition in files.stored:
+            spoilt = windtunnel.corrupt(
+                canvas, condition.unit, condition.level, seed=0, sample_id=sample.id, edition=224
+            )
+            stored = np.asarray(
+                Image.open(io.BytesIO(files.read_under(sample, condition.unit, condition.level)))
+            )
+            assert np.array_equal(stored, round_trip(spoilt, "jpeg:85")), condition.name
+    assert len(files.stored) == 95
 
 
 def test_folders_are_laid_out_as_imagenet_c_is_published(tmp_path: Path) -> None:
@@ -146,6 +170,134 @@ def test_a_kill_costs_nothing_and_leaves_the_same_tree(tmp_path: Path, layout: s
     assert subprocess.run([*command], capture_output=True, timeout=120).returncode == 0
     windtunnel.make_set("imagenet-c", file, tmp_path / "whole", layout=layout)
     assert tree_checksum(tmp_path / "killed") == tree_checksum(tmp_path / "whole")
+
+
+def test_killing_only_the_parent_leaves_one_line_at_most(tmp_path: Path) -> None:
+    file, _, _ = cifar_like(tmp_path, 200)
+    command = [
+        sys.executable,
+        "-m",
+        "windtunnel",
+        "make",
+        "imagenet-c",
+        file,
+        tmp_path / "made",
+        "--workers",
+        "2",
+    ]
+    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
+    chunks = tmp_path / "made" / ".windtunnel" / "chunks"
+    while process.poll() is None and not any(chunks.glob("*.parquet")):
+        time.sleep(0.01)
+    process.kill()
+    _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+
+
+def test_rows_that_are_not_made_are_failures_not_black_pictures(tmp_path: Path) -> None:
+    file, _, _ = cifar_like(tmp_path, 60)
+    model = write_colour_model(tmp_path / "model.onnx", classes=10, side=32)
+    made = windtunnel.make_set("imagenet-c", file, tmp_path / "made", only=["contrast"])
+    windtunnel.make_set("imagenet-c", file, made, only=["saturate"])
+    tables = sorted((made / ".windtunnel" / "chunks").glob("*.parquet"))
+    for path in tables[4:]:  # as if the second make had been stopped after four chunks
+        table = pq.read_table(path)
+        kept = [row for row in table.to_pylist() if not row["condition"].startswith("saturate")]
+        pq.write_table(pa.Table.from_pylist(kept, table.schema), path)
+    dataset = windtunnel.open_dataset(made)
+    assert "unfinished" in dataset.remarks[0]
+    run = windtunnel.run(model, made, "as-stored", out=tmp_path / "run")
+    statuses = run.predictions(["condition", "status"]).to_pylist()
+    failed = [row for row in statuses if row["status"] != "ok"]
+    assert len(failed) == 5 * (60 - 16)
+    assert {row["condition"].partition(":")[0] for row in failed} == {"saturate"}
+    from windtunnel.make.check import verify
+
+    assert verify(made).missing == 5 * (len(tables) - 4)
+
+
+def test_a_set_is_run_under_the_seed_it_was_made_with(tmp_path: Path) -> None:
+    file, _, _ = cifar_like(tmp_path, 20)
+    model = write_colour_model(tmp_path / "model.onnx", classes=10, side=32)
+    recipes = {}
+    for seed in (0, 5):
+        made = windtunnel.make_set("imagenet-c", file, tmp_path / str(seed) / "made", only=["fog"], seed=seed)
+        recipes[seed] = windtunnel.plan(model, made).recipe
+        assert recipes[seed]["seed"] == seed
+    assert recipes[0]["data"]["finished"] != recipes[5]["data"]["finished"]
+
+
+def test_arrays_of_named_classes_keep_their_names(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("airplane", "bird", "cat"):
+        (tmp_path / "png" / name).mkdir(parents=True)
+        for number in range(3):
+            picture = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
+            Image.fromarray(picture).save(tmp_path / "png" / name / f"{number}.png")
+    made = windtunnel.make_set("imagenet-c", tmp_path / "png", tmp_path / "made", only=["contrast"])
+    dataset = windtunnel.open_dataset(made)
+    assert dataset.label_space.classes == ("airplane", "bird", "cat")
+    assert [sample.id for sample in dataset.samples()][:4] == [
+        "airplane/0.png", "airplane/1.png", "airplane/2.png", "bird/0.png",
+    ]  # fmt: skip
+    assert np.load(made / "labels.npy")[:9].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("label", ["../../escaped", "a/b", ".hidden", ""])
+def test_nothing_is_written_outside_the_set(tmp_path: Path, label: str) -> None:
+    photographs(tmp_path / "val", 2)
+    table = tmp_path / "table.csv"
+    table.write_text(f"path,label\nval/n01440764/photo0.png,{label}\nval/n01443537/photo1.jpg,good\n")
+    with pytest.raises(windtunnel.UserError):
+        windtunnel.make_set("imagenet-c", table, tmp_path / "out" / "made", only=["contrast:1"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_set_may_not_lie_inside_its_pictures(tmp_path: Path) -> None:
+    data = photographs(tmp_path / "val", 2)
+    with pytest.raises(windtunnel.UserError, match="lies inside"):
+        windtunnel.make_set("imagenet-c", data, data / "made", only=["contrast:1"])
+
+
+def test_other_textures_are_another_recipe(tmp_path: Path) -> None:
+    data = photographs(tmp_path / "val", 2)
+    textures = tmp_path / "ice"
+    textures.mkdir()
+    for number in range(1, 6):
+        Image.new("RGB", (400, 400), (200, 210, 220 + number)).save(textures / f"frost{number}.png")
+    out = windtunnel.make_set(
+        "imagenet-c", data, tmp_path / "made", only=["frost:1"], settings=[f"frost.textures={textures}"]
+    )
+    with pytest.raises(windtunnel.UserError, match="frost with other settings"):
+        windtunnel.make_set("imagenet-c", data, out, only=["frost:2"])
+    model = write_colour_model(tmp_path / "model.onnx", classes=1000, side=224)
+    assert windtunnel.plan(model, out).info["settings"] == [f"frost.textures={textures}"]
+
+
+@pytest.mark.parametrize("victim", ["head", "samples", "recipe", "table", "stray"])
+def test_verify_sees_more_than_pixels(tmp_path: Path, victim: str) -> None:
+    from windtunnel.make.check import verify
+
+    file, _, _ = cifar_like(tmp_path, 20)
+    layout = "folders" if victim == "stray" else "arrays"
+    made = windtunnel.make_set("imagenet-c", file, tmp_path / "made", only=["contrast"], layout=layout)
+    assert verify(made).sound
+    if victim == "head":
+        content = (made / "contrast.npy").read_bytes()
+        (made / "contrast.npy").write_bytes(content.replace(b"(100,", b"(101,", 1))
+    elif victim == "samples":
+        (made / ".windtunnel" / "samples.parquet").unlink()
+    elif victim == "recipe":
+        text = (made / "manifest.json").read_text().replace('"seed": 0', '"seed": 1')
+        (made / "manifest.json").write_text(text)
+    elif victim == "table":
+        next((made / ".windtunnel" / "chunks").iterdir()).write_bytes(b"nothing")
+    else:
+        (made / "contrast" / "1" / "7" / "mine.png").write_bytes(b"")
+    assert not verify(made).sound
+    if victim in ("head", "samples", "table"):
+        windtunnel.make_set("imagenet-c", file, made, only=["contrast"], layout=layout)
+        assert verify(made).sound
 
 
 @pytest.mark.parametrize(

@@ -156,18 +156,106 @@ class Seen:
 
 
 def test_pictures_reach_the_model_as_they_are_stored(tmp_path: Path) -> None:
-    root = put_folders(tmp_path / "set", ("fog",), NAMES, side=64)
+    rng = np.random.default_rng(0)
+    for level in "12345":
+        for name in NAMES:
+            path = tmp_path / "set" / "fog" / level / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(path, quality=70)
     declared = tmp_path / "plain.toml"
     declared.write_text('geometry = { rule = "exact", crop_px = 64 }')
     model = Seen(1000)
-    run = windtunnel.run(model, root, out=tmp_path / "run", preprocess=declared)
-    seen = {picture[0, 0].tobytes() for picture in model.pictures if picture.std() < 80}
+    run = windtunnel.run(model, tmp_path / "set", out=tmp_path / "run", preprocess=declared)
+    seen = {picture.tobytes() for picture in model.pictures}
     for level in "12345":
         for name in NAMES:
-            with Image.open(root / "fog" / level / name) as stored:
-                assert np.asarray(stored)[0, 0].tobytes() in seen
+            with Image.open(tmp_path / "set" / "fog" / level / name) as stored:
+                assert np.asarray(stored).tobytes() in seen
     assert [condition["codec"] for condition in run.conditions] == ["stored"] * 5
     assert run.scores()[-1].formula.endswith("5 of 75 conditions: the set lacks the rest")
+
+
+def test_two_sets_of_the_same_names_are_two_recipes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        put_folders(tmp_path / name / "set", ("brightness", "fog"), NAMES)
+    other = tmp_path / "b" / "set" / "fog" / "5" / NAMES[2]
+    Image.fromarray(golden_picture(64)).save(other)
+    recipes = [windtunnel.plan(Seen(1000), tmp_path / name / "set").recipe for name in ("a", "b")]
+    assert recipes[0]["data"]["finished"] != recipes[1]["data"]["finished"]
+
+
+def test_normalisers_need_the_published_size_and_format(tmp_path: Path) -> None:
+    from windtunnel.metrics.corruption_error import why_not_normalised
+
+    def reason(root: Path, name: str, size: tuple[int, int], suffix: str) -> str:
+        for level in "12345":
+            path = root / "fog" / level / "n01440764" / f"a{suffix}"
+            path.parent.mkdir(parents=True)
+            Image.fromarray(golden_picture(300)).resize(size).save(path)
+        return why_not_normalised(windtunnel.run(Seen(1000), root, out=tmp_path / f"run-{name}"))
+
+    assert reason(tmp_path / "published", "published", (224, 224), ".JPEG") == ""
+    assert "JPEG 85" in reason(tmp_path / "png", "png", (224, 224), ".png")
+    assert "own canvas" in reason(tmp_path / "odd", "odd", (256, 200), ".JPEG")
+
+
+def test_the_suite_is_the_one_of_which_most_is_there(tmp_path: Path) -> None:
+    put_arrays(tmp_path, load_suite("cifar-10-c-bar").units)
+    assert default_suite(opened(tmp_path)) == "cifar-10-c-bar"
+
+
+def test_a_stray_entry_hides_nothing(tmp_path: Path) -> None:
+    put_folders(tmp_path, ("fog", "snow"), NAMES)
+    (tmp_path / "fog" / "7").mkdir()
+    (tmp_path / "fog" / "3" / "extra.JPEG").write_bytes(b"")
+    dataset = opened(tmp_path)
+    assert len(dataset.stored) == 10
+    assert dataset.remarks == ["fog/7 is no severity and is ignored."]
+
+
+def test_a_download_that_has_hardly_begun_takes_nothing_from_others(tmp_path: Path) -> None:
+    names = tuple(f"n01440764/{number}.JPEG" for number in range(8))
+    put_folders(tmp_path, ("fog", "snow"), names)
+    for name in names[1:]:
+        (tmp_path / "fog" / "1" / name).unlink()
+    dataset = opened(tmp_path)
+    assert len(dataset.samples()) == 8
+    assert "fog:1" not in held(dataset)
+    assert dataset.remarks == ["fog:1 is left out: it has 1 pictures where 8 are usual."]
+
+
+def test_one_corruption_alone_is_a_finished_set(tmp_path: Path) -> None:
+    put_folders(tmp_path, ("zoom_blur",), NAMES)
+    assert held(opened(tmp_path / "zoom_blur")) == [f"zoom_blur:{level}" for level in range(1, 6)]
+
+
+def test_classes_with_numbered_folders_inside_are_classes(tmp_path: Path) -> None:
+    for side in ("left", "right"):
+        (tmp_path / "cat" / "1" / side).mkdir(parents=True)
+        Image.new("RGB", (40, 40)).save(tmp_path / "cat" / "1" / side / "a.png")
+    (tmp_path / "dog").mkdir()
+    Image.new("RGB", (40, 40)).save(tmp_path / "dog" / "a.png")
+    assert windtunnel.open_dataset(tmp_path).label_space.classes == ("cat", "dog")
+
+
+def test_clean_pictures_of_the_canvas_size_are_taken_as_they_are(tmp_path: Path) -> None:
+    root = put_folders(tmp_path / "set", ("fog",), NAMES, side=224)
+    for name in NAMES:
+        for folder, side in (("canvases", 224), ("originals", 300)):
+            path = tmp_path / folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(golden_picture(side)).save(path)
+    for folder, rule in (("canvases", "none"), ("originals", "short-side")):
+        plan = windtunnel.plan(Seen(1000), root, clean=tmp_path / folder)
+        assert plan.canvas.geometry.rule == rule
+
+
+def test_a_clean_set_that_has_few_of_the_pictures_is_refused(tmp_path: Path) -> None:
+    root = put_folders(tmp_path / "set", ("fog",), NAMES)
+    (tmp_path / "val" / NAMES[0]).parent.mkdir(parents=True)
+    Image.new("RGB", (64, 64)).save(tmp_path / "val" / NAMES[0])
+    with pytest.raises(UserError, match="has 1 of the 3 pictures"):
+        windtunnel.plan(Seen(1000), root, clean=tmp_path / "val")
 
 
 def test_clean_pictures_are_matched_by_class_and_name(tmp_path: Path) -> None:
@@ -201,6 +289,7 @@ def test_clean_arrays_in_another_order_are_refused(tmp_path: Path) -> None:
         ({"edition": 224}, "cannot become 224"),
         ({"suite": "imagenet-c-extra"}, "holds none of the conditions"),
         ({"suite": "imagenet-c-bar"}, "holds none of the conditions"),
+        ({"suite": "imagenet-c-native"}, "corrupted already"),
     ],
 )
 def test_a_finished_set_cannot_be_made_anew(

@@ -52,6 +52,12 @@ def _lines(found: Inspection) -> list[tuple[str, str]]:
         ("sizes", found.sizes),
         ("formats", ", ".join(f"{count:,} {name}" for name, count in found.formats.items())),
     ]
+    if found.stored:
+        units = list(dict.fromkeys(name.partition(":")[0] for name in found.stored))
+        lines.append(
+            ("finished", f"{len(found.stored)} conditions of {len(units)} corruptions: {', '.join(units)}")
+        )
+        lines += [("note", remark) for remark in found.remarks]
     if found.rotated:
         lines.append(
             ("rotated", f"{len(found.rotated):,} by EXIF, which is ignored unless a geometry applies it")
@@ -80,8 +86,8 @@ def verify_command(folder: str, as_json: bool) -> None:
 
 def _verified_lines(found: Verification) -> list[tuple[str, str]]:
     lines = [("set", found.location), ("checked", f"{found.pieces:,} pieces, {found.bytes / 1e6:,.1f} MB")]
-    if found.chunks < found.of_chunks:
-        lines.append(("unfinished", f"{found.chunks} of {found.of_chunks} chunks are made"))
+    if found.missing:
+        lines.append(("unfinished", f"{found.missing:,} pieces of work are not done"))
     lines += [("damaged", f"{path}: {wrong}") for path, wrong in list(found.damaged.items())[:DAMAGE_SHOWN]]
     if len(found.damaged) > DAMAGE_SHOWN:
         lines.append(("", f"and {len(found.damaged) - DAMAGE_SHOWN:,} more"))

@@ -34,8 +34,7 @@ from windtunnel.make.plan import LAYOUTS, MakePlan, plan_make
 @click.option(
     "--subset",
     type=click.IntRange(min=0),
-    default=0,
-    help="Only this many pictures, each class in proportion; 0 for all.",
+    help="Only this many pictures, each class in proportion; 0 for all, default as the suite says.",
 )
 @click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the pictures' size says.")
 @click.option("--codec", metavar="none|png|jpeg:85", help="How pictures are stored, if not as published.")

@@ -28,6 +28,8 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
                 "pictures": len(plan.surveyed),
                 "unreadable": sum(one.status != "ok" for one in plan.surveyed),
                 "conditions": [condition.name for condition in plan.conditions],
+                "missing": plan.info["missing"],
+                "remarks": plan.info["remarks"],
                 "predictions": plan.predictions,
                 "done": done,
                 "shards": len(plan.chunks),

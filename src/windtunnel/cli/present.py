@@ -17,10 +17,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.names import TITLES
 from windtunnel.metrics.score import Score
 from windtunnel.models import Model
+from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
 
 WORST_SHOWN = 3
@@ -116,7 +118,7 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
             f"{plan.suite.citation}   {units} corruptions x severities {levels}, "
             f"codec {plan.conditions[-1].codec}" + (f", beside {beside}" if beside else ", without clean"),
         ),
-        *([("lacking", f"{len(missing)} conditions: {', '.join(missing)}")] if missing else []),
+        *([("lacking", f"{len(missing)} conditions: {_by_unit(missing)}")] if missing else []),
         *(("note", remark) for remark in remarks),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         (
@@ -126,6 +128,18 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ),
         ("run", str(folder)),
     ]
+
+
+def _by_unit(names: list[str]) -> str:
+    """Conditions by corruption: those that lack all five severities by their name alone."""
+    units: dict[str, list[str]] = {}
+    for name in names:
+        unit, _, level = name.partition(":")
+        units.setdefault(unit, []).append(level)
+    return "; ".join(
+        unit if len(levels) == len(SEVERITIES) else f"{unit} {', '.join(levels)}"
+        for unit, levels in units.items()
+    )
 
 
 def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
@@ -149,6 +163,7 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     for score in scores:
         if score.metric in TITLES:
             lines.append((TITLES[score.metric], f"{_shown(score)}   {score.formula}"))
+    lines += [("note", note) for note in normaliser_notes(run)]
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds[score.condition] == "corruption"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]

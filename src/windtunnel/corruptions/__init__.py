@@ -292,7 +292,10 @@ def as_canvas(image: NDArray[np.uint8]) -> Image:
         or (image.ndim == 3 and image.shape[2] not in (1, 3))
     ):
         given = f"{getattr(image, 'dtype', type(image).__name__)} {getattr(image, 'shape', '')}".strip()
-        raise UserError(f"The picture is {given}; give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1.")
+        raise UserError(
+            f"The picture is {given}; give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1 "
+            "(windtunnel.transforms takes Pillow pictures, floats and tensors)."
+        )
     height, width = image.shape[:2]
     if min(height, width) < MIN_SIDE_PX:
         raise UserError(

@@ -78,6 +78,8 @@ def _large_enough(texture: Image, height: int, width: int) -> Image:
 @lru_cache(maxsize=16)
 def _load(folder: str, number: int) -> Image:
     place = Path(folder) if folder else Path(str(files("windtunnel.published") / "frost"))
+    if not place.is_dir():
+        raise UserError(f"{place} is no folder; give one with frost1 to frost{TEXTURES}.")
     found = sorted(place.glob(f"frost{number + 1}.*"))
     if not found:
         raise UserError(f"{place} holds no frost{number + 1}; give a folder with frost1 to frost{TEXTURES}.")

@@ -16,6 +16,8 @@ from windtunnel.imaging import Image
 from windtunnel.labels import index_space
 
 SUFFIXES = (".npy", ".npz")
+# The labels of a finished set stand for five severities of the same pictures.
+REPEATS = 5
 # How the array of labels is called beside the array of pictures.
 PAIRS = (("images", "labels"), ("image", "label"), ("data", "labels"), ("x", "y"), ("X", "y"))
 
@@ -65,15 +67,20 @@ class ArrayDataset:
         self.label_space = index_space(count)
 
     @classmethod
-    def open(cls, path: Path, part: str = "", labels: NDArray[Any] | None = None) -> ArrayDataset:
+    def open(
+        cls,
+        path: Path,
+        part: str = "",
+        labels: NDArray[Any] | None = None,
+        ids: Sequence[str] | None = None,
+    ) -> ArrayDataset:
         """Read a file; `part` chooses among several sets in one `.npz` (`cifar.npz#test`).
 
-        `labels` stand for those in or beside the file.
+        `labels` and `ids` stand for those in or beside the file.
         """
-        images, found, ids = _load(path, part)
-        dataset = cls(
-            images, found if labels is None else labels, ids, path.stem + (f"-{part}" if part else "")
-        )
+        images, its_labels, its_ids = _load(path, part)
+        name = path.stem + (f"-{part}" if part else "")
+        dataset = cls(images, its_labels if labels is None else labels, its_ids if ids is None else ids, name)
         dataset.location = str(path) + (f"#{part}" if part else "")
         dataset._source = (path, part)
         return dataset
@@ -117,13 +124,24 @@ def _load(path: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[Any] | None
         if path.suffix.lower() == ".npy":
             labels_file = path.parent / "labels.npy"
             labels = np.load(labels_file) if labels_file.is_file() and labels_file != path else None
-            return np.load(path, mmap_mode="r"), labels, None
+            images = np.load(path, mmap_mode="r")
+            if labels is not None and len(labels) == REPEATS * len(images):
+                labels = labels[: len(images)]  # clean pictures beside a finished set, whose labels repeat
+            return images, labels, None
         with np.load(path) as arrays:
             images_key, labels_key = _keys(arrays, path, part)
             ids = [str(id_) for id_ in arrays["ids"]] if "ids" in arrays else None
             return arrays[images_key], arrays[labels_key] if labels_key else None, ids
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} cannot be read as NumPy arrays: {error}.") from error
+
+
+def _dimensions(arrays: Any, key: str) -> int:
+    """How many axes an array of an `.npz` has, from its header alone."""
+    with arrays.zip.open(f"{key}.npy") as file:
+        version = np.lib.format.read_magic(file)
+        reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else None
+        return len((reader or np.lib.format.read_array_header_2_0)(file)[0])
 
 
 def _keys(arrays: Any, path: Path, part: str) -> tuple[str, str]:
@@ -131,7 +149,7 @@ def _keys(arrays: Any, path: Path, part: str) -> tuple[str, str]:
     for key in arrays.files:
         for images_word, labels_word in PAIRS:
             words = key.split("_")
-            if images_word in words and arrays[key].ndim in (3, 4):
+            if images_word in words and _dimensions(arrays, key) in (3, 4):
                 rest = "_".join(word for word in words if word != images_word)
                 partner = "_".join(labels_word if word == images_word else word for word in words)
                 pairs.setdefault(rest, (key, partner if partner in arrays else ""))

@@ -9,7 +9,7 @@ A part of a set is read too; what is missing is told.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,16 +17,18 @@ from typing import Protocol
 
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import edition_of
-from windtunnel.data import Dataset, Sample, nfc
+from windtunnel.data import Dataset, Sample, is_picture_name, nfc
 from windtunnel.data.manifest import Manifest, read_manifest
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import read_header
 from windtunnel.labels import LabelSpace
 
-# The codec of pictures nobody told us how they were stored.
+# The codec of JPEG files nobody told us more of; other formats have their own name after it.
 AS_STORED = "stored"
 CLEAN = "clean"
+# With fewer partners than this, a clean set is another set: scores would rest on a strange few pictures.
+ENOUGH = 0.9
 
 Place = tuple[str, int]
 
@@ -43,6 +45,7 @@ class Shelf(Protocol):
     @property
     def remarks(self) -> Sequence[str]: ...
     def read(self, name: str, place: Place) -> bytes | Image: ...
+    def digest(self) -> str: ...
     def clean(self) -> Dataset | None: ...
 
 
@@ -56,7 +59,7 @@ class FinishedDataset:
         shelf: where the corrupted pictures are.
         manifest: what the set says of itself, where windtunnel made it.
         clean: the clean pictures, if any.
-        clean_is_canvas: whether those are finished canvases too, or pictures to make canvases of.
+        clean_is_given: whether the user gave those, rather than the set.
     """
 
     name: str
@@ -64,10 +67,14 @@ class FinishedDataset:
     shelf: Shelf
     manifest: Manifest | None
     clean: Dataset | None
-    clean_is_canvas: bool
+    clean_is_given: bool = False
 
     portable = True
-    parallel_reads = True
+
+    @property
+    def parallel_reads(self) -> bool:
+        """Whether pictures lie in files of their own; an archive of clean ones has one handle for all."""
+        return self.clean is None or bool(getattr(self.clean, "parallel_reads", False))
 
     @property
     def label_space(self) -> LabelSpace:
@@ -76,29 +83,41 @@ class FinishedDataset:
 
     @property
     def remarks(self) -> list[str]:
-        """What a user must know: what is missing or left out."""
-        return list(self.shelf.remarks)
+        """What a user must know: what is missing, left out or unfinished."""
+        return [*(self.manifest.remarks() if self.manifest else ()), *self.shelf.remarks]
 
-    @cached_property
+    @property
+    def identity(self) -> dict[str, object]:
+        """What tells this set from every other: its recipe, or a digest of what lies there."""
+        if self.manifest:
+            return {"recipe": self.manifest.digest, "seed": self.manifest.recipe["seed"]}
+        return {"digest": self.shelf.digest()}
+
+    @property
     def edition(self) -> int:
         """The edition the pictures' size stands for."""
-        width, height = self._size
-        return edition_of(width, height)
+        return edition_of(*self.size)
 
     @cached_property
     def stored(self) -> list[Condition]:
         """Every condition the set holds: its maker's own where there is a manifest."""
         if self.manifest:
-            held = set(self.shelf.places)
-            return [one for one in self.manifest.conditions if (one.unit, one.level) in held]
+            held, made = set(self.shelf.places), self.manifest.made
+            return [
+                one for one in self.manifest.conditions if (one.unit, one.level) in held and made[one.name]
+            ]
+        usual = self.size == (self.edition, self.edition)
+        geometry = {} if usual else {"stored_px": list(self.size)}
+        codec = AS_STORED if self._header[0] == "JPEG" else f"{AS_STORED}-{self._header[0].lower()}"
         return [
-            Condition("corruption", unit, level, self.edition, AS_STORED) for unit, level in self.shelf.places
+            Condition("corruption", unit, level, self.edition, codec, geometry=geometry)
+            for unit, level in self.shelf.places
         ]
 
     @property
     def made_clean(self) -> Condition | None:
         """What a manifest says of the clean canvases beside the corrupted ones."""
-        if self.manifest is None or not self.clean_is_canvas:
+        if self.manifest is None or self.clean_is_given:
             return None
         return next((one for one in self.manifest.conditions if one.kind == "clean"), None)
 
@@ -107,53 +126,95 @@ class FinishedDataset:
         return self.shelf.samples
 
     def read(self, sample: Sample) -> bytes | Image:
-        """The clean picture, or the first stored one where there is no clean set."""
-        if self.clean is None:
-            return self.read_under(sample, *self.shelf.places[0])
-        partner = self._partners.get(_key(sample.meta["name"]))
-        if partner is None:
-            raise PictureError("unreadable", f"no clean picture of this name in {self.clean.location}")
-        return self.clean.read(partner)
+        """The clean picture, or the first stored one that is there where the set has no clean pictures."""
+        if self.clean is not None:
+            partner = self._partners.get(sample.id)
+            if partner is None:
+                raise PictureError("unreadable", f"no clean picture of this name in {self.clean.location}")
+            return self.clean.read(partner)
+        problem: PictureError | None = None
+        for unit, level in self.shelf.places:
+            try:
+                return self.read_under(sample, unit, level)
+            except PictureError as error:
+                problem = problem or error
+        raise problem or PictureError("unreadable", "nothing is stored")
 
     def read_under(self, sample: Sample, unit: str, level: int) -> bytes | Image:
         """The picture as it is stored under a corruption and a severity."""
+        if self.manifest:
+            name = next(one.name for one in self.stored if (one.unit, one.level) == (unit, level))
+            if not self.manifest.is_made(name, int(sample.meta["place"])):
+                raise PictureError("unreadable", "not made yet: the set is unfinished")
         return self.shelf.read(sample.meta["name"], (unit, level))
 
     def with_clean(self, clean: Dataset) -> FinishedDataset:
         """The same set beside the clean pictures it was made from, matched by class and name, or by row."""
-        found = replace(self, clean=clean, clean_is_canvas=False)
-        partners = found._partners
-        keys = {_key(sample.meta["name"]): sample for sample in self.samples()}
-        shared = sorted(keys.keys() & partners.keys())
-        if not shared:
+        if isinstance(clean, FinishedDataset):
+            if clean.clean is None:
+                raise UserError(f"{clean.location} holds corrupted pictures only; give the clean ones.")
+            clean = clean.clean
+        found = replace(self, clean=clean, clean_is_given=True)
+        if len(found._partners) < ENOUGH * len(self.samples()):
             raise UserError(
-                f"No picture of {clean.location} has the class and name of one in {self.location} "
-                f"(such as {next(iter(keys))}); give the clean set it was made from."
+                f"{clean.location} has {len(found._partners):,} of the {len(self.samples()):,} pictures of "
+                f"{self.location}, by class and name (such as {self.samples()[0].meta['name']}); give the "
+                "clean set it was made from."
             )
-        for key in shared:
-            ours = [self.label_space.classes[label] for label in keys[key].labels]
-            theirs = [clean.label_space.classes[label] for label in partners[key].labels]
+        for sample in self.samples():
+            partner = found._partners.get(sample.id)
+            if partner is None:
+                continue
+            ours = [self.label_space.classes[label] for label in sample.labels]
+            theirs = [clean.label_space.classes[label] for label in partner.labels]
             if ours != theirs:
                 raise UserError(
-                    f"{partners[key].id} of {clean.location} has the class {theirs}, in {self.location} "
+                    f"{partner.id} of {clean.location} has the class {theirs}, in {self.location} "
                     f"{ours}; give the clean set it was made from, in the same order."
                 )
         return found
 
     @cached_property
     def _partners(self) -> dict[str, Sample]:
-        return {_key(sample.id): sample for sample in self.clean.samples()} if self.clean else {}
+        """The clean picture of every sample: the one of the same id, or of the same class and name."""
+        if self.clean is None:
+            return {}
+        classes = self.clean.label_space.classes
+        by_id = {sample.id: sample for sample in self.clean.samples()}
+        by_name: dict[str, Sample] = {}
+        for sample in self.clean.samples():
+            class_ = classes[sample.labels[0]] if sample.labels else ""
+            for key in {f"{class_}/{_stem(sample.id)}", _stem(sample.id)} if class_ else {_stem(sample.id)}:
+                if key in by_name and "/" in key:
+                    raise UserError(
+                        f"{self.clean.location} holds {by_name[key].id} and {sample.id}: which of them is "
+                        f"{key} cannot be told; remove one."
+                    )
+                by_name[key] = sample
+        found = {}
+        for sample in self.samples():
+            name = nfc(sample.meta["name"])
+            folder, slash, _ = name.rpartition("/")
+            partner = by_id.get(sample.id) or by_name.get(f"{folder}{slash}{_stem(name)}")
+            if partner is not None:
+                found[sample.id] = partner
+        return found
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the stored pictures."""
+        return self._header[1:]
 
     @cached_property
-    def _size(self) -> tuple[int, int]:
+    def _header(self) -> tuple[str, int, int]:
         for sample in self.samples():
             for place in self.shelf.places:
                 try:
                     content = self.shelf.read(sample.meta["name"], place)
                     if not isinstance(content, bytes):
-                        return content.shape[1], content.shape[0]
+                        return "array", content.shape[1], content.shape[0]
                     header = read_header(content)
-                    return header.width, header.height
+                    return header.format, header.width, header.height
                 except PictureError:
                     continue
         raise UserError(f"{self.location} holds no picture that can be read.")
@@ -172,29 +233,9 @@ def open_finished(root: Path) -> FinishedDataset | None:
     shelf: Shelf | None = array_shelf(root, manifest) or folder_shelf(root, manifest)
     if shelf is None:
         return None
-    clean = shelf.clean()
-    return FinishedDataset(root.resolve().name, str(root), shelf, manifest, clean, clean_is_canvas=True)
+    return FinishedDataset(root.resolve().name, str(root), shelf, manifest, shelf.clean())
 
 
-def named_samples(manifest: Manifest, labels: Mapping[str, int]) -> list[Sample]:
-    """The samples a manifest lists, under the ids of the pictures they were made from."""
-    rows = manifest.samples().to_pylist()
-    return sorted(
-        (Sample(row["id"], (labels[row["class"]],), {"name": row["name"]}) for row in rows),
-        key=lambda sample: sample.id,
-    )
-
-
-def unfinished_remark(manifest: Manifest) -> list[str]:
-    """A word of warning where a set's making was stopped."""
-    done, whole = len(manifest.chunks()), manifest.chunk_count
-    if done >= whole:
-        return []
-    return [f"The set is unfinished: {done} of {whole} chunks are made; run the same make command to go on."]
-
-
-def _key(name: str) -> str:
-    """What two spellings of one picture have in common: class folder and name without suffix."""
-    parts = nfc(name).split("/")
-    stem = parts[-1].rsplit(".", 1)[0]
-    return "/".join([*parts[-2:-1], stem])
+def _stem(name: str) -> str:
+    base = name.rsplit("/", 1)[-1]
+    return base.rsplit(".", 1)[0] if is_picture_name(base) else base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Sample
 from windtunnel.data.arrays import ArrayDataset
-from windtunnel.data.finished import CLEAN, Place, named_samples, unfinished_remark
-from windtunnel.data.manifest import Manifest
+from windtunnel.data.finished import CLEAN, Place
+from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
-from windtunnel.labels import LabelSpace, index_space
+from windtunnel.labels import index_space
 
 LABELS = "labels"
+BLOCK = 1 << 20
 
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -70,30 +72,28 @@ class ArrayShelf:
 
     def __init__(self, root: Path, files: Sequence[Path], manifest: Manifest | None) -> None:
         self._root = root
-        self.remarks: list[str] = unfinished_remark(manifest) if manifest else []
-        labels = _labels(root / f"{LABELS}.npy")
+        self.remarks: list[str] = []
+        labels = read_labels(root / f"{LABELS}.npy")
         self._count = len(labels) // len(SEVERITIES)
         self._files: dict[str, RowFile] = {}
         for path in files:
             rows = open_rows(path)
-            whole = rows.offset + rows.shape[0] * rows.row_bytes
-            size = path.stat().st_size
-            if rows.shape[0] != len(labels) or size < whole:
+            there = (path.stat().st_size - rows.offset) // rows.row_bytes
+            if rows.shape[0] != len(labels) or there < len(labels):
                 self.remarks.append(
                     f"{path.name} is left out: {len(labels):,} pictures are expected, "
-                    f"{(size - rows.offset) // rows.row_bytes:,} are there."
+                    f"{min(there, rows.shape[0]):,} are there."
                 )
                 continue
             self._files[path.stem] = rows
         if not self._files:
             raise UserError(f"{root} holds no whole array beside {LABELS}.npy; {' '.join(self.remarks)}")
         self.places = [(unit, level) for unit in self._files for level in SEVERITIES]
-        self.label_space: LabelSpace = index_space(int(labels.max()) + 1)
         if manifest:
-            self.samples = named_samples(
-                manifest, {str(label): label for label in range(len(self.label_space))}
-            )
+            self.label_space = manifest.label_space
+            self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
         else:
+            self.label_space = index_space(int(labels.max()) + 1)
             names = [f"{row:08d}" for row in range(self._count)]
             self.samples = [
                 Sample(name, (int(labels[row]),), {"name": name}) for row, name in enumerate(names)
@@ -104,13 +104,27 @@ class ArrayShelf:
         unit, level = place
         return self._files[unit].row((level - 1) * self._count + int(name))
 
+    def digest(self) -> str:
+        """Digest of every array and of the labels."""
+        digest = hashlib.blake2b(digest_size=16)
+        for path in (self._root / f"{LABELS}.npy", *(rows.path for rows in self._files.values())):
+            digest.update(path.name.encode() + b"\0")
+            with path.open("rb") as file:
+                while block := file.read(BLOCK):
+                    digest.update(block)
+        return digest.hexdigest()
+
     def clean(self) -> ArrayDataset | None:
         """The clean pictures beside the corrupted ones."""
         file = self._root / f"{CLEAN}.npy"
         if not file.is_file():
             return None
-        labels = _labels(self._root / f"{LABELS}.npy")[: self._count]
-        return ArrayDataset.open(file, labels=labels)
+        names = None
+        if len(self.samples) == self._count:
+            by_row = {int(sample.meta["name"]): sample.id for sample in self.samples}
+            names = [by_row[row] for row in range(self._count)]
+        labels = read_labels(self._root / f"{LABELS}.npy")[: self._count]
+        return ArrayDataset.open(file, labels=labels, ids=names)
 
 
 def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
@@ -118,13 +132,18 @@ def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
     arrays = sorted(path for path in root.glob("*.npy") if path.stem not in (LABELS, CLEAN))
     if not arrays or not (root / f"{LABELS}.npy").is_file():
         return None
+    if manifest is None and (root / HIDDEN_FOLDER).is_dir():
+        raise UserError(
+            f"{root} is a set that was begun and has no {MANIFEST_FILE}; make it again elsewhere."
+        )
     return ArrayShelf(root, arrays, manifest)
 
 
-def _labels(path: Path) -> NDArray[Any]:
+def read_labels(path: Path) -> NDArray[Any]:
+    """The class of every picture, five times over."""
     try:
         labels: NDArray[Any] = np.load(path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise UserError(f"{path} cannot be read as a NumPy array: {error}.") from error
     if (
         labels.ndim != 1

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
+import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from windtunnel import published
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Sample, is_picture_name, nfc, read_file
-from windtunnel.data.finished import CLEAN, Place, named_samples, unfinished_remark
+from windtunnel.data.finished import CLEAN, Place
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.manifest import Manifest
 from windtunnel.errors import UserError
@@ -25,26 +28,35 @@ LEVEL_NAMES = {str(level): level for level in SEVERITIES}
 class FolderShelf:
     """The class folders below every corruption and severity."""
 
-    def __init__(self, root: Path, folders: Mapping[Place, Path], manifest: Manifest | None) -> None:
+    def __init__(
+        self, root: Path, folders: Mapping[Place, Path], manifest: Manifest | None, remarks: Sequence[str]
+    ) -> None:
         self._root = root
+        self.remarks = list(remarks)
         self._folders = dict(folders)
-        self.places = list(self._folders)
-        self.remarks: list[str] = []
         if manifest:
-            classes = sorted(set(manifest.samples()["class"].to_pylist()))
-            self.label_space, index = label_space_of(classes)
-            self.samples = named_samples(manifest, index)
-            self.remarks += unfinished_remark(manifest)
+            self.places = list(self._folders)
+            self.label_space = manifest.label_space
+            self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
             return
-        names, self.remarks = _common_names(self._folders)
-        if not names:
+        common, told = _common_pictures(self._folders)
+        self.remarks += told
+        self.places = list(common.folders)
+        if not common.names:
             raise UserError(f"{root} holds corruption folders without pictures in class folders.")
-        self.label_space, index = label_space_of(name.split("/", 1)[0] for name in names)
-        self.samples = [Sample(nfc(name), (index[name.split("/", 1)[0]],), {"name": name}) for name in names]
+        self._digest = common.digest
+        self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
+        self.samples = [
+            Sample(nfc(name), (index[name.split("/", 1)[0]],), {"name": name}) for name in common.names
+        ]
 
     def read(self, name: str, place: Place) -> bytes:
         """The file of a picture under a corruption and a severity."""
         return read_file(self._folders[place] / name)
+
+    def digest(self) -> str:
+        """Digest of every file's name and size."""
+        return self._digest
 
     def clean(self) -> FolderDataset | None:
         """The clean canvases beside the corrupted ones."""
@@ -54,28 +66,67 @@ class FolderShelf:
 
 def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
     """The corruption folders of a root, directly or one folder down (`noise/`, `blur/` ...), else None."""
-    folders = _corruption_folders(root)
-    if not folders:
-        for group in _subfolders(root):
-            folders |= _corruption_folders(Path(group.path))
-    return FolderShelf(root, folders, manifest) if folders else None
+    if manifest:
+        made = [one for one in manifest.conditions if one.kind == "corruption"]
+        folders_made = {(one.unit, one.level): root / one.unit / str(one.level) for one in made}
+        return (
+            FolderShelf(root, folders_made, manifest, []) if manifest.recipe["layout"] == "folders" else None
+        )
+    alone, told = _levels(root)
+    if alone and root.resolve().name in known_corruptions():
+        return FolderShelf(root, alone, None, told)
+    for places in ([root], [Path(group.path) for group in _subfolders(root)]):
+        folders: dict[Place, Path] = {}
+        remarks: list[str] = []
+        for place in places:
+            found, ignored = _corruption_folders(place)
+            folders |= found
+            remarks += ignored
+        if folders and _looks_published(folders):
+            return FolderShelf(root, folders, None, remarks)
+    return None
 
 
-def _corruption_folders(root: Path) -> dict[Place, Path]:
-    """Folders that hold severities that hold classes, by corruption and severity."""
+def _looks_published(folders: Mapping[Place, Path]) -> bool:
+    """Whether one corruption has a known name, or all five severities: less is somebody's classes."""
+    units = {unit for unit, _ in folders}
+    return bool(units & known_corruptions()) or any(
+        all((unit, level) in folders for level in SEVERITIES) for unit in units
+    )
+
+
+@lru_cache(maxsize=1)
+def known_corruptions() -> frozenset[str]:
+    """Every corruption some shipped suite names."""
+    from windtunnel.suites import load_suite, suite_names
+
+    return frozenset(unit for name in suite_names() for unit in load_suite(name).units)
+
+
+def _corruption_folders(root: Path) -> tuple[dict[Place, Path], list[str]]:
+    """Folders that hold severities that hold classes, by corruption and severity; and what is ignored."""
     found: dict[Place, Path] = {}
+    remarks: list[str] = []
     for corruption in _subfolders(root):
-        if corruption.name == CLEAN:
-            continue
-        levels = {entry.name: Path(entry.path) for entry in _subfolders(Path(corruption.path))}
-        known = LEVEL_NAMES | c_bar_strengths().get(corruption.name, {})
-        if not levels or not set(levels) <= set(known):
-            continue
-        if any(_holds_pictures(folder) for folder in levels.values()):
-            continue  # pictures straight in numbered folders: somebody's classes, not severities
-        for name, folder in sorted(levels.items(), key=lambda item: known[item[0]]):
-            found[corruption.name, known[name]] = folder
-    return found
+        if corruption.name != CLEAN:
+            levels, told = _levels(Path(corruption.path))
+            found |= levels
+            remarks += told
+    return found, remarks
+
+
+def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
+    """The severities of a corruption's folder, and what else lies there."""
+    name = corruption.resolve().name
+    inside = {entry.name: Path(entry.path) for entry in _subfolders(corruption)}
+    known = LEVEL_NAMES | c_bar_strengths().get(name, {})
+    levels = sorted((level for level in inside if level in known), key=lambda level: known[level])
+    # Pictures straight in numbered folders are somebody's classes, not severities.
+    if not levels or not any(_subfolders(inside[level]) for level in levels):
+        return {}, []
+    strange = sorted(set(inside) - set(levels))
+    remarks = [f"{name}/{strange[0]} is no severity and is ignored."] if strange else []
+    return {(name, known[level]): inside[level] for level in levels}, remarks
 
 
 @lru_cache(maxsize=1)
@@ -85,37 +136,63 @@ def c_bar_strengths() -> dict[str, dict[str, int]]:
     return {row["corruption"]: {str(float(row[f"s{level}"])): level for level in SEVERITIES} for row in rows}
 
 
-def _common_names(folders: Mapping[Place, Path]) -> tuple[list[str], list[str]]:
-    """The pictures (`class/name`) that at least half of the folders hold, and remarks on all others."""
-    counts: Counter[str] = Counter()
-    for folder in folders.values():
-        counts.update(_picture_names(folder))
-    names = sorted(name for name, count in counts.items() if 2 * count >= len(folders))
-    remarks = []
-    strange = len(counts) - len(names)
+@dataclass(frozen=True)
+class Pictures:
+    """What the folders of a set have in common.
+
+    Attributes:
+        folders: the conditions that count.
+        names: pictures (`class/name`) that at least half of them hold.
+        digest: of every file's name and size.
+    """
+
+    folders: list[Place]
+    names: list[str]
+    digest: str
+
+
+def _common_pictures(folders: Mapping[Place, Path]) -> tuple[Pictures, list[str]]:
+    """The pictures of a set, and remarks on what is left out or missing.
+
+    A condition with less than half as many pictures as is usual is a download that has hardly begun: it
+    would take most pictures away from all others.
+    """
+    counts = {place: sum(1 for _ in _pictures(folder)) for place, folder in folders.items()}
+    usual = statistics.median(counts.values())
+    kept = [place for place, count in counts.items() if 2 * count >= usual]
+    remarks = [
+        f"{unit}:{level} is left out: it has {counts[unit, level]:,} pictures where {usual:,.0f} are usual."
+        for unit, level in folders
+        if (unit, level) not in kept
+    ]
+    digest = hashlib.blake2b(digest_size=16)
+    holders: Counter[str] = Counter()
+    for place in kept:
+        for name, entry in _pictures(folders[place]):
+            holders[name] += 1
+            digest.update(f"{place}/{name} {entry.stat().st_size}\n".encode())
+    names = sorted(name for name, count in holders.items() if 2 * count >= len(kept))
+    strange = [name for name in holders if 2 * holders[name] < len(kept)]
     if strange:
         remarks.append(
-            f"{strange:,} pictures are left out: they occur under less than half of the corruptions "
-            f"(such as {next(name for name in counts if 2 * counts[name] < len(folders))})."
+            f"{len(strange):,} pictures are left out: they occur under less than half of the corruptions "
+            f"(such as {strange[0]})."
         )
-    missing = sum(len(folders) - counts[name] for name in names)
+    missing = sum(len(kept) - holders[name] for name in names)
     if missing:
         remarks.append(
-            f"{missing:,} files of {len(names) * len(folders):,} are missing; a picture without one of "
+            f"{missing:,} files of {len(names) * len(kept):,} are missing; a picture without one of "
             "them is left out of all scores."
         )
-    return names, remarks
+    return Pictures(kept, names, digest.hexdigest()), remarks
 
 
-def _picture_names(folder: Path) -> Iterator[str]:
+def _pictures(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """`class/name` and entry of every picture below a severity, in the order of names."""
     for class_ in _subfolders(folder):
-        for entry in os.scandir(class_.path):
+        for entry in sorted(os.scandir(class_.path), key=lambda entry: entry.name):
             if is_picture_name(entry.name):
-                yield f"{class_.name}/{entry.name}"
-
-
-def _holds_pictures(folder: Path) -> bool:
-    return any(is_picture_name(entry.name) for entry in os.scandir(folder) if entry.is_file())
+                yield f"{class_.name}/{entry.name}", entry
 
 
 def _subfolders(folder: Path) -> list[os.DirEntry[str]]:

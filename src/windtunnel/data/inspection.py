@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from windtunnel.data import Dataset
+from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.imaging.header import UPRIGHT
 
@@ -30,6 +31,8 @@ class Inspection:
     formats: dict[str, int]
     rotated: list[str]
     unreadable: dict[str, str]
+    stored: list[str]
+    remarks: list[str]
 
     def to_json(self) -> dict[str, object]:
         """The inspection as JSON."""
@@ -56,6 +59,8 @@ def inspect(dataset: Dataset, advance: Callable[[int], None] = lambda _: None) -
         dict(Counter(one.format for one in readable).most_common()),
         [one.sample.id for one in readable if one.orientation != UPRIGHT],
         {one.sample.id: f"{one.status}: {one.reason}" for one in surveyed if one.status != "ok"},
+        [one.name for one in dataset.stored] if isinstance(dataset, FinishedDataset) else [],
+        dataset.remarks if isinstance(dataset, FinishedDataset) else [],
     )
 
 

@@ -3,30 +3,36 @@
 `manifest.json` stands in the set's root; tables are in the hidden folder `.windtunnel`, so that programs
 that walk the published layouts never see them:
 
-    manifest.json                 schema, recipe and its digest, conditions, library versions
-    .windtunnel/samples.parquet   id, labels, content hash of the source, name in this set
-    .windtunnel/chunks/*.parquet  path, first row, rows, bytes and digest of what a finished chunk wrote
+    manifest.json                 schema, recipe and its digest, conditions, versions, classes, fixed files
+    .windtunnel/samples.parquet   id, class index and name, content hash of the source, name in this set
+    .windtunnel/chunks/*.parquet  path, condition, first byte, bytes and digest of what a chunk wrote
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from windtunnel.conditions import Condition
+from windtunnel.conditions import Condition, digest
+from windtunnel.data import Sample
 from windtunnel.errors import UserError
+from windtunnel.labels import LabelSpace
 from windtunnel.store.files import read_parquet, write_whole
 
 SCHEMA = 1
 MANIFEST_FILE = "manifest.json"
 HIDDEN_FOLDER = ".windtunnel"
-SAMPLES_FILE = "samples.parquet"
-CHUNKS_FOLDER = "chunks"
+LOCK = f"{HIDDEN_FOLDER}/lock"
+SAMPLES_FILE = f"{HIDDEN_FOLDER}/samples.parquet"
+CHUNKS_FOLDER = f"{HIDDEN_FOLDER}/chunks"
 
 CHECKSUMS = pa.schema(
     [
@@ -41,7 +47,15 @@ CHECKSUMS = pa.schema(
 
 @dataclass(frozen=True)
 class Manifest:
-    """A made set's own account."""
+    """A made set's own account.
+
+    Attributes:
+        root: the set's folder.
+        recipe: what two makes must share to share a folder.
+        digest: of the recipe.
+        conditions: clean first, then every corruption and severity that was asked for.
+        info: source, pictures left out, settings, versions, classes, and files that belong to no picture.
+    """
 
     root: Path
     recipe: dict[str, Any]
@@ -50,22 +64,62 @@ class Manifest:
     info: dict[str, Any]
 
     @property
-    def layout(self) -> str:
-        """`folders` or `arrays`."""
-        return str(self.recipe["layout"])
+    def chunk_px(self) -> int:
+        """Pictures in a chunk."""
+        return int(self.recipe["chunk"])
 
     @property
-    def chunk_count(self) -> int:
-        """How many chunks the finished set has."""
-        return -(-int(self.recipe["data"]["count"]) // int(self.recipe["chunk"]))
+    def starts(self) -> range:
+        """The place of every chunk's first picture."""
+        return range(0, int(self.recipe["data"]["count"]), self.chunk_px)
 
-    def samples(self) -> pa.Table:
-        """The pictures: id, labels, class name, name in this set, content hash of the source."""
-        return read_table(self.root / HIDDEN_FOLDER / SAMPLES_FILE)
+    @property
+    def label_space(self) -> LabelSpace:
+        """The classes of the source."""
+        classes = self.info["classes"]
+        return LabelSpace(classes["name"], tuple(classes["names"]), classes["order"])
 
-    def chunks(self) -> list[Path]:
-        """The checksum tables of finished chunks."""
-        return sorted((self.root / HIDDEN_FOLDER / CHUNKS_FOLDER).glob("*.parquet"))
+    def samples(self) -> list[Sample]:
+        """The pictures in the order they were made, under the ids of their sources; `name` is theirs here."""
+        rows = read_table(self.root / SAMPLES_FILE).to_pylist()
+        return [
+            Sample(row["id"], (row["label"],), {"name": row["name"], "place": str(place)})
+            for place, row in enumerate(rows)
+        ]
+
+    def tables(self) -> Iterator[tuple[int, Path]]:
+        """The checksum tables of chunks that were made, by the place of their first picture."""
+        for path in sorted((self.root / CHUNKS_FOLDER).glob("*.parquet")):
+            yield int(path.name.partition("-")[0]), path
+
+    @cached_property
+    def made(self) -> dict[str, frozenset[int]]:
+        """Of every condition, the chunks (by their first picture) in which all its pictures were made."""
+        found: dict[str, set[int]] = {one.name: set() for one in self.conditions}
+        for start, path in self.tables():
+            for name in pc.unique(read_table(path, ["condition"])["condition"]).to_pylist():
+                found.setdefault(name, set()).add(start)
+        return {name: frozenset(starts) for name, starts in found.items()}
+
+    def is_made(self, condition: str, place: int) -> bool:
+        """Whether the picture at a place was made under a condition."""
+        return place // self.chunk_px * self.chunk_px in self.made.get(condition, frozenset())
+
+    def remarks(self) -> list[str]:
+        """What a user of the set must know: what is unfinished, left out, or only a part."""
+        found = []
+        missing = sum(len(self.starts) - len(starts) for starts in self.made.values())
+        if missing:
+            found.append(
+                f"The set is unfinished: {missing} of {len(self.starts) * len(self.made)} pieces of work are "
+                "not done; run the same make command to go on."
+            )
+        data = self.recipe["data"]
+        if data["count"] + len(self.info["left_out"]) < data["of"]:
+            found.append(f"The set was made of a subset: {data['count']:,} of {data['of']:,} pictures.")
+        if self.info["left_out"]:
+            found.append(f"{len(self.info['left_out'])} pictures could not be read when the set was made.")
+        return found
 
 
 def read_manifest(root: Path) -> Manifest | None:
@@ -75,34 +129,37 @@ def read_manifest(root: Path) -> Manifest | None:
         return None
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        schema = int(content["schema"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{file} is damaged ({error}); make the set again in another folder.") from error
-    if schema > SCHEMA:
+        if int(content["schema"]) > SCHEMA:
+            raise UserError(
+                f"{file} has schema {content['schema']}, this windtunnel reads up to {SCHEMA}; upgrade it."
+            )
+        conditions = tuple(_condition(row) for row in content["conditions"])
+        return Manifest(root, content["recipe"], content["recipe_digest"], conditions, content["info"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{file} has schema {schema}, this windtunnel reads up to {SCHEMA}; upgrade windtunnel."
-        )
-    conditions = tuple(_condition(row) for row in content["conditions"])
-    return Manifest(root, content["recipe"], content["recipe_digest"], conditions, content["info"])
+            f"{file} is damaged ({error}); restore it, or make the set in another folder."
+        ) from error
 
 
 def write_manifest(manifest: Manifest) -> None:
-    """Write manifest.json, whole or not at all."""
+    """Write manifest.json, whole or not at all, and only where it says something new."""
     content = {
         "schema": SCHEMA,
-        "recipe_digest": manifest.digest,
+        "recipe_digest": digest(manifest.recipe),
         "recipe": manifest.recipe,
         "conditions": [condition.to_json() for condition in manifest.conditions],
         "info": manifest.info,
     }
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    write_whole(manifest.root / MANIFEST_FILE, text.encode())
+    text = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+    file = manifest.root / MANIFEST_FILE
+    if not file.is_file() or file.read_bytes() != text:
+        write_whole(file, text)
 
 
-def read_table(path: Path) -> pa.Table:
+def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
     """Read one of a manifest's tables."""
     try:
-        return read_parquet(path)
+        return read_parquet(path, columns)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(

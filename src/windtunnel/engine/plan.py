@@ -110,16 +110,18 @@ def make_plan(
             f"(the first, {first.sample.id}: {first.reason})."
         )
     missing: list[str] = []
+    finished = dataset if isinstance(dataset, FinishedDataset) else None
+    made = finished.manifest if finished else None
+    sizes = {(one.width, one.height) for one in readable}
     if isinstance(dataset, FinishedDataset):
         if settings:
             raise UserError(
                 f"--set makes pictures differently; those of {dataset.location} are made already."
             )
-        canvas = finished_canvas(dataset, suite)
+        canvas = finished_canvas(dataset, suite, sizes)
         found, missing = suite.of_finished(dataset, canvas)
         conditions = tuple(found)
     else:
-        sizes = {(one.width, one.height) for one in readable}
         canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     masked = mask or suite.mask
@@ -138,15 +140,19 @@ def make_plan(
         "data": {
             "count": len(surveyed),
             "of": len(total),
+            "subset_seed": seed,
             "label_space": dataset.label_space.name,
             "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
+            # The survey hashes one file a picture; this tells apart what else lies in a finished set.
+            "finished": finished.identity if finished else None,
         },
         "suite": suite.to_json(),
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "conditions": [condition.to_json() for condition in conditions],
         "projection": {"kind": projection.kind, "kept": list(projection.kept), "labels": list(label_map)},
-        "seed": seed,
-        "stream": STREAM_VERSION,
+        # A made set was drawn with the seed it was made with.
+        "seed": made.recipe["seed"] if made else seed,
+        "stream": made.recipe["stream"] if made else STREAM_VERSION,
         "keep": sorted(logits_for),
         "batch": model.batch,
         "chunk": size,
@@ -172,15 +178,22 @@ def make_plan(
             "classes": list(dataset.label_space.classes),
         },
         "suite": suite.citation,
-        "settings": list(settings),
+        "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": dataset.remarks if isinstance(dataset, FinishedDataset) else [],
+        "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else [],
         "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
     }
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
         recipe, info,
     )  # fmt: skip
+
+
+def _also_there(finished: FinishedDataset, conditions: Sequence[Condition]) -> list[str]:
+    """What a finished set holds beside the suite."""
+    used = {condition.unit for condition in conditions}
+    others = sorted({condition.unit for condition in finished.stored} - used)
+    return [f"Also there, and not in this suite: {', '.join(others)}."] if others else []
 
 
 def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:

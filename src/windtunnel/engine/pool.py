@@ -136,8 +136,10 @@ def _serve(pipe: Connection, job: Job) -> None:
     except (EOFError, ConnectionError):
         return  # the parent is gone
     except (UserError, RunFailed) as error:
-        pipe.send(("failed", error))
+        with suppress(OSError):  # nobody may be left to hear it
+            pipe.send(("failed", error))
     except Exception as error:  # anything else must reach the parent in words
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
-        pipe.send(("failed", RunFailed(f"a worker crashed: {type(error).__name__}: {error} ({place})")))
+        with suppress(OSError):
+            pipe.send(("failed", RunFailed(f"a worker crashed: {type(error).__name__}: {error} ({place})")))

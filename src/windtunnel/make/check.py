@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -9,9 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from windtunnel.data.manifest import Manifest, checksum, read_manifest, read_table
+from windtunnel.conditions import digest
+from windtunnel.data.manifest import (
+    MANIFEST_FILE,
+    SAMPLES_FILE,
+    Manifest,
+    checksum,
+    read_manifest,
+    read_table,
+)
 from windtunnel.errors import UserError
+from windtunnel.make.layouts import folder_of
 
 # Reading and hashing release the interpreter lock; more threads than this only queue for the disk.
 THREADS = 4
@@ -25,51 +37,88 @@ class Verification:
         location: the set.
         pieces: files (or blocks of arrays) that were checked.
         bytes: how much was read.
-        chunks, of_chunks: how many chunks are made, of how many.
+        missing: pieces of work (a condition in a chunk) that are not done.
         damaged: path -> what is wrong with it.
     """
 
     location: str
     pieces: int = 0
     bytes: int = 0
-    chunks: int = 0
-    of_chunks: int = 0
+    missing: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
 
     @property
     def sound(self) -> bool:
         """Whether everything is there and as it was written."""
-        return not self.damaged and self.chunks == self.of_chunks
+        return not self.damaged and not self.missing
 
 
 def verify(root: Path, advance: Callable[[int, int], None] = lambda _done, _total: None) -> Verification:
     """Check every file of a made set; nothing is changed."""
+    if not root.is_dir():
+        raise UserError(f"{root} is {'a file' if root.exists() else 'not there'}; give the folder of a set.")
     manifest = read_manifest(root)
     if manifest is None:
         raise UserError(f"{root} has no manifest; only sets written by `windtunnel make` can be verified.")
-    tables = manifest.chunks()
-    found = Verification(str(root), chunks=len(tables), of_chunks=manifest.chunk_count)
-    found.damaged |= loose_damage(manifest)
-    read = [read_table(path) for path in tables]
-    for table in read:
-        for row, wrong in checked(root, table.to_pylist()):
+    found = Verification(str(root), damaged=fixed_damage(manifest))
+    tables = dict(manifest.tables())
+    total = sum(_rows(path) for path in tables.values())
+    done: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for path in tables.values():
+        try:
+            rows = read_table(path).to_pylist()
+        except UserError:
+            found.damaged[path.relative_to(root).as_posix()] = "damaged"
+            continue
+        for row, wrong in checked(root, rows):
             found.pieces += 1
             found.bytes += row["bytes"]
+            files[row["condition"]] += 1
             if wrong:
                 found.damaged[row["path"]] = wrong
-        advance(len(table), sum(map(len, read)))
+        done.update({row["condition"] for row in rows})
+        advance(len(rows), total)
+    found.missing = sum(len(manifest.starts) - done[one.name] for one in manifest.conditions)
+    if manifest.recipe["layout"] == "folders":
+        found.damaged |= _strangers(manifest, files)
     return found
 
 
-def loose_damage(manifest: Manifest) -> dict[str, str]:
-    """What is wrong with files that belong to no picture, such as labels."""
+def _rows(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError):
+        return 0
+
+
+def _strangers(manifest: Manifest, files: Counter[str]) -> dict[str, str]:
+    """Folders that hold more files than were made: programs that walk them would take those for pictures."""
     found = {}
-    for name, expected in manifest.info["files"].items():
-        path = manifest.root / name
-        if not path.is_file():
-            found[name] = "missing"
-        elif checksum(path.read_bytes()) != expected:
-            found[name] = "content differs from its checksum"
+    for condition in manifest.conditions:
+        place = folder_of(condition)
+        count = sum(len(names) for _, _, names in os.walk(manifest.root / place))
+        if count > files[condition.name]:
+            found[place] = f"{count - files[condition.name]} files that were not made here"
+    return found
+
+
+def fixed_damage(manifest: Manifest) -> dict[str, str]:
+    """What is wrong with files that belong to no picture: the manifest itself, the list, labels, heads."""
+    found = {}
+    if digest(manifest.recipe) != manifest.digest:
+        found[MANIFEST_FILE] = "the recipe differs from its digest"
+    for name, fixed in manifest.info["fixed"].items():
+        row = {"path": name, "start": 0, "bytes": fixed["bytes"], "digest": fixed["digest"]}
+        wrong = _damage(manifest.root, row, fixed["size"])
+        if wrong:
+            found[name] = wrong
+    try:
+        table = read_table(manifest.root / SAMPLES_FILE)
+        if digest(table.to_pylist()) != manifest.info["samples"]:
+            found[SAMPLES_FILE] = "content differs from its digest"
+    except UserError:
+        found[SAMPLES_FILE] = "damaged or missing"
     return found
 
 
@@ -88,14 +137,18 @@ def sound_conditions(root: Path, table: pa.Table) -> set[str]:
     }
 
 
-def _damage(root: Path, row: dict[str, Any]) -> str:
+def _damage(root: Path, row: dict[str, Any], size: int | None = None) -> str:
+    """What is wrong with a piece; without a size of the whole file, a file of its own ends with the piece."""
+    path = root / row["path"]
     try:
-        with (root / row["path"]).open("rb") as file:
+        with path.open("rb") as file:
+            there = os.fstat(file.fileno()).st_size
             file.seek(row["start"])
-            # One byte more than expected: a file that has grown is damaged too. Arrays go on, of course.
-            content = file.read(row["bytes"] if row["start"] else row["bytes"] + 1)
+            content = file.read(row["bytes"])
     except OSError as error:
         return "missing" if isinstance(error, FileNotFoundError) else str(error.strerror or error)
-    if len(content) != row["bytes"]:
-        return f"{len(content):,} bytes where {row['bytes']:,} were written"
+    # A block of an array starts after its head; a picture's own file starts at nought.
+    whole = size if size is not None else (None if row["start"] else row["bytes"])
+    if len(content) != row["bytes"] or (whole is not None and there != whole):
+        return f"{there:,} bytes where {whole or row['start'] + row['bytes']:,} were written"
     return "" if checksum(content) == row["digest"] else "content differs from its checksum"

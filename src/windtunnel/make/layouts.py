@@ -1,11 +1,11 @@
-"""How a made set lies on disk: one writer per layout, both with the same three verbs.
+"""How a made set lies on disk: one writer per layout, with the same verbs.
 
-A piece is what one picture under one condition becomes: a file, or a row of an array.
+A piece is what one picture under one condition becomes: a file, or rows of an array.
 """
 
 from __future__ import annotations
 
-import os
+import io
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ import numpy as np
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.finished import CLEAN
-from windtunnel.data.finished_arrays import LABELS, open_rows
+from windtunnel.data.finished_arrays import LABELS, RowFile, open_rows
 from windtunnel.data.manifest import checksum
-from windtunnel.errors import RunFailed, UserError
+from windtunnel.errors import UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import encode, round_trip, suffix_of
-from windtunnel.store.files import UNFINISHED
+from windtunnel.store.files import UNFINISHED, write_whole
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,14 @@ class Piece:
     digest: str
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """A file, or the head of one, that belongs to no picture: its first bytes, and the whole file's size."""
+
+    head: bytes
+    size: int
+
+
 # A picture's name, what was done to it, and the canvas before it is stored.
 Made = tuple[str, Condition, Image]
 
@@ -43,8 +51,12 @@ Made = tuple[str, Condition, Image]
 class Layout(Protocol):
     """A way to lay pictures out on disk."""
 
-    def prepare(self, root: Path) -> dict[str, str]:
-        """Get the folder ready; returns the digests of files that belong to no picture."""
+    def fixed(self) -> dict[str, Fixed]:
+        """The files that belong to no picture."""
+        ...
+
+    def prepare(self, root: Path) -> None:
+        """Create what is fixed, or repair it."""
         ...
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
@@ -56,17 +68,18 @@ class Layout(Protocol):
 class Folders:
     """`<corruption>/<severity>/<class>/<name>.JPEG`, and `clean/<class>/<name>.png`."""
 
-    def prepare(self, root: Path) -> dict[str, str]:
-        """Nothing: folders appear with their first file."""
-        root.mkdir(parents=True, exist_ok=True)
+    def fixed(self) -> dict[str, Fixed]:
+        """None: every file is a picture."""
         return {}
+
+    def prepare(self, root: Path) -> None:
+        """Nothing: folders appear with their first file."""
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
         """One file per picture, each written whole or not at all."""
         pieces = []
         for name, condition, image in made:
-            place = CLEAN if condition.kind == "clean" else f"{condition.unit}/{condition.level}"
-            path = f"{place}/{name}{suffix_of(condition.codec)}"
+            path = f"{folder_of(condition)}/{name}{suffix_of(condition.codec)}"
             content = encode(image, condition.codec)
             target = root / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -76,6 +89,11 @@ class Folders:
             unfinished.replace(target)
             pieces.append(Piece(path, condition.name, 0, len(content), checksum(content)))
         return pieces
+
+
+def folder_of(condition: Condition) -> str:
+    """Where a condition's pictures lie in a set of folders."""
+    return CLEAN if condition.kind == "clean" else f"{condition.unit}/{condition.level}"
 
 
 @dataclass(frozen=True)
@@ -93,24 +111,40 @@ class Arrays:
     height: int
     width: int
 
-    def prepare(self, root: Path) -> dict[str, str]:
-        """Create the arrays at their full size, and the labels."""
-        root.mkdir(parents=True, exist_ok=True)
-        shapes = {unit: len(SEVERITIES) * len(self.labels) for unit in self.units} | {CLEAN: len(self.labels)}
-        missing = {name: rows for name, rows in shapes.items() if not (root / f"{name}.npy").exists()}
-        needed = sum(missing.values()) * self.height * self.width * 3
-        if needed > shutil.disk_usage(root).free:
-            free = shutil.disk_usage(root).free
+    def fixed(self) -> dict[str, Fixed]:
+        """The labels, and the head of every array."""
+        count = len(self.labels)
+        rows = {unit: len(SEVERITIES) * count for unit in self.units} | {CLEAN: count}
+        found = {f"{name}.npy": self._head(rows[name]) for name in rows}
+        kind = np.uint8 if max(self.labels) < 256 else np.int64
+        out = io.BytesIO()
+        np.save(out, np.tile(np.array(self.labels, kind), len(SEVERITIES)))
+        return found | {f"{LABELS}.npy": Fixed(out.getvalue(), len(out.getvalue()))}
+
+    def _head(self, rows: int) -> Fixed:
+        shape = (rows, self.height, self.width, 3)
+        out = io.BytesIO()
+        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(out, header)
+        return Fixed(out.getvalue(), len(out.getvalue()) + int(np.prod(shape)))
+
+    def prepare(self, root: Path) -> None:
+        """Create what is missing at its full size; the system fills it only as it is written."""
+        wrong = {name: fixed for name, fixed in self.fixed().items() if not is_intact(root / name, fixed)}
+        needed = sum(fixed.size for name, fixed in wrong.items() if not (root / name).exists())
+        free = shutil.disk_usage(root).free
+        if needed > free:
             raise UserError(
                 f"The arrays take {needed / 1e9:.1f} GB and {root} has {free / 1e9:.1f} GB left; "
                 "choose another place, or fewer corruptions with --only."
             )
-        for name, rows in missing.items():
-            _create(root / f"{name}.npy", (rows, self.height, self.width, 3))
-        kind = np.uint8 if max(self.labels) < 256 else np.int64
-        file = root / f"{LABELS}.npy"
-        np.save(file, np.tile(np.array(self.labels, kind), len(SEVERITIES)))
-        return {file.name: checksum(file.read_bytes())}
+        for name, fixed in wrong.items():
+            path = root / name
+            if not path.exists():
+                write_whole(path, fixed.head)
+            with path.open("r+b") as file:
+                file.write(fixed.head)
+                file.truncate(fixed.size)
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
         """The rows of a chunk, condition by condition, each block at its place in an array."""
@@ -121,24 +155,18 @@ class Arrays:
         return [self._write_block(root, *block) for block in blocks.values()]
 
     def _write_block(self, root: Path, condition: Condition, row: int, content: bytearray) -> Piece:
-        array = open_rows(root / f"{CLEAN if condition.kind == 'clean' else condition.unit}.npy")
-        if array.shape[1:] != (self.height, self.width, 3):
-            raise RunFailed(f"{array.path} has pictures of shape {array.shape[1:]}")
+        array: RowFile = open_rows(root / f"{CLEAN if condition.kind == 'clean' else condition.unit}.npy")
         first = row + max(condition.level - 1, 0) * len(self.labels)
         start = array.offset + first * array.row_bytes
-        handle = os.open(array.path, os.O_WRONLY)
-        try:
-            os.pwrite(handle, content, start)
-        finally:
-            os.close(handle)
+        with array.path.open("r+b") as file:
+            file.seek(start)
+            file.write(content)
         return Piece(array.path.name, condition.name, start, len(content), checksum(content))
 
 
-def _create(path: Path, shape: tuple[int, ...]) -> None:
-    """An `.npy` file of zeros; the system fills it only as it is written."""
-    unfinished = path.with_name(f"{path.name}{UNFINISHED}")
-    with unfinished.open("wb") as file:
-        header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        file.truncate(file.tell() + int(np.prod(shape)))
-    unfinished.replace(path)
+def is_intact(path: Path, fixed: Fixed) -> bool:
+    """Whether a file has the head and the size it should have."""
+    if not path.is_file() or path.stat().st_size != fixed.size:
+        return False
+    with path.open("rb") as file:
+        return file.read(len(fixed.head)) == fixed.head

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,9 +15,10 @@ from windtunnel.data.manifest import (
     CHECKSUMS,
     CHUNKS_FOLDER,
     HIDDEN_FOLDER,
-    MANIFEST_FILE,
+    LOCK,
     SAMPLES_FILE,
     Manifest,
+    checksum,
     read_manifest,
     write_manifest,
 )
@@ -30,19 +30,19 @@ from windtunnel.errors import PictureError, RunFailed, UserError
 from windtunnel.imaging.codecs import suffix_of
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.make.check import sound_conditions
+from windtunnel.make.check import fixed_damage, sound_conditions
 from windtunnel.make.layouts import Arrays, Folders, Layout, Made, Piece
 from windtunnel.make.plan import MakePlan
 from windtunnel.store.files import locked, parquet_bytes, read_parquet, write_whole
 
 # What each part of a recipe is called when two recipes disagree.
 PARTS = {
-    "suite": "suite, edition or codec",
-    "layout": "layout",
     "data": "data",
-    "canvas": "canvas",
+    "layout": "layout",
     "codec": "codec",
     "seed": "seed",
+    "canvas": "canvas or edition",
+    "suite": "suite",
     "stream": "random stream version",
     "chunk": "chunk size",
 }
@@ -82,6 +82,8 @@ class Making:
         try:
             with pillow_quiet():
                 return self.layout.write(self.root, self._pictures(chunk, advance))
+        except ConnectionError:
+            raise  # the parent is gone
         except OSError as error:
             raise RunFailed(f"{self.root} cannot be written: {error.strerror or error}") from error
 
@@ -124,29 +126,36 @@ def make(
         raise UserError("A live Python array cannot be sent to worker processes; use workers=1.")
     check_target(plan, out)
     layout = _layout(plan)
-    hidden = out / HIDDEN_FOLDER
-    with locked(out, f"{HIDDEN_FOLDER}/lock"):
-        loose = layout.prepare(out)
-        manifest = _begin(plan, out, loose)
-        tables = {chunk.name: _table(hidden, chunk) for chunk in plan.chunks}
-        pending: dict[str, tuple[Condition, ...]] = {}
-        for chunk in plan.chunks:
-            sound = sound_conditions(out, tables[chunk.name])
-            look(len(tables[chunk.name]), sum(map(len, tables.values())))
-            pending[chunk.name] = tuple(one for one in plan.conditions if one.name not in sound)
+    with locked(out, LOCK):
+        check_target(plan, out)  # once more, now that nobody else can write
+        stored = read_manifest(out)
+        pending = _pending(plan, out, look)
+        if stored and (any(pending.values()) or fixed_damage(stored)):
+            _check_versions(stored, plan)
+        manifest = _begin(plan, out, layout, stored)
+        layout.prepare(out)
         missing = [chunk for chunk in plan.chunks if pending[chunk.name]]
         advance(plan.files - sum(len(chunk.pictures) * len(pending[chunk.name]) for chunk in missing), 0)
         if missing:
-            _check_versions(manifest, plan)
             warm_up(plan.conditions)
             job = Making(
                 plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, pending, includes
-            )
+            )  # fmt: skip
             for chunk, pieces in _made(job, missing, workers, advance):
-                fresh = {one.condition for one in pieces}
-                kept = [row for row in tables[chunk.name].to_pylist() if row["condition"] not in fresh]
-                _write_table(hidden, chunk, manifest, kept + [asdict(piece) for piece in pieces])
+                _add_to_table(out, chunk, manifest, pieces)
     return manifest
+
+
+def _pending(plan: MakePlan, out: Path, look: Callable[[int, int], None]) -> dict[str, tuple[Condition, ...]]:
+    """Of every chunk, the conditions that are not there or not sound."""
+    pending = {}
+    for number, chunk in enumerate(plan.chunks):
+        table = _table(out, chunk)
+        sound = sound_conditions(out, table)
+        if len(table):
+            look(len(table), len(table) * (len(plan.chunks) - number))
+        pending[chunk.name] = tuple(one for one in plan.conditions if one.name not in sound)
+    return pending
 
 
 def _made(
@@ -164,17 +173,21 @@ def check_target(plan: MakePlan, out: Path) -> None:
     """Refuse a folder that holds something else or a set of another recipe, and name the difference."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; give a folder for the set.")
+    source = Path(plan.dataset.location)
+    if source.is_dir() and out.resolve().is_relative_to(source.resolve()):
+        raise UserError(f"{out} lies inside {source}; give a folder outside the pictures.")
     manifest = read_manifest(out)
     if manifest is None:
-        begun = (HIDDEN_FOLDER, MANIFEST_FILE)
-        if out.is_dir() and any(entry.name not in begun for entry in out.iterdir()) and not _is_begun(out):
+        # A make that was killed in its first moment leaves its hidden folder and nothing made.
+        made = (out / CHUNKS_FOLDER).is_dir() and any((out / CHUNKS_FOLDER).iterdir())
+        if made or (out.is_dir() and any(entry.name != HIDDEN_FOLDER for entry in out.iterdir())):
             raise UserError(f"{out} holds other files; give a folder of its own for the set.")
         return
     differing = [PARTS[key] for key in PARTS if manifest.recipe.get(key) != plan.recipe.get(key)]
     if differing:
         raise UserError(
-            f"{out} holds a set with another {', another '.join(differing)}; choose another folder, or give "
-            "what it was made with. Two recipes are never mixed."
+            f"{out} holds a set with another {differing[0]}; choose another folder, or give what it was made "
+            "with. Two recipes are never mixed."
         )
     stored = {one.name: one.id for one in manifest.conditions}
     for condition in plan.conditions:
@@ -183,11 +196,13 @@ def check_target(plan: MakePlan, out: Path) -> None:
                 f"{out} holds {condition.name} of another revision or with other settings; "
                 "choose another folder. Two recipes are never mixed."
             )
-
-
-def _is_begun(out: Path) -> bool:
-    """Whether a make was killed in its first moment: its hidden folder is there, its manifest is not."""
-    return (out / HIDDEN_FOLDER).is_dir()
+    assets = {one.unit: one.assets for one in manifest.conditions}
+    for condition in plan.conditions:
+        if dict(assets.get(condition.unit, condition.assets)) != dict(condition.assets):
+            raise UserError(
+                f"{out} holds {condition.unit} with other settings; choose another folder, or give the --set "
+                "it was made with. Two recipes are never mixed."
+            )
 
 
 def _layout(plan: MakePlan) -> Layout:
@@ -200,25 +215,38 @@ def _layout(plan: MakePlan) -> Layout:
     return Arrays(units, labels, image.shape[0], image.shape[1])
 
 
-def _begin(plan: MakePlan, out: Path, loose: dict[str, str]) -> Manifest:
-    """Write the manifest and the list of pictures, or add conditions to those that are there."""
-    stored = read_manifest(out)
-    info: dict[str, Any] = {**(stored.info if stored else plan.info), "files": loose}
+def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -> Manifest:
+    """Write the list of pictures and the manifest before anything else, or add conditions to them."""
+    rows = [
+        {
+            "id": one.sample.id,
+            "label": one.sample.labels[0],
+            "class": plan.classes[one.sample.id],
+            "name": _named(plan, one.sample.id),
+            "content": one.content,
+        }
+        for one in plan.pictures
+    ]
     known = {one.name: one for one in (stored.conditions if stored else ())}
+    before = stored.info if stored else {"fixed": {}, "settings": []}
+    fixed = {
+        name: {"bytes": len(one.head), "digest": checksum(one.head), "size": one.size}
+        for name, one in layout.fixed().items()
+    }
+    info = {
+        **plan.info,
+        "settings": list(dict.fromkeys([*before["settings"], *plan.info["settings"]])),
+        "fixed": {**before["fixed"], **fixed},
+        "samples": digest(rows),
+    }
     conditions = tuple({**known, **{one.name: one for one in plan.conditions}}.values())
     manifest = Manifest(out, plan.recipe, digest(plan.recipe), conditions, info)
-    table = pa.table(
-        {
-            "id": [one.sample.id for one in plan.pictures],
-            "class": [plan.classes[one.sample.id] for one in plan.pictures],
-            "name": [_named(plan, one.sample.id) for one in plan.pictures],
-            "content": [one.content for one in plan.pictures],
-        }
-    )
-    write_whole(out / HIDDEN_FOLDER / SAMPLES_FILE, parquet_bytes(table))
-    (out / HIDDEN_FOLDER / CHUNKS_FOLDER).mkdir(exist_ok=True)
-    if stored is None or stored != manifest:
-        write_manifest(manifest)
+    write_manifest(manifest)
+    content = parquet_bytes(pa.Table.from_pylist(rows))
+    file = out / SAMPLES_FILE
+    if not file.is_file() or file.read_bytes() != content:
+        write_whole(file, content)
+    (out / CHUNKS_FOLDER).mkdir(exist_ok=True)
     return manifest
 
 
@@ -237,16 +265,20 @@ def _check_versions(manifest: Manifest, plan: MakePlan) -> None:
             )
 
 
-def _table(hidden: Path, chunk: Chunk) -> pa.Table:
+def _table(out: Path, chunk: Chunk) -> pa.Table:
     """A chunk's checksums; none where it is not made, or its table is damaged."""
     try:
-        return read_parquet(hidden / CHUNKS_FOLDER / f"{chunk.name}.parquet")
+        return read_parquet(out / CHUNKS_FOLDER / f"{chunk.name}.parquet")
     except (pa.ArrowException, OSError):
         return CHECKSUMS.empty_table()
 
 
-def _write_table(hidden: Path, chunk: Chunk, manifest: Manifest, rows: list[dict[str, Any]]) -> None:
+def _add_to_table(out: Path, chunk: Chunk, manifest: Manifest, pieces: list[Piece]) -> None:
+    """Note what was written; what was noted of the same conditions before goes."""
+    fresh = {one.condition for one in pieces}
+    rows = [row for row in _table(out, chunk).to_pylist() if row["condition"] not in fresh]
+    rows += [asdict(piece) for piece in pieces]
     order = {one.name: number for number, one in enumerate(manifest.conditions)}
     rows.sort(key=lambda row: (order[row["condition"]], row["path"]))
     table = pa.Table.from_pylist(rows, CHECKSUMS)
-    write_whole(hidden / CHUNKS_FOLDER / f"{chunk.name}.parquet", parquet_bytes(table))
+    write_whole(out / CHUNKS_FOLDER / f"{chunk.name}.parquet", parquet_bytes(table))

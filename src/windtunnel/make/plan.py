@@ -12,13 +12,14 @@ from typing import Any
 
 from windtunnel.conditions import Condition, digest
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.data import Dataset, is_picture_name, stratified_subset
+from windtunnel.data import Dataset, Sample, is_picture_name, stratified_subset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.plan import LIBRARIES, parse_settings
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError
-from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.geometry import Geometry, short_side_size
+from windtunnel.imaging.header import MAX_PIXELS
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.suites import Canvas, Suite, choose_canvas, load_suite
 
@@ -77,7 +78,7 @@ def plan_make(
     layout: str = "auto",
     only: Sequence[str] = (),
     seed: int = 0,
-    subset: int = 0,
+    subset: int | None = None,
     edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
@@ -86,22 +87,32 @@ def plan_make(
     """Check that a set can be made of the data, and decide all of it; nothing is written."""
     if layout not in LAYOUTS:
         raise UserError(f"--layout is '{layout}'; give {', '.join(LAYOUTS)}.")
-    if subset < 0:
+    if subset is not None and subset < 0:
         raise UserError(f"--subset is {subset}; give a number of pictures, or 0 for all.")
     if isinstance(dataset, FinishedDataset):
         raise UserError(f"{dataset.location} is corrupted already; give the clean pictures.")
     suite = _suite(target, only, edition, codec)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
-    chosen = stratified_subset(samples, subset, seed)
+    chosen = stratified_subset(samples, suite.subset if subset is None else subset, seed)
     surveyed = survey(dataset, chosen, lambda done: advance(done, len(chosen)), decoded=True)
-    pictures = tuple(one for one in surveyed if one.status == "ok")
-    left_out = {one.sample.id: one.reason for one in surveyed if one.status != "ok"}
-    if not pictures:
+    readable = [one for one in surveyed if one.status == "ok"]
+    if not readable:
         raise UserError(f"None of the {len(surveyed)} pictures of {dataset.location} can be read.")
+    canvas = choose_canvas(suite, {(one.width, one.height) for one in readable}, Geometry())
+    left_out = {one.sample.id: one.reason for one in surveyed if one.status != "ok"}
+    left_out |= {
+        id_: reason for one in readable if (id_ := one.sample.id) and (reason := _unfit(one, canvas))
+    }
+    usual = "arrays" if canvas.edition == 32 else "folders"
+    settled = usual if layout == "auto" else layout
+    # Rows of arrays keep the order of the source, as the published ones do.
+    pictures = tuple(
+        sorted((one for one in readable if one.sample.id not in left_out), key=lambda one: _order(one.sample))
+    )
+    if not pictures:
+        reason = next(iter(left_out.values()))
+        raise UserError(f"No picture of {dataset.location} fits the canvas (the first: {reason}).")
     classes = _classes(dataset, pictures)
-    canvas = choose_canvas(suite, {(one.width, one.height) for one in pictures}, Geometry())
-    settled = "arrays" if canvas.edition == 32 else "folders"
-    settled = settled if layout == "auto" else layout
     conditions = tuple(
         one
         for one in suite.conditions(canvas, parse_settings(settings))
@@ -132,8 +143,10 @@ def plan_make(
         Chunk(f"{start:08d}-{digest([identity, start])[:16]}", pictures[start : start + size])
         for start in range(0, len(pictures), size)
     )
+    space = dataset.label_space
     info = {
         "source": dataset.name,
+        "classes": {"name": space.name, "order": space.order, "names": list(space.classes)},
         "left_out": left_out,
         "settings": list(settings),
         "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
@@ -141,6 +154,18 @@ def plan_make(
     return MakePlan(
         dataset, canvas, conditions, settled, seed, pictures, names, classes, left_out, chunks, recipe, info
     )
+
+
+def _unfit(picture: Surveyed, canvas: Canvas) -> str:
+    """Why a picture cannot become a canvas, or "": a thin one may grow beyond all measure."""
+    if canvas.geometry.rule != "short-side":
+        return ""
+    width, height = short_side_size(picture.width, picture.height, canvas.geometry.resize_px)
+    return f"it becomes {width}x{height} pixels" if width * height > MAX_PIXELS else ""
+
+
+def _order(sample: Sample) -> tuple[int, str]:
+    return int(sample.meta.get("row", 0)), sample.id
 
 
 def _chunk_size(pictures: Sequence[Surveyed], canvas: Canvas, layout: str) -> int:
@@ -188,9 +213,20 @@ def _file_names(pictures: Sequence[Surveyed], classes: dict[str, str]) -> dict[s
         id_: name if taken[name] == 1 else f"{classes[id_]}/{id_.replace('/', '_')}"
         for id_, name in short.items()
     }
-    if len(set(names.values())) < len(names):
+    if len({name.casefold() for name in names.values()}) < len(names):
         raise UserError("Two pictures would get the same name on disk; give them ids that differ.")
+    for id_, name in names.items():
+        folder, _, stem = name.partition("/")
+        if not (_may_name_a_file(folder) and _may_name_a_file(stem)):
+            raise UserError(
+                f"{id_} would be written as {name!r}; a class and a name on disk are not empty, have no "
+                "slash and begin with no dot. Rename it, or use --layout arrays."
+            )
     return names
+
+
+def _may_name_a_file(text: str) -> bool:
+    return bool(text) and not text.startswith(".") and not set(text) & set("/\\\0")
 
 
 def _stem(id_: str) -> str:
@@ -204,7 +240,9 @@ def _row_names(pictures: Sequence[Surveyed]) -> dict[str, str]:
 
 def _check_arrays(suite: Suite, pictures: Sequence[Surveyed], canvas: Canvas) -> None:
     if sorted(suite.levels) != list(SEVERITIES):
-        raise UserError("Arrays hold all five severities; leave severities out of --only, or use folders.")
+        raise UserError(
+            "Arrays hold all five severities; leave severities out of --only, or use --layout folders."
+        )
     sizes = {(one.width, one.height) for one in pictures}
     if not canvas.geometry.output_px and len(sizes) > 1:
         raise UserError(f"The pictures have {len(sizes)} sizes; arrays need one. Use --layout folders.")

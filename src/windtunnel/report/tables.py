@@ -57,7 +57,7 @@ def notes(run: Run) -> list[str]:
     if run.recipe["data"]["count"] != run.recipe["data"]["of"]:
         lines.append(
             f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} pictures, "
-            f"each class in proportion, seed {run.recipe['seed']}."
+            f"each class in proportion, seed {run.recipe['data']['subset_seed']}."
         )
     if run.info["model"]["preprocess_assumed"]:
         lines.append(
@@ -76,8 +76,7 @@ def notes(run: Run) -> list[str]:
         found = REGISTRY.get(unit).note if unit in REGISTRY.names() else ""
         if own or found:
             lines.append(f"Given by --set: {', '.join(own)}." if own else found)
-    if "ce" in suite["metrics"]:
-        lines += _normaliser_notes(run)
+    lines += normaliser_notes(run)
     if canvas["note"]:
         lines.append(f"Canvas: {canvas['note']}.")
     trained = set(run.info["model"]["trained_on"]) & {suite["name"], *suite["units"]}
@@ -88,8 +87,10 @@ def notes(run: Run) -> list[str]:
     return lines
 
 
-def _normaliser_notes(run: Run) -> list[str]:
+def normaliser_notes(run: Run) -> list[str]:
     """Why there is no CE or no mCE, or what those there are rest on."""
+    if "ce" not in run.recipe["suite"]["metrics"]:
+        return []
     reason = why_not_normalised(run)
     if reason:
         return [f"No CE, no mCE: AlexNet's published errors do not fit, {reason}. Read the mean error."]

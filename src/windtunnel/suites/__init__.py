@@ -24,8 +24,8 @@ CANVASES = ("imagenet-c", "native")
 PUBLISHED = "published"
 PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
 
-# Which suite a finished set is scored by: the first whose corruptions it holds.
-FINISHED_SUITES = ("imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar")
+# Which suite a finished set is scored by: the one of which it holds most.
+FINISHED_SUITES = ("imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc")
 
 # A set of equal pictures whose short side is at most this is taken as it is.
 SMALL_PX = 96
@@ -120,13 +120,17 @@ class Suite:
 
     def of_finished(self, dataset: FinishedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
         """The conditions of this suite that a finished set holds, and the names of those it lacks."""
+        if self.canvas == "native":
+            raise UserError(
+                f"Suite {self.name} corrupts at the model's size; {dataset.location} is corrupted already."
+            )
         stored = dataset.stored
         units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
         held = {(one.unit, one.level): one for one in stored}
         wanted = [(unit, level) for unit in units for level in self.levels]
         found: list[Condition] = []
         if dataset.clean is not None:
-            if not dataset.clean_is_canvas:
+            if dataset.clean_is_given:
                 found.append(Condition("native"))
             usual = Condition("clean", edition=canvas.edition, geometry=canvas.overrides())
             found.append(dataset.made_clean or usual)
@@ -309,16 +313,15 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     return Canvas(edition, GEOMETRIES[edition], "")
 
 
-def finished_canvas(dataset: FinishedDataset, suite: Suite) -> Canvas:
-    """The canvas of a finished set: what is stored; clean pictures from elsewhere go the edition's way."""
+def finished_canvas(dataset: FinishedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
+    """The canvas of a finished set: what is stored; clean pictures of other sizes go the edition's way."""
     edition = dataset.edition
     if suite.edition not in ("auto", edition):
         raise UserError(
             f"{dataset.location} holds pictures of edition {edition}; they cannot become {suite.edition}."
         )
-    made = dataset.clean is not None and not dataset.clean_is_canvas
-    as_it_is = made and edition in (32, 64)
-    geometry = GEOMETRIES[edition] if made and not as_it_is else Geometry(rule="none")
+    as_they_are = dataset.clean is None or sizes == {dataset.size}
+    geometry = Geometry(rule="none") if as_they_are else GEOMETRIES[edition]
     return Canvas(edition, geometry, "finished pictures, not resized, cropped or compressed again")
 
 
@@ -326,5 +329,7 @@ def default_suite(dataset: Dataset) -> str:
     """The suite for a user who names none: a quick one, or for a finished set what it holds."""
     if not isinstance(dataset, FinishedDataset):
         return "imagenet-c-quick"
-    units = {one.unit for one in dataset.stored}
-    return next((name for name in FINISHED_SUITES if units & set(load_suite(name).units)), "as-stored")
+    held = {one.unit for one in dataset.stored}
+    suites = {name: set(load_suite(name).units) for name in FINISHED_SUITES}
+    best = max(suites, key=lambda name: (len(held & suites[name]), -len(suites[name] - held)))
+    return best if held & suites[best] else "as-stored"
