@@ -110,7 +110,7 @@ def test_the_default_folder_names_model_data_suite_and_recipe(
     assert len(list((tmp_path / "windtunnel-runs").iterdir())) == 2
 
 
-@pytest.mark.parametrize("kind", ["corruptions", "suites", "presets"])
+@pytest.mark.parametrize("kind", ["corruptions", "suites", "presets", "published"])
 def test_lists(windtunnel_command: Command, kind: str) -> None:
     rows = json.loads(windtunnel_command("list", kind, "--json").stdout)
     shown = windtunnel_command("list", kind).stdout

@@ -17,6 +17,7 @@ from windtunnel.metrics.corruption_error import (
     corruption_error,
     relative_corruption_error,
 )
+from windtunnel.published.results import measured_on, place_among
 from windtunnel.report.tables import notes
 
 
@@ -75,6 +76,16 @@ def test_scores_follow_the_definition(tmp_path: Path, imagenet_folder: Path) -> 
     assert scores["mce", ""].low < scores["mce", ""].value < scores["mce", ""].high
     assert len(scores["mce", ""].parts) == 75
     assert any("these are other" in note for note in notes(run))
+    # Among published models: every one of them beside why it does not compare.
+    place = place_among(scores["mce", ""].value, "mce", measured_on(run), source="paper-c")
+    assert place.of == 19
+    for said in (
+        "6 pictures, theirs 50,000",
+        "pictures at hand",
+        "windtunnel's textures",
+        "the baseline was",
+    ):
+        assert said in place.others[0].unlike
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.corruptions import REGISTRY, include_units
 from windtunnel.models.preprocess import presets
+from windtunnel.published.results import METRICS, published_models, sources
 from windtunnel.suites import load_suite, suite_names
 
 
@@ -42,9 +44,45 @@ def _presets() -> list[dict[str, Any]]:
     return [{"name": name, "about": row["about"], "source": row["source"]} for name, row in presets().items()]
 
 
+def _published() -> list[dict[str, Any]]:
+    return [model.to_json() for model in published_models()]
+
+
+def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
+    columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
+    table = Table(*columns, box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*(str(row[name]) for name in columns))
+    console.print(table)
+
+
+def _show_published(console: Console, _kind: str, _rows: list[dict[str, Any]]) -> None:
+    """A table for every source, under what its figures were measured on."""
+    for source in sources().values():
+        models = published_models(source=source.name)
+        console.print(f"[bold]{source.name}[/bold]  {source.where}", highlight=False, soft_wrap=True)
+        for line in filter(None, (source.measured.describe(), source.caution)):
+            console.print(f"  {line}", highlight=False, soft_wrap=True)
+        metrics = [name for name in METRICS if any(name in model.values for model in models)]
+        table = Table(box=box.SIMPLE_HEAD)
+        table.add_column("name", no_wrap=True)
+        for metric in metrics:
+            table.add_column(f"{METRICS[metric].title}, %", justify="right")
+        for model in models:
+            table.add_row(model.name, *(_percent(model.values.get(metric)) for metric in metrics))
+        console.print(table)
+
+
+def _percent(value: float | None) -> str:
+    """At most three decimals, at least one."""
+    text = "" if value is None else f"{100 * value:.3f}".rstrip("0")
+    return f"{text}0" if text.endswith(".") else text
+
+
 # What a corruption's row has no room for on a screen; --json prints it all.
 WIDE = {"corruptions": ("met_by", "source")}
-KINDS = {"corruptions": _corruptions, "suites": _suites, "presets": _presets}
+KINDS = {"corruptions": _corruptions, "suites": _suites, "presets": _presets, "published": _published}
+SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {"published": _show_published}
 
 
 @click.command("list")
@@ -52,14 +90,10 @@ KINDS = {"corruptions": _corruptions, "suites": _suites, "presets": _presets}
 @INCLUDE
 @AS_JSON
 def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
-    """List corruptions, suites or preprocess presets."""
+    """List corruptions, suites, preprocess presets or published results."""
     include_units(map(Path, include))
     rows = KINDS[kind]()
     if as_json:
         print_json(rows)
         return
-    columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
-    table = Table(*columns, box=box.SIMPLE_HEAD)
-    for row in rows:
-        table.add_row(*(str(row[name]) for name in columns))
-    Console().print(table)
+    SHOW.get(kind, _show_rows)(Console(), kind, rows)

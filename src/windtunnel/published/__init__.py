@@ -1,9 +1,24 @@
-"""Facts as data: label tables, preprocess presets, and later normalisers and published results.
+"""Facts as data: label tables, preprocess presets, normalisers and published results.
+
+Facts and figures only. `results.py` reads the results; `sources.toml` says of each where it comes from, what
+it was measured on, and what of the original is certain. Columns that end in `_pct` are per cent as printed.
 
 imagenet_1k.csv   the 1,000 classes in the order of their sorted WordNet ids (ILSVRC2012), and which of
                   them ImageNet-A, -O and -R use
 c_bar_strengths.csv  by which strengths ImageNet-C-bar's script names its severity folders
 presets.toml      the common preprocesses of published classifiers
+alexnet_corruption_errors.csv  AlexNet's top-1 errors on ImageNet-C by severity, from the README of
+                  hendrycks/robustness (October 2019 to May 2020): certain to 1/50,000; `paper_pct` is the
+                  paper's rounded average
+alexnet_perturbation_normalisers.csv  AlexNet's flip probability and top-5 distance on ImageNet-P, from
+                  the paper's appendix E: certain as printed; difficulty 1, frames of H.264 video
+paper_rows.csv    networks in the ImageNet-C and -P paper: certain, and empty where they are not
+paper_cells.csv   of the paper's tables 1 to 4, the cells that a text copy confirms; no other is here
+leaderboard.csv   the README's leaderboards of ResNet-50 backbones: certain as listed
+robustbench_5k.csv  RobustBench's 12 models on its fixed 5,000 pictures: certain; fractions
+imagenet_s_decoders.csv, imagenet_s_resizes.csv  ImageNet-S tables 2 to 5, top-1 accuracy in per cent:
+                  certain by cell; `mean` and `std` are computed anew, `printed_mean` and `printed_std` are
+                  the paper's (its resize means of tables 2 and 3 are 6/7 of the true ones)
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.score import Score
+from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.store.run import Run
 
 FAILURES_KEPT = 1000
 MISSING_SHOWN = 8
-PUBLISHED_PICTURES = 50_000
 
 
 def failures(run: Run) -> list[dict[str, Any]]:

@@ -1,0 +1,388 @@
+"""Published results as rows, and where a score of one's own falls among them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from windtunnel import published
+from windtunnel.errors import UserError, unknown_name
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+BENCHMARKS = ("imagenet-c", "imagenet-p", "imagenet-s")
+PUBLISHED, STORED, MADE = "published", "stored", "made"
+PUBLISHED_PICTURES = 50_000
+ALEXNET_50K = "AlexNet on the 50,000 published pictures"
+USUAL_CANVAS = "the edition's own"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How people write a figure, whether less of it is better, and what of `Measured` does not matter."""
+
+    title: str
+    lower_is_better: bool = True
+    ignores: frozenset[str] = frozenset()
+
+
+METRICS = {
+    "clean_error": Metric("clean error", ignores=frozenset({"codec", "normaliser", "own_frost"})),
+    "mean_error": Metric("mean error", ignores=frozenset({"normaliser"})),
+    "mce": Metric("mCE"),
+    "relative_mce": Metric("relative mCE"),
+    "mfr": Metric("mFR"),
+    "mt5d": Metric("mT5D"),
+    "decode_mean_accuracy": Metric("mean accuracy over decoders", lower_is_better=False),
+    "decode_accuracy_std": Metric("std over decoders"),
+    "resize_mean_accuracy": Metric("mean accuracy over resizes", lower_is_better=False),
+    "resize_accuracy_std": Metric("std over resizes"),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a figure was measured on.
+
+    Attributes:
+        benchmark: imagenet-c, imagenet-p or imagenet-s.
+        edition: whose severity table, in pixels.
+        pictures: how many.
+        files: `published` (the benchmark's own), `stored` (a finished set that does not say who made it,
+            taken for the published one) or `made` (from pictures at hand).
+        canvas: how a picture becomes what is corrupted.
+        codec: how it is stored before the model sees it.
+        normaliser: whose errors divide mCE and its like, "" for nobody's.
+        classes: how many outputs compete.
+        own_frost: frost was made with windtunnel's textures.
+    """
+
+    benchmark: str
+    edition: int
+    pictures: int
+    files: str
+    canvas: str
+    codec: str
+    normaliser: str = ""
+    classes: int = 1000
+    own_frost: bool = False
+
+    def describe(self) -> str:
+        """The same in words."""
+        by = f", divided by {self.normaliser}" if self.normaliser else ""
+        return (
+            f"{self.pictures:,} {self.files} pictures, edition {self.edition}, canvas {self.canvas}, "
+            f"codec {self.codec}{by}"
+        )
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where figures come from, what they were measured on, and how far they can be trusted."""
+
+    name: str
+    file: str
+    where: str
+    certain: str
+    caution: str
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """One model's published figures, as fractions.
+
+    Attributes:
+        name: as the source writes it.
+        source: where they stand, and what they were measured on.
+        values: metric to figure.
+        cells: metric to condition or unit to figure.
+        note: what a reader must know of this row.
+    """
+
+    name: str
+    source: Source
+    values: Mapping[str, float]
+    cells: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark the figures belong to."""
+        return self.source.measured.benchmark
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON keeps it."""
+        return {
+            "name": self.name,
+            "benchmark": self.benchmark,
+            "values": dict(self.values),
+            "source": asdict(self.source),
+            "cells": {metric: dict(found) for metric, found in self.cells.items()},
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A published figure beside one's own; `unlike` says why the two cannot be compared, "" if they can."""
+
+    model: PublishedModel
+    value: float
+    unlike: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a score falls among published ones, best first.
+
+    Attributes:
+        metric, value: what is placed.
+        better: models with a better figure.
+        others: models with an equal or worse one.
+    """
+
+    metric: str
+    value: float
+    better: tuple[Neighbour, ...]
+    others: tuple[Neighbour, ...]
+
+    @property
+    def rank(self) -> int:
+        """1 for a score that no published figure beats."""
+        return len(self.better) + 1
+
+    @property
+    def of(self) -> int:
+        """How many take part, one's own included."""
+        return len(self.better) + len(self.others) + 1
+
+    def describe(self) -> str:
+        """The place in one sentence, with how many of the others are like with like."""
+        fair = sum(not one.unlike for one in (*self.better, *self.others))
+        return (
+            f"{METRICS[self.metric].title} {self.value:.1%} is number {self.rank} of {self.of}; "
+            f"{fair} of the {self.of - 1} published figures are like with like."
+        )
+
+
+@lru_cache(maxsize=1)
+def sources() -> dict[str, Source]:
+    """Every source of published results, by name."""
+    rows = tomllib.loads(published.read_text("sources.toml"))
+    return {
+        name: Source(
+            name, row["file"], row["where"], row["certain"], row["caution"], Measured(**row["measured"])
+        )
+        for name, row in rows.items()
+    }
+
+
+def published_models(benchmark: str = "", source: str = "") -> tuple[PublishedModel, ...]:
+    """Published figures: all of them, or those of one benchmark or one source.
+
+    Example:
+        >>> [model.name for model in published_models("imagenet-p", "leaderboard-p")][0]
+        'AugMix'
+    """
+    if benchmark and benchmark not in BENCHMARKS:
+        raise unknown_name("benchmark", benchmark, BENCHMARKS, "windtunnel list published")
+    if source and source not in sources():
+        raise unknown_name("source", source, sources(), "windtunnel list published")
+    return tuple(
+        model
+        for model in _everything()
+        if benchmark in ("", model.benchmark) and source in ("", model.source.name)
+    )
+
+
+@lru_cache(maxsize=1)
+def perturbation_normalisers() -> dict[str, dict[str, float]]:
+    """AlexNet's flip probability (`fp`) and top-5 distance (`ut5d`) by ImageNet-P perturbation."""
+    return {
+        row["perturbation"]: {"fp": _fraction(row["fp_pct"]), "ut5d": float(row["ut5d"])}
+        for row in _rows("alexnet_perturbation_normalisers.csv")
+    }
+
+
+def place_among(
+    value: float, metric: str, measured: Measured, *, source: str = "", benchmark: str = ""
+) -> Place:
+    """Where a score falls among the published ones of its benchmark, each beside why it may not compare.
+
+    Args:
+        value: the score, a fraction.
+        metric: `mce`, `mean_error`, `mfr` ... (`METRICS`).
+        measured: what it was measured on; `measured_on(run)` says it of a run.
+        source: only this source's figures.
+        benchmark: another benchmark than `measured` names.
+    """
+    if metric not in METRICS:
+        raise unknown_name("metric", metric, METRICS, "windtunnel list published")
+    if not math.isfinite(value):
+        raise UserError(f"{METRICS[metric].title} is {value}; give a finite fraction such as 0.767.")
+    sign = 1 if METRICS[metric].lower_is_better else -1
+    found = [
+        Neighbour(model, model.values[metric], unlike(measured, model.source.measured, metric))
+        for model in published_models(benchmark or measured.benchmark, source)
+        if metric in model.values
+    ]
+    found.sort(key=lambda one: (sign * one.value, one.model.name))
+    return Place(
+        metric,
+        value,
+        tuple(one for one in found if sign * one.value < sign * value),
+        tuple(one for one in found if sign * one.value >= sign * value),
+    )
+
+
+def unlike(yours: Measured, theirs: Measured, metric: str = "mce") -> str:
+    """In one sentence, why two figures are not like with like; "" where they are."""
+    ignored = METRICS[metric].ignores
+    reasons = [reason for about, reason in _differences(yours, theirs) if about not in ignored]
+    return f"Not like with like: {'; '.join(reasons)}." if reasons else ""
+
+
+def _differences(yours: Measured, theirs: Measured) -> Iterator[tuple[str, str]]:
+    """What differs, and how to say it."""
+    for about, title in (("benchmark", "benchmark"), ("edition", "edition"), ("canvas", "canvas")):
+        mine, other = getattr(yours, about), getattr(theirs, about)
+        if mine != other:
+            yield about, f"{title} {mine}, theirs {other}"
+    if yours.files == MADE and theirs.files == PUBLISHED:
+        yield "files", "made from pictures at hand, theirs are the published files"
+    if yours.pictures != theirs.pictures:
+        yield "pictures", f"{yours.pictures:,} pictures, theirs {theirs.pictures:,}"
+    elif yours.pictures != PUBLISHED_PICTURES:
+        yield "pictures", f"both {yours.pictures:,} pictures, but perhaps not the same ones"
+    if yours.codec not in (theirs.codec, STORED):
+        yield "codec", f"codec {yours.codec}, theirs {theirs.codec}"
+    if yours.classes != theirs.classes:
+        yield "classes", f"{yours.classes:,} outputs compete, theirs {theirs.classes:,}"
+    if yours.own_frost != theirs.own_frost:
+        yield "own_frost", f"frost of {_textures(yours)}, theirs of {_textures(theirs)}"
+    if yours.normaliser != theirs.normaliser:
+        yield "normaliser", f"divided by {_whose(yours)}, theirs by {_whose(theirs)}"
+    elif yours.normaliser == ALEXNET_50K and (yours.files == MADE or yours.pictures != PUBLISHED_PICTURES):
+        yield "normaliser", "the baseline was measured on other pictures than yours"
+
+
+def _textures(measured: Measured) -> str:
+    return "windtunnel's textures" if measured.own_frost else "the reference's textures"
+
+
+def _whose(measured: Measured) -> str:
+    return measured.normaliser or "nothing"
+
+
+def measured_on(run: Run) -> Measured:
+    """What a run's scores were measured on."""
+    from windtunnel.imaging.geometry import Geometry
+    from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
+
+    recipe, fifteen = run.recipe, set(whole_units(run)) == set(THE_FIFTEEN)
+    spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]
+    codecs = {str(condition["codec"]) for condition in spoilt}
+    unusual = any(condition["geometry"] for condition in spoilt)
+    return Measured(
+        benchmark="imagenet-c" if fifteen else str(recipe["suite"]["name"]),
+        edition=int(recipe["canvas"]["edition"]),
+        pictures=int(recipe["data"]["count"]),
+        files=STORED if codecs == {STORED} else MADE,
+        canvas=Geometry(**recipe["canvas"]["geometry"]).describe() if unusual else USUAL_CANVAS,
+        codec=" and ".join(sorted(codecs)) or "none",
+        normaliser=ALEXNET_50K,
+        classes=len(recipe["projection"]["kept"]) or int(recipe["model"]["classes"]),
+        own_frost=any(_is_own_frost(condition) for condition in spoilt),
+    )
+
+
+def _is_own_frost(condition: Mapping[str, Any]) -> bool:
+    return condition["unit"] == "frost" and condition["codec"] != STORED and not condition["assets"]
+
+
+@lru_cache(maxsize=1)
+def _everything() -> tuple[PublishedModel, ...]:
+    return (
+        *_paper("c"),
+        *_leaderboard("c"),
+        *_robustbench(),
+        *_paper("p"),
+        *_leaderboard("p"),
+        *_imagenet_s(),
+    )
+
+
+# Which of a table's columns belong to which benchmark, and which cells.
+_FIGURES = {"c": ("clean_error", "mce", "relative_mce"), "p": ("clean_error", "mfr", "mt5d")}
+_CELLS = {"c": ("ce", "relative_ce"), "p": ("fr", "t5d")}
+
+
+def _paper(kind: str) -> Iterator[PublishedModel]:
+    cells: dict[str, dict[str, dict[str, float]]] = {}
+    for row in _rows("paper_cells.csv"):
+        if row["metric"] in _CELLS[kind]:
+            of_model = cells.setdefault(row["model"], {})
+            of_model.setdefault(row["metric"], {})[row["unit"]] = _fraction(row["value_pct"])
+    for row in _rows("paper_rows.csv"):
+        values = _figures(row, kind)
+        if set(values) - {"clean_error"}:
+            source = sources()[f"paper-{kind}"]
+            yield PublishedModel(row["model"], source, values, cells.get(row["model"], {}), row["note"])
+
+
+def _leaderboard(kind: str) -> Iterator[PublishedModel]:
+    for row in _rows("leaderboard.csv"):
+        if row["benchmark"] == f"imagenet-{kind}":
+            source = sources()[f"leaderboard-{kind}"]
+            yield PublishedModel(row["model"], source, _figures(row, kind), note=row["note"])
+
+
+def _robustbench() -> Iterator[PublishedModel]:
+    for row in _rows("robustbench_5k.csv"):
+        figures = {name: float(value) for name, value in row.items() if name != "model"}
+        values = {name: figures.pop(name) for name in ("mce", "mean_error")}
+        yield PublishedModel(row["model"], sources()["robustbench-5k"], values, {"mean_error": figures})
+
+
+def _imagenet_s() -> Iterator[PublishedModel]:
+    for axis in ("decode", "resize"):
+        source = sources()[f"imagenet-s-{axis}"]
+        for row in _rows(source.file):
+            name = f"{row['model']}, {row['training']}" if row["training"] else row["model"]
+            values = {
+                f"{axis}_mean_accuracy": _fraction(row["mean"]),
+                f"{axis}_accuracy_std": _fraction(row["std"]),
+            }
+            cells = {
+                f"{axis}={method.replace('_', '-')}": _fraction(cell)
+                for method, cell in row.items()
+                if method not in _IMAGENET_S_REST and cell
+            }
+            yield PublishedModel(name, source, values, {"accuracy": cells}, f"table {row['table']}")
+
+
+_IMAGENET_S_REST = ("table", "model", "training", "mean", "std", "printed_mean", "printed_std")
+
+
+def _figures(row: Mapping[str, str], kind: str) -> dict[str, float]:
+    """The figures of a row that belong to a benchmark and are there."""
+    found = {name: row.get(f"{name}_pct", "") for name in _FIGURES[kind]}
+    return {name: _fraction(text) for name, text in found.items() if text}
+
+
+def _fraction(per_cent: str) -> float:
+    """Per cent as printed, as a fraction with no digits that were not printed."""
+    return float(Decimal(per_cent) / 100)
+
+
+def _rows(name: str) -> Iterator[dict[str, str]]:
+    return csv.DictReader(io.StringIO(published.read_text(name)))

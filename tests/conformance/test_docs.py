@@ -1,0 +1,74 @@
+"""What the explanations in docs/ say is what the program has and the formulas give."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from windtunnel import cli
+from windtunnel.published.results import published_models
+from windtunnel.stats.intervals import wilson
+from windtunnel.suites import suite_names
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("footguns.md", "statistics.md")
+
+
+def every_command(group: click.Group, path: str = "windtunnel") -> dict[str, click.Command]:
+    context = click.Context(group)
+    found: dict[str, click.Command] = {}
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        found[f"{path} {name}"] = command
+        if isinstance(command, click.Group):
+            found |= every_command(command, f"{path} {name}")
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_options_and_suites_exist(page: str) -> None:
+    text = (DOCS / page).read_text()
+    commands = every_command(cli.cli)
+    options = {
+        option for command in commands.values() for parameter in command.params for option in parameter.opts
+    }
+    assert set(re.findall(r"`[^`]*?(--[a-z][a-z-]*)", text)) <= options
+    assert set(re.findall(r"--suite ([a-z-]+)", text)) <= set(suite_names())
+    for line in re.findall(r"`(windtunnel [a-z]+)", text):
+        assert line in commands
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text()):
+        assert (DOCS / target).exists(), target
+
+
+def test_the_widths_are_wilsons() -> None:
+    text = (DOCS / "statistics.md").read_text()
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", text, flags=re.M)
+    assert [row[0] for row in rows] == ["200", "1,000", "5,000", "50,000"]
+    for count, *widths in rows:
+        n = int(count.replace(",", ""))
+        for share, width in zip((0.05, 0.25, 0.5), widths, strict=True):
+            low, high = wilson(round(share * n), n)
+            assert f"{100 * (high - low):.1f}" == width
+
+
+def test_every_trap_has_a_wrong_and_a_right() -> None:
+    traps = (DOCS / "footguns.md").read_text().split("\n## ")[1:]
+    assert len(traps) >= 17
+    for trap in traps:
+        assert trap.index("**Wrong**:") < trap.index("**Right**:")
+
+
+def test_published_figures_in_the_traps_are_those_of_the_tables() -> None:
+    text = (DOCS / "footguns.md").read_text()
+    models = {model.name: model for model in published_models(source="robustbench-5k")}
+    values = models["Standard_R50"].values
+    for name in ("mean_error", "mce"):
+        assert f"{values[name]:.1%}".replace("%", " %") in text
