@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Sample
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace
-from windtunnel.store.files import read_parquet, write_whole
+from windtunnel.store.files import write_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA = 1
 MANIFEST_FILE = "manifest.json"
@@ -33,16 +33,6 @@ HIDDEN_FOLDER = ".windtunnel"
 LOCK = f"{HIDDEN_FOLDER}/lock"
 SAMPLES_FILE = f"{HIDDEN_FOLDER}/samples.parquet"
 CHUNKS_FOLDER = f"{HIDDEN_FOLDER}/chunks"
-
-CHECKSUMS = pa.schema(
-    [
-        ("path", pa.string()),
-        ("condition", pa.string()),
-        ("start", pa.int64()),
-        ("bytes", pa.int64()),
-        ("digest", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -97,7 +87,7 @@ class Manifest:
         """Of every condition, the chunks (by their first picture) in which all its pictures were made."""
         found: dict[str, set[int]] = {one.name: set() for one in self.conditions}
         for start, path in self.tables():
-            for name in pc.unique(read_table(path, ["condition"])["condition"]).to_pylist():
+            for name in read_table(path, ["condition"])["condition"].unique().to_pylist():
                 found.setdefault(name, set()).add(start)
         return {name: frozenset(starts) for name, starts in found.items()}
 
@@ -158,6 +148,10 @@ def write_manifest(manifest: Manifest) -> None:
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
     """Read one of a manifest's tables."""
+    import pyarrow as pa  # here, because workers that only make pictures do without its weight
+
+    from windtunnel.store.parquet import read_parquet
+
     try:
         return read_parquet(path, columns)
     except (pa.ArrowException, OSError) as error:

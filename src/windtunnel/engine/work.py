@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windtunnel.conditions import Condition
-from windtunnel.corruptions import REGISTRY
+from windtunnel.corruptions import REGISTRY, include_units
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.pictures import Source
@@ -58,6 +61,21 @@ def warm_up(conditions: Sequence[Condition]) -> None:
                 condition.edition,
                 condition.settings,
             )
+
+
+def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
+    """The same in a process of its own: one that only hands out work needs no compiled code in its memory."""
+    process = multiprocessing.get_context("spawn").Process(
+        target=_warm_up_with, args=(tuple(conditions), tuple(includes))
+    )
+    process.start()
+    process.join()
+
+
+def _warm_up_with(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of an interruption
+    include_units(includes)
+    warm_up(conditions)
 
 
 def score_chunk(work: Work, model: Model, pictures: Sequence[Surveyed], advance: Advance) -> pa.Table:

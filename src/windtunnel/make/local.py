@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
 
 from windtunnel.conditions import Condition, digest
-from windtunnel.corruptions import include_units
-from windtunnel.data import Dataset
 from windtunnel.data.manifest import (
-    CHECKSUMS,
     CHUNKS_FOLDER,
     HIDDEN_FOLDER,
     LOCK,
@@ -24,16 +21,26 @@ from windtunnel.data.manifest import (
 )
 from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.engine.pictures import Source
-from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
-from windtunnel.engine.work import warm_up
-from windtunnel.errors import PictureError, RunFailed, UserError
+from windtunnel.engine.pool import Advance, Chunk, work_in_processes
+from windtunnel.engine.work import warm_up_apart
+from windtunnel.errors import UserError
 from windtunnel.imaging.codecs import suffix_of
-from windtunnel.imaging.geometry import Geometry
-from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.check import fixed_damage, sound_conditions
-from windtunnel.make.layouts import Arrays, Folders, Layout, Made, Piece
+from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
 from windtunnel.make.plan import MakePlan
-from windtunnel.store.files import locked, parquet_bytes, read_parquet, write_whole
+from windtunnel.make.work import Making
+from windtunnel.store.files import locked, write_whole
+from windtunnel.store.parquet import parquet_bytes, read_parquet
+
+CHECKSUMS = pa.schema(
+    [
+        ("path", pa.string()),
+        ("condition", pa.string()),
+        ("start", pa.int64()),
+        ("bytes", pa.int64()),
+        ("digest", pa.string()),
+    ]
+)
 
 # What each part of a recipe is called when two recipes disagree.
 PARTS = {
@@ -46,59 +53,6 @@ PARTS = {
     "stream": "random stream version",
     "chunk": "chunk size",
 }
-
-
-@dataclass(frozen=True)
-class Making:
-    """The job of a worker: make the pending conditions of a chunk's pictures and write them.
-
-    Attributes:
-        dataset: the source pictures.
-        geometry: how they become canvases.
-        seed: of every random draw.
-        layout: how they are laid out.
-        root: the set's folder.
-        names: of the pictures in the set, by id.
-        pending: what is to be made, by chunk.
-        includes: files of the user's units.
-    """
-
-    dataset: Dataset
-    geometry: Geometry
-    seed: int
-    layout: Layout
-    root: Path
-    names: dict[str, str]
-    pending: dict[str, tuple[Condition, ...]]
-    includes: tuple[Path, ...]
-
-    def begin(self) -> Labour:
-        """Know the user's units."""
-        include_units(self.includes)
-        return self.make
-
-    def make(self, chunk: Chunk, advance: Advance) -> list[Piece]:
-        """Every pending picture of a chunk, written; returns what was."""
-        try:
-            with pillow_quiet():
-                return self.layout.write(self.root, self._pictures(chunk, advance))
-        except ConnectionError:
-            raise  # the parent is gone
-        except OSError as error:
-            raise RunFailed(f"{self.root} cannot be written: {error.strerror or error}") from error
-
-    def _pictures(self, chunk: Chunk, advance: Advance) -> Iterator[Made]:
-        for picture in chunk.pictures:
-            source = Source(self.dataset, picture)
-            for condition in self.pending[chunk.name]:
-                try:
-                    image = source.before_codec(condition, self.geometry, self.seed)
-                except PictureError as error:
-                    raise RunFailed(
-                        f"{picture.sample.id} could be read before and cannot now: {error.reason}"
-                    ) from error
-                yield self.names[picture.sample.id], condition, image
-            advance(len(self.pending[chunk.name]), 0)
 
 
 def make(
@@ -137,7 +91,8 @@ def make(
         missing = [chunk for chunk in plan.chunks if pending[chunk.name]]
         advance(plan.files - sum(len(chunk.pictures) * len(pending[chunk.name]) for chunk in missing), 0)
         if missing:
-            warm_up(plan.conditions)
+            if workers > 1:
+                warm_up_apart(plan.conditions, includes)
             job = Making(
                 plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, pending, includes
             )  # fmt: skip

@@ -29,7 +29,7 @@ COMPANIONS = {"imagenet-c": "imagenet-c-extra"}
 MAX_CHUNK = 64
 MIN_CHUNKS = 16
 # A worker holds a chunk of arrays in memory until it is written: every condition of every picture.
-MAX_CHUNK_BYTES = 32_000_000
+MAX_CHUNK_BYTES = 8_000_000
 MAX_CONDITIONS = 96
 
 

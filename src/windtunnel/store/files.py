@@ -8,9 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from windtunnel.errors import UserError
 
 LOCK_FILE = "lock"
@@ -36,18 +33,6 @@ def locked(folder: Path, lock: str = LOCK_FILE) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def parquet_bytes(table: pa.Table) -> bytes:
-    """A table as the content of a Parquet file, with a checksum on every page."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Read a whole file, checking every page."""
-    return pq.read_table(path, columns=columns, page_checksum_verification=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:

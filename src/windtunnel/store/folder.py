@@ -14,7 +14,8 @@ import pyarrow as pa
 from windtunnel.conditions import digest
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError
-from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, parquet_bytes, read_parquet, write_whole
+from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
+from windtunnel.store.parquet import parquet_bytes, read_parquet
 
 SCHEMA = 1
 RECIPE_FILE = "run.json"

@@ -1,0 +1,70 @@
+"""One chunk of a set: its pictures made under every condition that is pending, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.conditions import Condition
+from windtunnel.corruptions import include_units
+from windtunnel.data import Dataset
+from windtunnel.engine.pictures import Source
+from windtunnel.engine.pool import Advance, Chunk, Labour
+from windtunnel.errors import PictureError, RunFailed
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.header import pillow_quiet
+from windtunnel.make.layouts import Layout, Made, Piece
+
+
+@dataclass(frozen=True)
+class Making:
+    """The job of a worker: make the pending conditions of a chunk's pictures and write them.
+
+    Attributes:
+        dataset: the source pictures.
+        geometry: how they become canvases.
+        seed: of every random draw.
+        layout: how they are laid out.
+        root: the set's folder.
+        names: of the pictures in the set, by id.
+        pending: what is to be made, by chunk.
+        includes: files of the user's units.
+    """
+
+    dataset: Dataset
+    geometry: Geometry
+    seed: int
+    layout: Layout
+    root: Path
+    names: dict[str, str]
+    pending: dict[str, tuple[Condition, ...]]
+    includes: tuple[Path, ...]
+
+    def begin(self) -> Labour:
+        """Know the user's units."""
+        include_units(self.includes)
+        return self.make
+
+    def make(self, chunk: Chunk, advance: Advance) -> list[Piece]:
+        """Every pending picture of a chunk, written; returns what was."""
+        try:
+            with pillow_quiet():
+                return self.layout.write(self.root, self._pictures(chunk, advance))
+        except ConnectionError:
+            raise  # the parent is gone
+        except OSError as error:
+            raise RunFailed(f"{self.root} cannot be written: {error.strerror or error}") from error
+
+    def _pictures(self, chunk: Chunk, advance: Advance) -> Iterator[Made]:
+        for picture in chunk.pictures:
+            source = Source(self.dataset, picture)
+            for condition in self.pending[chunk.name]:
+                try:
+                    image = source.before_codec(condition, self.geometry, self.seed)
+                except PictureError as error:
+                    raise RunFailed(
+                        f"{picture.sample.id} could be read before and cannot now: {error.reason}"
+                    ) from error
+                yield self.names[picture.sample.id], condition, image
+            advance(len(self.pending[chunk.name]), 0)
