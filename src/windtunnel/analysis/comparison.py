@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from windtunnel.analysis.join import Joined, Key, join_runs
 from windtunnel.analysis.relative_error import error_against
-from windtunnel.metrics.score import Score
+from windtunnel.metrics.score import Measure, Score
 from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
 from windtunnel.store.run import Run
 
 # Scores that may head a comparison and order the models, the first that is there.
-HEADLINES: tuple[Key, ...] = (("mce", ""), ("mean_error", ""), ("top1_error", "clean"), ("top1_error", "native"))
+HEADLINES: tuple[Key, ...] = (
+    ("mce", ""),
+    ("mean_error", ""),
+    ("top1_error", "clean"),
+    ("top1_error", "native"),
+)
 SIGNIFICANT = 0.05
 
 
@@ -118,7 +122,8 @@ def compare(*runs: Run | str | Path) -> Comparison:
     joined = join_runs(runs)
     scores: dict[Key, tuple[Score, ...]] = {
         key: tuple(
-            measures[key].score(run.digest) for run, measures in zip(joined.runs, joined.measures, strict=True)
+            measures[key].score(run.digest)
+            for run, measures in zip(joined.runs, joined.measures, strict=True)
         )
         for key in joined.measures[0]
     }
@@ -174,7 +179,7 @@ def _changes(joined: Joined, other: int) -> list[Change]:
     return [Change(*key, other, one, adjusted.get(key, one.p)) for key, one in found.items()]
 
 
-def _equal(old: Any, new: Any) -> bool:
+def _equal(old: Measure, new: Measure) -> bool:
     return bool(np.array_equal(old.columns, new.columns, equal_nan=old.columns.dtype.kind == "f"))
 
 
@@ -215,6 +220,9 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all runs, "
                 "or some run could not score them."
             )
+    masks = {str(run.recipe["projection"]["kind"]) for run in joined.runs}
+    if len(masks) > 1:
+        lines.append("Some runs count only the outputs of classes in the data (--mask), others count all.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
     if clean is not None:
         first = scores[clean][0]
@@ -223,7 +231,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 names = [run.info["model"]["name"] for run in (joined.runs[0], joined.runs[place])]
                 lines.append(
                     f"{clean[1].capitalize()} errors are not comparable: {names[0]} {first.value:.1%}, "
-                    f"{names[1]} {score.value:.1%}, and their intervals do not overlap. How much each loses "
+                    f"{names[1]} {score.value:.1%}, and their intervals do not overlap. What each loses "
                     "under corruptions says little; compare the errors themselves."
                 )
     if joined.not_shared:

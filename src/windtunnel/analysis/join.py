@@ -92,9 +92,7 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
         rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
     measures, lacking = _shared_measures(runs, rows)
     if not measures[0]:
-        raise UserError(
-            f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both."
-        )
+        raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
     return Joined(runs, rows, tuple(key[0] for key in everywhere), why, measures, lacking)
 
 

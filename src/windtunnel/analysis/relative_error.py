@@ -50,8 +50,8 @@ def error_against(joined: Joined, other: int) -> Measure | None:
         return None
     metric = "mce_against_first" if set(units) == set(THE_FIFTEEN) else "mean_ce_against_first"
     formula = (
-        f"mean over {len(units)} corruptions of the sum of top-1 errors over severities 1 to 5, divided by the "
-        "same sum of the first run on the same pictures"
+        f"mean over {len(units)} corruptions of the sum of top-1 errors over severities 1 to 5, divided by "
+        "the same sum of the first run on the same pictures"
     )
     return Measure(metric, "", formula, tuple(names), columns, combine=mean_ratio)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,12 +74,24 @@ def replicated_means(
     product, whatever the score.
     """
     sums, sizes = per_group(columns, groups)
-    rng = np.random.default_rng(seed)
-    block = max(1, BLOCK // len(sums))
-    share = np.full(len(sums), 1 / len(sums))
-    for start in range(0, replicates, block):
-        drawn = rng.multinomial(len(sums), share, size=min(block, replicates - start)).astype(np.float64)
+    draws = _all_draws if len(sums) * replicates <= BLOCK else _draws
+    for drawn in draws(len(sums), seed, replicates):
         yield (drawn @ sums) / (drawn @ sizes)[:, None]
+
+
+def _draws(count: int, seed: int, replicates: int) -> Iterator[NDArray[np.float64]]:
+    """How often each of `count` pictures is drawn, in blocks (replicates, pictures)."""
+    rng = np.random.default_rng(seed)
+    block = max(1, BLOCK // count)
+    share = np.full(count, 1 / count)
+    for start in range(0, replicates, block):
+        yield rng.multinomial(count, share, size=min(block, replicates - start)).astype(np.float64)
+
+
+@lru_cache(maxsize=1)
+def _all_draws(count: int, seed: int, replicates: int) -> list[NDArray[np.float64]]:
+    """The same, kept for the next score over as many pictures: drawing costs more than all the rest."""
+    return list(_draws(count, seed, replicates))
 
 
 def _count(columns: NDArray[np.float64], groups: NDArray[np.int64] | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -54,8 +54,15 @@ class Difference:
 class Estimate(Protocol):
     """A difference and how surely it lies where it does."""
 
-    value: float
-    test: str
+    @property
+    def value(self) -> float:
+        """The difference."""
+        ...
+
+    @property
+    def test(self) -> str:
+        """Which test it is."""
+        ...
 
     def above(self, limit: float) -> float:
         """One-sided p of the claim that the true difference is above the limit."""
@@ -78,7 +85,7 @@ class Symmetric:
     def above(self, limit: float) -> float:
         """One-sided p of the claim that the true difference is above the limit."""
         if self.error == 0:
-            return 0.0 if self.value > limit else 1.0
+            return 0.5 if self.value == limit else float(self.value < limit)
         return _upper_tail((self.value - limit) / self.error, self.freedom)
 
     def end(self, level: float) -> float:
@@ -185,7 +192,7 @@ def estimate_difference(old: Measure, new: Measure, groups: NDArray[np.int64] | 
     worth = min(max(spread / variance, float(units)), float(most)) if variance > 0 else float(units)
     single = old.columns.shape[1] == 1
     test = "paired score test" if single else "paired score test over pictures"
-    # Counts of single answers have the normal's quantile, as Wilson's interval; estimated variances Student's.
+    # Counts of single answers take the normal quantile, as Wilson's interval; estimated variances Student's.
     return Scaled(Shares(up, down, worth, 0 if single and groups is None else units - 1, test), whole)
 
 
@@ -284,9 +291,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _bootstrapped(old: Measure, new: Measure, groups: NDArray[np.int64] | None, units: int) -> Estimate:
     cut = old.columns.shape[1]
     both = np.hstack([old.columns, new.columns]).astype(np.float64)
-    combine: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda means: (
-        new.of_means(means[..., cut:]) - old.of_means(means[..., :cut])
-    )
+
+    def combine(means: NDArray[np.float64]) -> NDArray[np.float64]:
+        return new.of_means(means[..., cut:]) - old.of_means(means[..., :cut])
+
     values = replicated_values(both, combine, groups=groups)
     values = values[np.isfinite(values)]
     error = float(values.std()) if len(values) else 0.0
