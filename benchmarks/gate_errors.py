@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from worlds import Array, answers, kinship_for
 
-from windtunnel.analysis.gate import DEFAULT_RULES, Test, judge
+from windtunnel.analysis.gate import DEFAULT_RULES, Trial, worse
 from windtunnel.analysis.rules import parse_rule
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import estimate_difference
@@ -44,9 +44,9 @@ def differing(
     return old, new
 
 
-def outcomes(rules: list[tuple[str, list[int]]], old: Array, new: Array) -> list[str]:
-    """What a gate makes of two models' answers."""
-    return [check.outcome for check in judge([_test(*rule, old, new) for rule in rules])]
+def alarms(rules: list[tuple[str, list[int]]], old: Array, new: Array) -> list[bool]:
+    """Which rules of a gate call the second of two models worse."""
+    return worse([_test(*rule, old, new) for rule in rules])
 
 
 def false_alarms(discordance: float, n: int, simulations: int, seed: int = 0) -> dict[str, float]:
@@ -56,7 +56,7 @@ def false_alarms(discordance: float, n: int, simulations: int, seed: int = 0) ->
     for _ in range(simulations):
         old, new = differing(rng, n, discordance)
         for name, rules in GATES.items():
-            counts[name] += "worse" in outcomes(rules, old, new)
+            counts[name] += any(alarms(rules, old, new))
     return {name: count / simulations for name, count in counts.items()}
 
 
@@ -64,8 +64,8 @@ def called_worse(place: int, change: float, discordance: float, n: int, simulati
     """How often the default gate calls one of its rules worse when all errors grew by `change`."""
     rng = np.random.default_rng(place)
     rules = GATES["default rules"]
-    found = [outcomes(rules, *differing(rng, n, discordance, change))[place] for _ in range(simulations)]
-    return found.count("worse") / simulations
+    found = [alarms(rules, *differing(rng, n, discordance, change))[place] for _ in range(simulations)]
+    return found.count(True) / simulations
 
 
 def smallest_seen(place: int, discordance: float, n: int, simulations: int) -> float:
@@ -95,10 +95,10 @@ def lines(simulations: int, n: int = 1000) -> Iterator[str]:
         yield f"| {discordance:.0%} | " + " | ".join(f"+{100 * one:.1f} points" for one in seen) + " |"
 
 
-def _test(text: str, columns: list[int], old: Array, new: Array) -> Test:
+def _test(text: str, columns: list[int], old: Array, new: Array) -> Trial:
     weights = None if len(columns) == 1 else np.full(len(columns), 1 / len(columns))
     first, second = (Measure("", "", "", (), one[:, columns], weights) for one in (old, new))
-    return Test(parse_rule(text), text, first.value, second.value, estimate_difference(first, second))
+    return Trial(parse_rule(text), text, first.value, second.value, estimate_difference(first, second))
 
 
 def main() -> None:

@@ -210,15 +210,15 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
     lines = []
     if joined.unpaired_because:
         lines.append(
-            f"Not paired: {joined.unpaired_because}. Differences rest on each run's own pictures and are less "
-            "sure; no flips."
+            f"Not paired: {joined.unpaired_because}. Differences rest on each run's own pictures and are "
+            "less sure; no flips."
         )
     else:
         most = max(int(run.recipe["data"]["count"]) for run in joined.runs)
         if len(joined.pictures) < most:
             lines.append(
-                f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all runs, "
-                "or some run could not score them."
+                f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all "
+                "runs, or some run could not score them."
             )
     masks = {str(run.recipe["projection"]["kind"]) for run in joined.runs}
     if len(masks) > 1:

@@ -7,9 +7,10 @@ not worse   the interval of d does not reach above the limit
 unsure      anything else: these pictures are too few to tell
 
 The end of the interval that faces the alarm is Holm's: rules in the order of their one-sided p, the j-th of
-m (from 0) at level 5 %/(m - j), until the first that raises no alarm; the rest at that one's level. So all
-rules of a gate together raise a false alarm at most 5 % of the time. The other end leaves out 5 %: a rule
-called "not worse" is worse at most 5 % of the time.
+m (from 0) at level 4 %/(m - j), until the first that raises no alarm; the rest at that one's level. So all
+rules of a gate together raise a false alarm at most 5 % of the time, with room for the tests being
+approximations (`benchmarks/gate_errors.py`). The other end leaves out 5 %: a rule called "not worse" is worse
+at most 5 % of the time.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
 from windtunnel.store.run import Run
 
-# False alarms of all rules together, and wrong "not worse" of one rule.
-ALPHA = 0.05
+# Promised are 5 % false alarms of all rules together; tests at 4 % keep that whatever their approximations.
+ALARM_LEVEL = 0.04
+# Wrong "not worse" of one rule.
+MISS_LEVEL = 0.05
 # What a gate without rules holds a run to. Clean rests on one answer per picture and is less surely known.
 DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
 
@@ -38,7 +41,7 @@ Unsure = Literal["pass", "fail"]
 
 
 @dataclass(frozen=True)
-class Test:
+class Trial:
     """One difference held against one limit."""
 
     rule: Rule
@@ -152,7 +155,7 @@ def default_rules(joined: Joined) -> list[Rule]:
     return fit
 
 
-def tests_of(rule: Rule, joined: Joined) -> list[Test]:
+def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
     kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
     keys = matching(rule, list(joined.measures[0]), kinds)
@@ -160,13 +163,20 @@ def tests_of(rule: Rule, joined: Joined) -> list[Test]:
     return [_test(rule, some, joined) for some in found]
 
 
-def judge(tests: Sequence[Test]) -> list[Check]:
+def judge(tests: Sequence[Trial]) -> list[Check]:
     """Every test's outcome, all together raising a false alarm at most 5 % of the time."""
-    levels = holm_levels([_alarm(test) for test in tests])
-    return [_check(test, level) for test, level in zip(tests, levels, strict=True)]
+    alarms = [_alarm(test) for test in tests]
+    levels = holm_levels(alarms)
+    return [_check(*each) for each in zip(tests, alarms, levels, strict=True)]
 
 
-def holm_levels(p_values: Sequence[float], alpha: float = ALPHA) -> list[float]:
+def worse(tests: Sequence[Trial]) -> list[bool]:
+    """Which tests raise an alarm, without their intervals."""
+    alarms = [_alarm(test) for test in tests]
+    return [alarm <= level for alarm, level in zip(alarms, holm_levels(alarms), strict=True)]
+
+
+def holm_levels(p_values: Sequence[float], alpha: float = ALARM_LEVEL) -> list[float]:
     """The level at which Holm's procedure looks at each p: alpha/(m - j) in ascending order.
 
     After the first p above its level nothing is refused any more: the rest have that level too.
@@ -181,11 +191,11 @@ def holm_levels(p_values: Sequence[float], alpha: float = ALPHA) -> list[float]:
     return levels
 
 
-def _test(rule: Rule, keys: Sequence[Key], joined: Joined) -> Test:
+def _test(rule: Rule, keys: Sequence[Key], joined: Joined) -> Trial:
     single = keys[0][1] if len(keys) == 1 else f"{rule.pattern} (mean of {len(keys)})"
     name = " ".join(filter(None, (single, rule.metric)))
     old, new = (pooled([measures[key] for key in keys], single) for measures in joined.measures)
-    return Test(rule, name, old.value, new.value, _estimate(old, new, joined))
+    return Trial(rule, name, old.value, new.value, _estimate(old, new, joined))
 
 
 def _estimate(old: Measure, new: Measure, joined: Joined) -> Estimate:
@@ -194,20 +204,20 @@ def _estimate(old: Measure, new: Measure, joined: Joined) -> Estimate:
     return estimate_difference(old, new)
 
 
-def _alarm(test: Test) -> float:
+def _alarm(test: Trial) -> float:
     above = test.estimate.above(test.rule.limit)
     return above if test.rule.sign == "<=" else 1 - above
 
 
-def _check(test: Test, level: float) -> Check:
+def _check(test: Trial, alarm: float, level: float) -> Check:
     rule, found = test.rule, test.estimate
     if rule.sign == "<=":
-        low, high = found.end(level), found.end(1 - ALPHA)
-        worse, fine = _alarm(test) <= level, high <= rule.limit
+        low, high = found.end(level), found.end(1 - MISS_LEVEL)
+        fine = high <= rule.limit
     else:
-        low, high = found.end(ALPHA), found.end(1 - level)
-        worse, fine = _alarm(test) <= level, low >= rule.limit
-    outcome: Outcome = "worse" if worse else "not worse" if fine else "unsure"
+        low, high = found.end(MISS_LEVEL), found.end(1 - level)
+        fine = low >= rule.limit
+    outcome: Outcome = "worse" if alarm <= level else "not worse" if fine else "unsure"
     return Check(
         rule.text,
         test.name,

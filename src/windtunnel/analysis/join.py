@@ -16,7 +16,7 @@ from windtunnel.store.run import Run, load_run
 # Under this share of shared pictures two runs are about different pictures.
 MIN_JOINED = 0.9
 
-# Metric, condition or "" for several, and the ids of the conditions it is made of.
+# Metric, and condition or "" for several.
 Key = tuple[str, str]
 
 
@@ -143,6 +143,7 @@ def _shared_measures(
             for other in found[1:]
         )
     ]
-    every = dict.fromkeys(key for one in found for key in one)
+    # Scores over several conditions first: they are the ones missed.
+    every = sorted(dict.fromkeys(key for one in found for key in one), key=lambda key: key[1] != "")
     lacking = tuple(" ".join(filter(None, (key[1], key[0]))) for key in every if key not in set(alike))
     return tuple({key: one[key][0] for key in alike} for one in found), lacking

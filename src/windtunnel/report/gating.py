@@ -63,7 +63,7 @@ def gate_markdown(found: Gate) -> str:
 
 
 def gate_junit(found: Gate) -> str:
-    """The gate as JUnit XML: a test case per check; what cannot be told is skipped, or fails with `unsure`."""
+    """The gate as JUnit XML: a test case per check; what cannot be told is skipped, or fails."""
     unsure_fails = found.unsure == "fail"
     failures = found.count("worse") + (found.count("unsure") if unsure_fails else 0)
     suite = ElementTree.Element(
