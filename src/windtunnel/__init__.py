@@ -6,6 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from windtunnel.analysis.comparison import compare
+    from windtunnel.analysis.gate import gate
     from windtunnel.api import make_set, plan, run
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "Run": "windtunnel.store.run",
     "UserError": "windtunnel.errors",
+    "compare": "windtunnel.analysis.comparison",
     "corrupt": "windtunnel.corruptions",
+    "gate": "windtunnel.analysis.gate",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.store.run",
     "make_set": "windtunnel.api",
@@ -26,7 +30,19 @@ _PUBLIC = {
     "run": "windtunnel.api",
 }
 
-__all__ = ["Run", "UserError", "corrupt", "load_model", "load_run", "make_set", "open_dataset", "plan", "run"]
+__all__ = [
+    "Run",
+    "UserError",
+    "compare",
+    "corrupt",
+    "gate",
+    "load_model",
+    "load_run",
+    "make_set",
+    "open_dataset",
+    "plan",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,9 +16,11 @@ from windtunnel.errors import RunFailed, UserError
 
 # Command to the module that holds it; a module is imported when its command is used.
 COMMANDS = {
+    "compare": "windtunnel.cli.compare",
     "data": "windtunnel.cli.data",
     "demo": "windtunnel.cli.demo",
     "dev": "windtunnel.cli.dev",
+    "gate": "windtunnel.cli.gate",
     "list": "windtunnel.cli.list_",
     "make": "windtunnel.cli.make",
     "plan": "windtunnel.cli.plan",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -148,6 +149,15 @@ def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
     for label, text in lines:
         console.print(f"[bold]{label:<{width}}[/bold]  ", end="")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_table(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print aligned columns under a bold header, one line per row whatever the terminal's width."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for place, row in enumerate([header, *rows]):
+        text = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        style = "" if place else "bold"
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:

@@ -170,6 +170,7 @@ def make_plan(
             "preprocess_assumed": model.preprocess.assumed,
             "outputs_from": model.outputs_from,
             "trained_on": list(model.trained_on),
+            **model.about.to_json(),
         },
         "data": {
             "name": dataset.name,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, imagenet_1k
-from windtunnel.models.preprocess import Declaration, Preprocess
+from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
 
 Scores = NDArray[np.float32]
@@ -34,6 +34,7 @@ class Model(Protocol):
         outputs: `logits` or `probabilities`.
         outputs_from: `declared` or `probed`.
         trained_on: data sets it has seen, as declared; empty for unknown.
+        about: family, number of parameters and tags, as declared.
         portable: whether another process can load it again.
         batch: how many pictures one call should hold.
     """
@@ -47,6 +48,7 @@ class Model(Protocol):
     outputs: Outputs
     outputs_from: str
     trained_on: tuple[str, ...]
+    about: About
     portable: bool
     batch: int
 

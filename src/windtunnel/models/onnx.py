@@ -43,6 +43,7 @@ class OnnxModel:
         self.batch = self._fixed_batch if self._fixed_batch and self._fixed_batch > 1 else DYNAMIC_BATCH
         self.preprocess = _fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
         self.trained_on = self._declaration.trained_on
+        self.about = self._declaration.about
         probe = self._probe()
         facts = output_facts(self._declaration, probe, path.name)
         # Weights may lie in files of any name; what the model says tells them apart.

@@ -101,6 +101,25 @@ class Preprocess:
 
 
 @dataclass(frozen=True)
+class About:
+    """What a model is among others, for comparisons: nothing of it decides a prediction.
+
+    Attributes:
+        family: such as `resnet`; "" for unknown.
+        parameters: how many; 0 for unknown.
+        tags: whatever sets it apart.
+    """
+
+    family: str = ""
+    parameters: int = 0
+    tags: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """What the run keeps of it."""
+        return {"family": self.family, "parameters": self.parameters, "tags": list(self.tags)}
+
+
+@dataclass(frozen=True)
 class Declaration:
     """What a TOML file or preset says of a model."""
 
@@ -112,6 +131,7 @@ class Declaration:
     output: str | None = None
     labels: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
+    about: About = field(default_factory=About)
 
 
 @lru_cache(maxsize=1)
@@ -143,7 +163,10 @@ def read_declaration(path: Path) -> Declaration:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not valid TOML: {error}.") from error
-    allowed = ("preset", "geometry", "tensor", "outputs", "output", "labels", "trained_on")
+    allowed = (
+        "preset", "geometry", "tensor", "outputs", "output", "labels", "trained_on", "family",
+        "parameters", "tags",
+    )  # fmt: skip
     _refuse_unknown(table, allowed, str(path))
     preset = str(table.get("preset", DEFAULT_PRESET))
     if preset not in presets():
@@ -167,7 +190,17 @@ def read_declaration(path: Path) -> Declaration:
         output=table.get("output"),
         labels=_texts(table.get("labels", ()), f"labels in {path}"),
         trained_on=_texts(table.get("trained_on", ()), f"trained_on in {path}"),
+        about=_about(table, path),
     )
+
+
+def _about(table: Mapping[str, Any], path: Path) -> About:
+    family, parameters = table.get("family", ""), table.get("parameters", 0)
+    if not isinstance(family, str):
+        raise UserError(f"{path}: family is {family!r}; give a text.")
+    if not isinstance(parameters, int) or isinstance(parameters, bool) or parameters < 0:
+        raise UserError(f"{path}: parameters is {parameters!r}; give a whole number, such as 25_557_032.")
+    return About(family, parameters, _texts(table.get("tags", ()), f"tags in {path}"))
 
 
 def _table(table: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:

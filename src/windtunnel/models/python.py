@@ -107,6 +107,7 @@ class CallableModel:
         self.portable = portable
         self.preprocess = declaration.preprocess
         self.trained_on = declaration.trained_on
+        self.about = declaration.about
         try:
             probe = self.predict(probe_pictures(self.preprocess, 2))
         except UserError:

@@ -1,1 +1,1 @@
-"""Statistics: intervals now; paired tests and bootstraps beside them later."""
+"""Statistics: intervals, bootstraps over pictures, paired differences, ranks."""

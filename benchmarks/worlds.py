@@ -1,0 +1,56 @@
+"""Simulated pictures and models: a picture's difficulty is shared by its conditions and by the models.
+
+A model is wrong about picture i under condition j where sqrt(r)*u_i + sqrt(1 - r)*e_ij < Phi^-1(p_j): p_j is
+its true error, u_i the picture's ease for it, r how much of an answer the picture decides. Two models' u
+correlate by `kinship`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri, owens_t
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def answers(
+    rng: np.random.Generator,
+    n: int,
+    errors: list[Array],
+    *,
+    within: float,
+    kinship: float,
+    noise_kinship: float = 0.0,
+) -> list[Array]:
+    """Whether each of several models is wrong: pictures x conditions, for every model's true errors.
+
+    `noise_kinship` is what models share of the rest: two of them disagree less often on a single answer.
+    """
+    shared = rng.standard_normal((n, 1))
+    common = rng.standard_normal((n, len(errors[0]))) if noise_kinship else 0.0
+    found = []
+    for true in errors:
+        ease = np.sqrt(kinship) * shared + np.sqrt(1 - kinship) * rng.standard_normal((n, 1))
+        own = rng.standard_normal((n, len(true)))
+        noise = np.sqrt(noise_kinship) * common + np.sqrt(1 - noise_kinship) * own
+        found.append(np.sqrt(within) * ease + np.sqrt(1 - within) * noise < ndtri(true))
+    return found
+
+
+def kinship_for(discordance: float, error: float) -> float:
+    """How alike two models' latent answers are if both err by `error` and disagree that often.
+
+    P(one right, one wrong) = 4*T(h, sqrt((1 - k)/(1 + k))), h = Phi^-1(error), T Owen's function.
+    """
+    h = float(ndtri(error))
+    return float(brentq(lambda k: 4 * owens_t(h, np.sqrt((1 - k) / (1 + k))) - discordance, 0.0, 1 - 1e-9))
+
+
+def correlation(wrong: Array) -> float:
+    """Mean correlation between two conditions of a picture, over those that vary."""
+    varying = wrong[:, wrong.any(axis=0) & ~wrong.all(axis=0)].astype(float)
+    table = np.corrcoef(varying.T)
+    return float(table[np.triu_indices(len(table), 1)].mean())

@@ -1,0 +1,240 @@
+"""Comparing runs: scores side by side, what changed and how surely, and which pictures flipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from windtunnel.analysis.join import Joined, Key, join_runs
+from windtunnel.analysis.relative_error import error_against
+from windtunnel.metrics.score import Measure, Score
+from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
+from windtunnel.stats.ranks import Rank, rank_models
+from windtunnel.store.run import Run
+
+# Scores that may head a comparison and order the models, the first that is there.
+HEADLINES: tuple[Key, ...] = (
+    ("mce", ""),
+    ("mean_error", ""),
+    ("top1_error", "clean"),
+    ("top1_error", "native"),
+)
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Column:
+    """One run as a column of the comparison: what its model is, and where it stands."""
+
+    run: str
+    model: str
+    family: str
+    parameters: int
+    tags: tuple[str, ...]
+    recipe: str
+    rank: Rank | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One score of one run against the first run's.
+
+    Attributes:
+        metric, condition: which score.
+        other: place of the run among those compared, 1 for the second.
+        difference: new - old.
+        holm_p: p adjusted over all conditions of that run and metric; of other scores p itself.
+    """
+
+    metric: str
+    condition: str
+    other: int
+    difference: Difference
+    holm_p: float
+
+
+@dataclass(frozen=True)
+class Flips:
+    """Which pictures one run got wrong that the first run had right, and the reverse.
+
+    Attributes:
+        other: place of the run.
+        conditions: by condition, (broken, mended).
+        pictures: id, conditions broken, conditions mended; the most broken first, flipped pictures only.
+    """
+
+    other: int
+    conditions: dict[str, tuple[int, int]]
+    pictures: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs side by side; the first is what the others are compared with.
+
+    Attributes:
+        columns: the runs.
+        headline: the score that orders the models.
+        pictures: how many take part; for runs that cannot be paired the smallest run's.
+        unpaired_because: why pictures could not be paired, or "".
+        scores: by metric and condition, one score per run, all over the same pictures if paired.
+        against_first: corruption errors divided by the first run's, one per other run that has them.
+        changes: every shared score of every other run against the first.
+        flips: per other run; empty where pictures could not be paired.
+        warnings: what a reader must know.
+    """
+
+    columns: tuple[Column, ...]
+    headline: Key
+    pictures: int
+    unpaired_because: str
+    scores: dict[Key, tuple[Score, ...]]
+    against_first: dict[int, Score]
+    changes: tuple[Change, ...]
+    flips: tuple[Flips, ...]
+    warnings: tuple[str, ...]
+
+    def changed(self, other: int = 1) -> list[Change]:
+        """Conditions whose top-1 error changed (Holm over all conditions), the worst first."""
+        found = [
+            one
+            for one in self.changes
+            if one.other == other and one.metric == "top1_error" and one.holm_p <= SIGNIFICANT
+        ]
+        return sorted(found, key=lambda one: -one.difference.value)
+
+
+def compare(*runs: Run | str | Path) -> Comparison:
+    """Compare runs with the first of them.
+
+    Args:
+        runs: run folders or runs, two or more, over the same data.
+
+    Returns:
+        Scores side by side, differences with intervals, changed conditions, flipped pictures, warnings.
+
+    Raises:
+        UserError: a folder is no finished run, or the runs share no picture or no score.
+    """
+    joined = join_runs(runs)
+    scores: dict[Key, tuple[Score, ...]] = {
+        key: tuple(
+            measures[key].score(run.digest)
+            for run, measures in zip(joined.runs, joined.measures, strict=True)
+        )
+        for key in joined.measures[0]
+    }
+    others = range(1, len(joined.runs))
+    ratios = {other: measure for other in others if (measure := error_against(joined, other)) is not None}
+    headline = next((key for key in HEADLINES if key in scores), next(iter(scores)))
+    return Comparison(
+        _columns(joined, headline),
+        headline,
+        min(len(rows) for rows in joined.rows),
+        joined.unpaired_because,
+        scores,
+        {other: measure.score(joined.runs[other].digest) for other, measure in ratios.items()},
+        tuple(change for other in others for change in _changes(joined, other)),
+        tuple(_flips(joined, other) for other in others) if joined.paired else (),
+        tuple(_warnings(joined, scores)),
+    )
+
+
+def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
+    ranks: Sequence[Rank | None] = [None] * len(joined.runs)
+    if joined.paired and len(joined.runs) > 2:
+        ranks = rank_models([measures[headline] for measures in joined.measures])
+    return tuple(
+        Column(
+            str(run.path),
+            model["name"],
+            model.get("family", ""),
+            int(model.get("parameters", 0)),
+            tuple(model.get("tags", ())),
+            run.digest,
+            rank,
+        )
+        for run, rank in zip(joined.runs, ranks, strict=True)
+        for model in [run.info["model"]]
+    )
+
+
+def _changes(joined: Joined, other: int) -> list[Change]:
+    """Every shared score against the first run's; conditions of one metric adjusted together."""
+    found: dict[Key, Difference] = {}
+    for key, old in joined.measures[0].items():
+        new = joined.measures[other][key]
+        if joined.paired:
+            known = no_difference() if joined.same_model(other) and _equal(old, new) else None
+            found[key] = paired_difference(old, new, estimate=known)
+        else:
+            found[key] = unpaired_difference(old, new)
+    adjusted: dict[Key, float] = {}
+    for metric in {metric for metric, _ in found}:
+        keys = [key for key in found if key[0] == metric and key[1]]
+        adjusted |= dict(zip(keys, holm([found[key].p for key in keys]), strict=True))
+    return [Change(*key, other, one, adjusted.get(key, one.p)) for key, one in found.items()]
+
+
+def _equal(old: Measure, new: Measure) -> bool:
+    return bool(np.array_equal(old.columns, new.columns, equal_nan=old.columns.dtype.kind == "f"))
+
+
+def _flips(joined: Joined, other: int) -> Flips:
+    names = [name for name in joined.conditions if ("top1_error", name) in joined.measures[0]]
+    broken, mended = {}, {}
+    for name in names:
+        old = joined.measures[0]["top1_error", name].columns[:, 0]
+        new = joined.measures[other]["top1_error", name].columns[:, 0]
+        broken[name], mended[name] = new & ~old, old & ~new
+    by_picture = [
+        np.sum([one[name] for name in names], axis=0) if names else np.zeros(len(joined.pictures))
+        for one in (broken, mended)
+    ]
+    listed = sorted(
+        (
+            (id_, int(lost), int(won))
+            for id_, lost, won in zip(joined.pictures, *by_picture, strict=True)
+            if lost or won
+        ),
+        key=lambda row: (-row[1], -row[2], row[0]),
+    )
+    counts = {name: (int(broken[name].sum()), int(mended[name].sum())) for name in names}
+    return Flips(other, counts, tuple(listed))
+
+
+def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]:
+    lines = []
+    if joined.unpaired_because:
+        lines.append(
+            f"Not paired: {joined.unpaired_because}. Differences rest on each run's own pictures and are "
+            "less sure; no flips."
+        )
+    else:
+        most = max(int(run.recipe["data"]["count"]) for run in joined.runs)
+        if len(joined.pictures) < most:
+            lines.append(
+                f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all "
+                "runs, or some run could not score them."
+            )
+    masks = {str(run.recipe["projection"]["kind"]) for run in joined.runs}
+    if len(masks) > 1:
+        lines.append("Some runs count only the outputs of classes in the data (--mask), others count all.")
+    clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
+    if clean is not None:
+        first = scores[clean][0]
+        for place, score in enumerate(scores[clean][1:], start=1):
+            if score.low > first.high or score.high < first.low:
+                names = [run.info["model"]["name"] for run in (joined.runs[0], joined.runs[place])]
+                lines.append(
+                    f"{clean[1].capitalize()} errors are not comparable: {names[0]} {first.value:.1%}, "
+                    f"{names[1]} {score.value:.1%}, and their intervals do not overlap. What each loses "
+                    "under corruptions says little; compare the errors themselves."
+                )
+    if joined.not_shared:
+        shown = ", ".join(joined.not_shared[:8]) + (" ..." if len(joined.not_shared) > 8 else "")
+        lines.append(f"Not compared, since not every run has them alike: {shown}.")
+    return lines

@@ -1,0 +1,233 @@
+"""The gate: is a run worse than a stored one by more than is allowed? Worse, not worse, or cannot tell.
+
+For a rule `score <= limit` with d the paired difference run - base:
+
+worse       the interval of d lies above the limit
+not worse   the interval of d does not reach above the limit
+unsure      anything else: these pictures are too few to tell
+
+The end of the interval that faces the alarm is Holm's: rules in the order of their one-sided p, the j-th of
+m (from 0) at level 4 %/(m - j), until the first that raises no alarm; the rest at that one's level. So all
+rules of a gate together raise a false alarm at most 5 % of the time, with room for the tests being
+approximations (`benchmarks/gate_errors.py`). The other end leaves out 5 %: a rule called "not worse" is worse
+at most 5 % of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from windtunnel.analysis.join import Joined, Key, join_runs, open_runs
+from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
+from windtunnel.errors import UserError
+from windtunnel.metrics.score import Measure
+from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
+from windtunnel.store.run import Run
+
+# Promised are 5 % false alarms of all rules together; tests at 4 % keep that whatever their approximations.
+ALARM_LEVEL = 0.04
+# Wrong "not worse" of one rule.
+MISS_LEVEL = 0.05
+# What a gate without rules holds a run to. Clean rests on one answer per picture and is less surely known.
+DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
+
+Outcome = Literal["worse", "not worse", "unsure"]
+Unsure = Literal["pass", "fail"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One difference held against one limit."""
+
+    rule: Rule
+    name: str
+    base: float
+    run: float
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Check:
+    """What became of a rule, or of one condition of a rule with `each`.
+
+    Attributes:
+        rule: as written.
+        score: which score.
+        base, run: its value in both runs, fractions.
+        difference: run - base.
+        low, high: the interval the outcome rests on.
+        limit: what the rule allows.
+        level: what the end that faces the alarm leaves out.
+        test: how the interval was made.
+        outcome: worse, not worse or unsure.
+    """
+
+    rule: str
+    score: str
+    base: float
+    run: float
+    difference: float
+    low: float
+    high: float
+    limit: float
+    level: float
+    test: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a gate found.
+
+    Attributes:
+        run, base: the run folders.
+        pictures: how many both runs could score.
+        checks: one per rule and condition.
+        unsure: whether what cannot be told passes or fails.
+        warnings: what a reader must know.
+    """
+
+    run: str
+    base: str
+    pictures: int
+    checks: tuple[Check, ...]
+    unsure: Unsure
+    warnings: tuple[str, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run may not pass."""
+        bad = {"worse", "unsure"} if self.unsure == "fail" else {"worse"}
+        return any(check.outcome in bad for check in self.checks)
+
+    def count(self, outcome: Outcome) -> int:
+        """How many checks ended so."""
+        return sum(check.outcome == outcome for check in self.checks)
+
+    def to_json(self) -> dict[str, object]:
+        """The gate as one JSON document."""
+        return {"schema": 1, "failed": self.failed, **asdict(self)}
+
+
+def gate(
+    run: Run | str | Path, against: Run | str | Path, rules: Sequence[str] = (), *, unsure: Unsure = "pass"
+) -> Gate:
+    """Hold a run against a stored one.
+
+    Args:
+        run: the new run.
+        against: the run it must not be worse than, on the same pictures with the same seed.
+        rules: such as `mce <= +1.0`; by default the mean error may grow by 1 point and the clean error by 2.
+        unsure: whether rules that cannot be told `pass` or `fail`.
+
+    Raises:
+        UserError: a rule does not make sense, or the runs cannot be compared picture by picture.
+    """
+    if unsure not in ("pass", "fail"):
+        raise UserError(f"unsure is '{unsure}'; give pass or fail.")
+    parsed = [parse_rule(text) for text in ([rules] if isinstance(rules, str) else rules)]
+    new, base = open_runs([run, against])
+    joined = join_runs([base, new])
+    if not joined.paired:
+        raise UserError(
+            f"{new.path} cannot be held against {base.path} picture by picture: {joined.unpaired_because}; "
+            "run both on the same data with the same seed, or use windtunnel compare."
+        )
+    chosen = parsed or default_rules(joined)
+    checks = judge([test for rule in chosen for test in tests_of(rule, joined)])
+    lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.pictures)
+    warnings = (f"{lost:,} pictures are left out: not in both runs, or not scored by both.",) if lost else ()
+    return Gate(str(new.path), str(base.path), len(joined.pictures), tuple(checks), unsure, warnings)
+
+
+def default_rules(joined: Joined) -> list[Rule]:
+    """The default rules that both runs have scores for."""
+    found = [parse_rule(text) for text in DEFAULT_RULES]
+    keys = joined.measures[0]
+    fit = [rule for rule in found if (rule.metric, rule.pattern) in keys]
+    if not fit:
+        raise UserError("Neither mean_error nor clean error is shared by both runs; give --rule.")
+    return fit
+
+
+def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
+    """The differences a rule is about: one, or with `each` one per condition."""
+    kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
+    keys = matching(rule, list(joined.measures[0]), kinds)
+    found: list[list[Key]] = [[key] for key in keys] if rule.each else [keys]
+    return [_test(rule, some, joined) for some in found]
+
+
+def judge(tests: Sequence[Trial]) -> list[Check]:
+    """Every test's outcome, all together raising a false alarm at most 5 % of the time."""
+    alarms = [_alarm(test) for test in tests]
+    levels = holm_levels(alarms)
+    return [_check(*each) for each in zip(tests, alarms, levels, strict=True)]
+
+
+def worse(tests: Sequence[Trial]) -> list[bool]:
+    """Which tests raise an alarm, without their intervals."""
+    alarms = [_alarm(test) for test in tests]
+    return [alarm <= level for alarm, level in zip(alarms, holm_levels(alarms), strict=True)]
+
+
+def holm_levels(p_values: Sequence[float], alpha: float = ALARM_LEVEL) -> list[float]:
+    """The level at which Holm's procedure looks at each p: alpha/(m - j) in ascending order.
+
+    After the first p above its level nothing is refused any more: the rest have that level too.
+    """
+    levels = [alpha] * len(p_values)
+    stopped = 0.0
+    for place, index in enumerate(np.argsort(np.asarray(p_values), kind="stable")):
+        level = stopped or alpha / (len(p_values) - place)
+        levels[index] = level
+        if p_values[index] > level:
+            stopped = level
+    return levels
+
+
+def _test(rule: Rule, keys: Sequence[Key], joined: Joined) -> Trial:
+    single = keys[0][1] if len(keys) == 1 else f"{rule.pattern} (mean of {len(keys)})"
+    name = " ".join(filter(None, (single, rule.metric)))
+    old, new = (pooled([measures[key] for key in keys], single) for measures in joined.measures)
+    return Trial(rule, name, old.value, new.value, _estimate(old, new, joined))
+
+
+def _estimate(old: Measure, new: Measure, joined: Joined) -> Estimate:
+    if joined.same_model(1) and np.array_equal(old.columns, new.columns):
+        return no_difference()
+    return estimate_difference(old, new)
+
+
+def _alarm(test: Trial) -> float:
+    above = test.estimate.above(test.rule.limit)
+    return above if test.rule.sign == "<=" else 1 - above
+
+
+def _check(test: Trial, alarm: float, level: float) -> Check:
+    rule, found = test.rule, test.estimate
+    if rule.sign == "<=":
+        low, high = found.end(level), found.end(1 - MISS_LEVEL)
+        fine = high <= rule.limit
+    else:
+        low, high = found.end(MISS_LEVEL), found.end(1 - level)
+        fine = low >= rule.limit
+    outcome: Outcome = "worse" if alarm <= level else "not worse" if fine else "unsure"
+    return Check(
+        rule.text,
+        test.name,
+        test.base,
+        test.run,
+        found.value,
+        low,
+        high,
+        rule.limit,
+        level,
+        found.test,
+        outcome,
+    )

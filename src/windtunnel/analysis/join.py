@@ -1,0 +1,149 @@
+"""Joining runs: which pictures and conditions they share, and whether they may be compared in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError
+from windtunnel.metrics.score import Measure, measure_run
+from windtunnel.store.run import Run, load_run
+
+# Under this share of shared pictures two runs are about different pictures.
+MIN_JOINED = 0.9
+
+# Metric, and condition or "" for several.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Runs side by side: the first is what the others are compared with.
+
+    Attributes:
+        runs: the runs.
+        rows: for every run, which of its complete pictures take part, in the same order for all if paired.
+        pictures: ids of the shared pictures that every run could score.
+        unpaired_because: why the runs cannot be compared picture by picture, or "" where they can.
+        measures: for every run, its scores before they are numbers, over those rows, by metric and condition;
+            only what all runs have.
+        not_shared: scores that some run lacks or makes of other conditions.
+    """
+
+    runs: tuple[Run, ...]
+    rows: tuple[NDArray[np.int64], ...]
+    pictures: tuple[str, ...]
+    unpaired_because: str
+    measures: tuple[dict[Key, Measure], ...]
+    not_shared: tuple[str, ...]
+
+    @property
+    def paired(self) -> bool:
+        """Whether the runs can be compared picture by picture."""
+        return not self.unpaired_because
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Conditions all runs have, by the first one's names."""
+        shared = set.intersection(*({str(one["id"]) for one in run.conditions} for run in self.runs))
+        return tuple(str(one["name"]) for one in self.runs[0].conditions if one["id"] in shared)
+
+    def same_model(self, other: int) -> bool:
+        """Whether a run's model is the first run's: the same weights behind the same preprocess."""
+        first, second = self.runs[0].recipe, self.runs[other].recipe
+        return bool(self.paired and first["model"] == second["model"])
+
+
+def open_runs(runs: Sequence[Run | str | Path]) -> tuple[Run, ...]:
+    """The runs, opened where paths were given."""
+    return tuple(one if isinstance(one, Run) else load_run(one) for one in runs)
+
+
+def join_runs(given: Sequence[Run | str | Path]) -> Joined:
+    """Join runs on pictures (id, content, labels) and conditions (id).
+
+    Raises:
+        UserError: fewer than two runs, an unfinished one, one without labels, no shared picture, or no
+            shared score.
+    """
+    runs = open_runs(given)
+    if len(runs) < 2:
+        raise UserError(f"{len(runs)} run given; give two run folders or more.")
+    pictures = [_pictures(run) for run in runs]
+    shared = set.intersection(*(set(one.values()) for one in pictures))
+    if not shared:
+        raise UserError(
+            f"{runs[0].path} and {runs[-1].path} share no picture (same id, content and labels); "
+            "compare runs over the same data."
+        )
+    complete = [{pictures[place][id_]: row for row, id_ in enumerate(run.observed.ids)}
+                for place, run in enumerate(runs)]  # fmt: skip
+    everywhere = sorted(set.intersection(*(set(one) for one in complete)))
+    why = _why_unpaired(runs, [len(one) for one in pictures], len(shared))
+    if not why and not everywhere:
+        raise UserError(f"No picture that {runs[0].path} and {runs[-1].path} share could be scored by all.")
+    if why:
+        rows = tuple(np.arange(len(run.observed.ids)) for run in runs)
+    else:
+        rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
+    measures, lacking = _shared_measures(runs, rows)
+    if not measures[0]:
+        raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
+    return Joined(runs, rows, tuple(key[0] for key in everywhere), why, measures, lacking)
+
+
+def _pictures(run: Run) -> dict[str, tuple[str, str, tuple[str, ...]]]:
+    """By id: id, content hash and names of the classes, which is what makes a picture the same."""
+    classes = run.info["data"]["classes"]
+    columns = (run.samples[name].to_pylist() for name in ("id", "content", "labels"))
+    return {
+        id_: (id_, content or "", tuple(str(classes[label]) for label in labels))
+        for id_, content, labels in zip(*columns, strict=True)
+    }
+
+
+def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:
+    """Why there are no pairs, or ""."""
+    for part, name in (("seed", "seed"), ("stream", "random stream version")):
+        values = [run.recipe[part] for run in runs]
+        if len(set(values)) > 1:
+            shown = " and ".join(map(str, dict.fromkeys(values)))
+            return f"{name}s {shown} differ, so that corrupted pixels do too"
+    if shared < MIN_JOINED * max(counts):
+        return f"only {shared:,} of {max(counts):,} pictures are the same in all runs"
+    return ""
+
+
+def _shared_measures(
+    runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]
+) -> tuple[tuple[dict[Key, Measure], ...], tuple[str, ...]]:
+    found = []
+    for run, kept in zip(runs, rows, strict=True):
+        ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
+        count = len(run.observed.ids)
+        found.append(
+            {
+                (one.metric, one.condition): (
+                    replace(one, columns=one.columns[kept]),
+                    tuple(ids.get(part, part) for part in one.parts),
+                )
+                for one in measure_run(run)
+                if len(one.columns) == count
+            }
+        )
+    alike = [
+        key
+        for key, (measure, parts) in found[0].items()
+        if all(
+            key in other and other[key][1] == parts and other[key][0].formula == measure.formula
+            for other in found[1:]
+        )
+    ]
+    # Scores over several conditions first: they are the ones missed.
+    every = sorted(dict.fromkeys(key for one in found for key in one), key=lambda key: key[1] != "")
+    lacking = tuple(" ".join(filter(None, (key[1], key[0]))) for key in every if key not in set(alike))
+    return tuple({key: one[key][0] for key in alike} for one in found), lacking

@@ -1,0 +1,124 @@
+"""The rules of a gate: a score, a comparison, and how much it may change, as one line of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.analysis.join import Key
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.score import Measure
+
+ALLOWED = (
+    "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "
+    "'each fog:* error <= +3'; POINTS is the change from the base run in percentage points, with its sign"
+)
+# What people write, and the metric it means.
+ALIASES = {"error": "top1_error", **{title.lower(): metric for metric, title in TITLES.items()}}
+RULE = re.compile(r"(?P<left>[^<>=]+?)\s*(?P<sign><=|>=)\s*(?P<limit>[+-]\d+(?:\.\d+)?|0(?:\.0+)?)\s*")
+
+Sign = Literal["<=", ">="]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a gate holds a run to.
+
+    Attributes:
+        text: as written.
+        each: every matching condition on its own, rather than their mean.
+        pattern: of conditions, or "" for scores over several.
+        metric: which score.
+        sign: `<=` where more is worse, `>=` where less is.
+        limit: change allowed, a fraction.
+    """
+
+    text: str
+    each: bool
+    pattern: str
+    metric: str
+    sign: Sign
+    limit: float
+
+
+def parse_rule(text: str) -> Rule:
+    """Read one rule; what is wrong with it is said in one line."""
+    found = RULE.fullmatch(text.strip())
+    if found is None:
+        raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
+    words = found["left"].split()
+    each = words[0] == "each"
+    words = words[each:]
+    joined = " ".join(words).lower()
+    if joined in ALIASES and joined != "error":
+        words = [ALIASES[joined]]
+    if not 1 <= len(words) <= 2 or (each and len(words) == 1):
+        raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
+    metric = ALIASES.get(words[-1].lower(), words[-1])
+    pattern = words[0] if len(words) == 2 else ""
+    sign: Sign = "<=" if found["sign"] == "<=" else ">="
+    return Rule(text.strip(), each, pattern, metric, sign, float(found["limit"]) / 100)
+
+
+def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[Key]:
+    """The scores a rule is about.
+
+    A condition is named in full, without its codec, or by its unit alone; `*` and `?` stand for anything
+    within the names of corruptions, never for clean or native.
+    """
+    metrics = {metric for metric, _ in keys}
+    if rule.metric not in metrics:
+        known = sorted(metrics | {"error"} if "top1_error" in metrics else metrics)
+        raise unknown_name(
+            f"metric in rule '{rule.text}': no score both runs share is called", rule.metric, known
+        )
+    conditions = [condition for metric, condition in keys if metric == rule.metric]
+    if not rule.pattern:
+        if "" in conditions:
+            return [(rule.metric, "")]
+        raise UserError(
+            f"Rule '{rule.text}': {rule.metric} belongs to a condition; name one, such as "
+            f"'{conditions[0]} {rule.metric} {rule.sign} +1', or a pattern such as '*'."
+        )
+    found = [condition for condition in conditions if condition == rule.pattern]
+    if not found:
+        found = [one for one in conditions if _fits(rule.pattern, one, kinds.get(one, "corruption"))]
+    if not found:
+        shown = [condition for condition in conditions if condition] or ["none"]
+        raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern, shown)
+    return [(rule.metric, condition) for condition in found]
+
+
+def pooled(measures: Sequence[Measure], name: str) -> Measure:
+    """The mean of several scores as one score over the same pictures."""
+    first = measures[0]
+    if len(measures) == 1:
+        return first
+    parts = tuple(dict.fromkeys(part for measure in measures for part in measure.parts))
+    formula = f"mean over {len(measures)} conditions of: {first.formula}"
+    columns = np.hstack([measure.columns for measure in measures])
+    if all(measure.combine is None for measure in measures):
+        weights = np.concatenate([measure.linear_weights for measure in measures]) / len(measures)
+        return Measure(first.metric, name, formula, parts, columns, weights)
+    cuts = np.cumsum([measure.columns.shape[1] for measure in measures])[:-1]
+
+    def combine(means: NDArray[np.float64]) -> NDArray[np.float64]:
+        pieces = np.split(means, cuts, axis=-1)
+        values = [measure.of_means(piece) for measure, piece in zip(measures, pieces, strict=True)]
+        return np.asarray(np.mean(values, axis=0), np.float64)
+
+    return Measure(first.metric, name, formula, parts, columns, combine=combine)
+
+
+def _fits(pattern: str, condition: str, kind: str) -> bool:
+    bare = condition.partition("+")[0]
+    if any(character in pattern for character in "*?["):
+        return kind == "corruption" and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
+    return pattern in (bare, bare.partition(":")[0]) and (kind == "corruption" or pattern == condition)

@@ -1,0 +1,92 @@
+"""windtunnel gate: exit 1 when a run is worse than a stored one by more than the rules allow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+from rich.console import Console
+
+from windtunnel.analysis.gate import Gate, gate
+from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.present import print_table
+from windtunnel.report.gating import (
+    HEADER,
+    advice,
+    check_cells,
+    gate_annotations,
+    gate_junit,
+    gate_markdown,
+    verdict,
+)
+
+EXIT_WORSE = 1
+
+
+@click.command()
+@click.argument("run", metavar="RUN")
+@click.option(
+    "--against", required=True, metavar="BASE", help="The run folder that RUN must not be worse than."
+)
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="'[each] [CONDITION] METRIC <= +POINTS'",
+    help="May be repeated; default: mean_error <= +1 and clean error <= +2.",
+)
+@click.option(
+    "--unsure",
+    type=click.Choice(["pass", "fail"]),
+    default="pass",
+    show_default=True,
+    help="Whether a rule that these pictures cannot decide passes with a warning, or fails.",
+)
+@AS_JSON
+@click.option("--markdown", metavar="FILE", help="Write a table for a pull request.")
+@click.option("--junit", metavar="FILE", help="Write JUnit XML.")
+@click.option("--github", is_flag=True, help="Print GitHub annotations too.")
+@click.pass_context
+def command(
+    context: click.Context,
+    run: str,
+    against: str,
+    rules: tuple[str, ...],
+    unsure: Literal["pass", "fail"],
+    as_json: bool,
+    markdown: str | None,
+    junit: str | None,
+    github: bool,
+) -> None:
+    """Exit 1 when RUN is worse than BASE, picture by picture, by more than the rules allow.
+
+    A rule names a score and how many percentage points it may change. Without `each` a pattern of conditions
+    is one test of their mean, with `each` one test per condition. All rules together raise a false alarm at
+    most 5 % of the time.
+
+    \b
+    Example:
+      windtunnel gate new-run --against old-run --rule 'mce <= +1.0' --rule 'fog:* error <= +3'
+    """
+    found = gate(run, against, rules, unsure=unsure)
+    if markdown:
+        Path(markdown).write_text(gate_markdown(found), encoding="utf-8")
+    if junit:
+        Path(junit).write_text(gate_junit(found), encoding="utf-8")
+    if as_json:
+        print_json(found.to_json())
+    else:
+        show(Console(), found)
+    if github:
+        for line in gate_annotations(found):
+            click.echo(line, err=as_json)
+    context.exit(EXIT_WORSE if found.failed else 0)
+
+
+def show(console: Console, found: Gate) -> None:
+    """Print a gate for people."""
+    print_table(console, HEADER, [check_cells(check) for check in found.checks])
+    for text in filter(None, (advice(found), *found.warnings)):
+        console.print(f"warning  {text}", markup=False, highlight=False, soft_wrap=True)
+    console.print(verdict(found), markup=False, highlight=False, soft_wrap=True)

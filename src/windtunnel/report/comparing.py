@@ -1,0 +1,207 @@
+"""A comparison as data and as text for people: JSON, CSV, labelled lines and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import asdict
+from typing import Any
+
+from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
+from windtunnel.metrics.names import TITLES
+
+# Flipped pictures that a JSON document lists, the most broken first.
+PICTURES_LISTED = 100
+
+CSV_COLUMNS = (
+    "metric", "condition", "base", "run", "base_value", "run_value", "difference", "low", "high", "p",
+    "holm_p", "test", "n", "discordant", "effect", "effect_name", "broken", "mended",
+)  # fmt: skip
+
+
+def comparison_document(found: Comparison) -> dict[str, Any]:
+    """Everything a comparison found, as one JSON document; the most flipped pictures only."""
+    return {
+        "schema": 1,
+        "runs": [asdict(column) for column in found.columns],
+        "pictures": found.pictures,
+        "paired": not found.unpaired_because,
+        "unpaired_because": found.unpaired_because,
+        "warnings": list(found.warnings),
+        "headline": {"metric": found.headline[0], "condition": found.headline[1]},
+        "scores": [
+            {"metric": metric, "condition": condition, "values": [score.to_json() for score in scores]}
+            for (metric, condition), scores in found.scores.items()
+        ],
+        "against_first": [
+            {"run": found.columns[other].run, **score.to_json()}
+            for other, score in found.against_first.items()
+        ],
+        "differences": [
+            {
+                "metric": one.metric,
+                "condition": one.condition,
+                "run": found.columns[one.other].run,
+                **one.difference.to_json(),
+                "holm_p": one.holm_p,
+            }
+            for one in found.changes
+        ],
+        "flips": [
+            {
+                "run": found.columns[flips.other].run,
+                "flipped_pictures": len(flips.pictures),
+                "conditions": {
+                    name: {"broken": broken, "mended": mended}
+                    for name, (broken, mended) in flips.conditions.items()
+                },
+                "pictures": [
+                    {"picture": id_, "broken": broken, "mended": mended}
+                    for id_, broken, mended in flips.pictures[:PICTURES_LISTED]
+                ],
+            }
+            for flips in found.flips
+        ],
+    }
+
+
+def comparison_csv(found: Comparison) -> str:
+    """Every difference as one line of CSV, fractions."""
+    flips = {one.other: one.conditions for one in found.flips}
+    rows = []
+    for one in found.changes:
+        scores = found.scores[one.metric, one.condition]
+        counts = flips.get(one.other, {}).get(one.condition) if one.metric == "top1_error" else None
+        row = {
+            **one.difference.to_json(),
+            "metric": one.metric,
+            "condition": one.condition,
+            "base": found.columns[0].run,
+            "run": found.columns[one.other].run,
+            "base_value": scores[0].value,
+            "run_value": scores[one.other].value,
+            "difference": one.difference.value,
+            "holm_p": one.holm_p,
+            "broken": counts[0] if counts else "",
+            "mended": counts[1] if counts else "",
+        }
+        rows.append([row[name] for name in CSV_COLUMNS])
+    return _csv(CSV_COLUMNS, rows)
+
+
+def flips_csv(found: Comparison) -> str:
+    """Every flipped picture as one line of CSV: run, picture, conditions broken, conditions mended."""
+    rows = [[found.columns[one.other].run, *picture] for one in found.flips for picture in one.pictures]
+    return _csv(("run", "picture", "broken", "mended"), rows)
+
+
+def run_names(found: Comparison) -> list[str]:
+    """A short name per run: the model's, numbered where two runs share it."""
+    models = [column.model for column in found.columns]
+    return [
+        f"{name} ({models[: place + 1].count(name)})" if models.count(name) > 1 else name
+        for place, name in enumerate(models)
+    ]
+
+
+def headline_rows(found: Comparison) -> list[list[str]]:
+    """Headline scores: a name, then value and interval per run, then the change of each other run."""
+    rows = []
+    for (metric, condition), scores in found.scores.items():
+        if metric in TITLES or (metric == "top1_error" and condition in ("native", "clean")):
+            changes = [
+                one.difference for one in found.changes if (one.metric, one.condition) == (metric, condition)
+            ]
+            rows.append(
+                [
+                    TITLES.get(metric, f"{condition} error"),
+                    *(f"{score.value:.1%} {_interval(score.low, score.high)}" for score in scores),
+                    *(f"{_points(one.value)} {_signed(one.low, one.high)}" for one in changes),
+                ]
+            )
+    return rows
+
+
+def changed_rows(found: Comparison, other: int) -> list[list[str]]:
+    """Conditions that changed: name, both errors, change and interval, adjusted p, broken and mended."""
+    flips = {one.other: one.conditions for one in found.flips}.get(other, {})
+    rows = []
+    for one in found.changed(other):
+        scores = found.scores[one.metric, one.condition]
+        broken, mended = flips.get(one.condition, ("", ""))
+        rows.append(
+            [
+                one.condition,
+                f"{scores[0].value:.1%}",
+                f"{scores[other].value:.1%}",
+                f"{_points(one.difference.value)} {_signed(one.difference.low, one.difference.high)}",
+                f"{one.holm_p:.2g}",
+                str(broken),
+                str(mended),
+            ]
+        )
+    return rows
+
+
+def summary_lines(found: Comparison) -> list[tuple[str, str]]:
+    """What else there is to say, as labelled lines."""
+    names = run_names(found)
+    lines = [("base", f"{names[0]}   {found.columns[0].run}{_model_facts(found, 0)}")]
+    lines += [
+        (f"run {place}", f"{names[place]}   {column.run}{_model_facts(found, place)}")
+        for place, column in enumerate(found.columns)
+        if place
+    ]
+    how = "not paired" if found.unpaired_because else "the same for all, paired"
+    lines.append(("pictures", f"{found.pictures:,}, {how}"))
+    for other, score in found.against_first.items():
+        title = "mCE" if score.metric.startswith("mce") else "mean CE"
+        lines.append(
+            (
+                "against base",
+                f"{names[other]} {title} {score.value:.1%} {_interval(score.low, score.high)}   "
+                f"{score.formula}",
+            )
+        )
+    for one in found.flips:
+        changed = len(found.changed(one.other))
+        broken, mended = (sum(counts[side] for counts in one.conditions.values()) for side in (0, 1))
+        lines.append(
+            (
+                "changed",
+                f"{names[one.other]}: {changed} of {len(one.conditions)} conditions "
+                f"(Holm, {SIGNIFICANT:.0%}); {broken:,} answers broken and {mended:,} mended "
+                f"on {len(one.pictures):,} pictures",
+            )
+        )
+    lines += [("warning", text) for text in found.warnings]
+    return lines
+
+
+def _model_facts(found: Comparison, place: int) -> str:
+    column = found.columns[place]
+    facts = [column.family, f"{column.parameters:,} parameters" if column.parameters else "", *column.tags]
+    if column.rank is not None:
+        facts.append(f"rank {column.rank.rank} [{column.rank.low}, {column.rank.high}]")
+    shown = ", ".join(filter(None, facts))
+    return f"   {shown}" if shown else ""
+
+
+def _interval(low: float, high: float) -> str:
+    return f"[{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def _signed(low: float, high: float) -> str:
+    return f"[{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def _csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return out.getvalue()

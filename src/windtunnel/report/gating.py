@@ -1,0 +1,117 @@
+"""A gate's outcome for people, pull requests and CI: cells, Markdown, JUnit, annotations."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from windtunnel.analysis.gate import Check, Gate
+
+MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
+HEADER = ("rule", "score", "base", "run", "change", "interval", "allowed", "outcome")
+
+
+def check_cells(check: Check) -> list[str]:
+    """A check as cells: rule, score, both values, change, interval, limit, outcome."""
+    return [
+        check.rule,
+        check.score,
+        f"{100 * check.base:.1f} %",
+        f"{100 * check.run:.1f} %",
+        f"{100 * check.difference:+.1f}",
+        f"[{100 * check.low:+.1f}, {100 * check.high:+.1f}]",
+        f"{100 * check.limit:+g}",
+        MARKS[check.outcome],
+    ]
+
+
+def verdict(found: Gate) -> str:
+    """The gate in one sentence."""
+    numbers = {
+        "worse": found.count("worse"),
+        "not worse": found.count("not worse"),
+        "cannot tell": found.count("unsure"),
+    }
+    counts = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
+    return f"{'failed' if found.failed else 'passed'}: {counts} ({found.pictures:,} pictures, paired)"
+
+
+def advice(found: Gate) -> str:
+    """What to do about rules that cannot be told, or ""."""
+    if not found.count("unsure"):
+        return ""
+    return (
+        f"{found.count('unsure')} of {len(found.checks)} cannot be told with {found.pictures:,} pictures: "
+        "use more pictures or a wider limit."
+    )
+
+
+def gate_markdown(found: Gate) -> str:
+    """The gate as a comment for a pull request."""
+    lines = [
+        f"### windtunnel gate {verdict(found)}",
+        "",
+        f"`{found.run}` against `{found.base}`; changes in percentage points.",
+        "",
+        "| " + " | ".join(HEADER) + " |",
+        "|" + "---|" * len(HEADER),
+    ]
+    for check in found.checks:
+        cells = check_cells(check)
+        lines.append("| " + " | ".join([f"`{_cell(cells[0])}`", *map(_cell, cells[1:])]) + " |")
+    lines += [f"\n{text}" for text in (advice(found), *found.warnings) if text]
+    return "\n".join(lines) + "\n"
+
+
+def gate_junit(found: Gate) -> str:
+    """The gate as JUnit XML: a test case per check; what cannot be told is skipped, or fails."""
+    unsure_fails = found.unsure == "fail"
+    failures = found.count("worse") + (found.count("unsure") if unsure_fails else 0)
+    suite = ElementTree.Element(
+        "testsuite",
+        name="windtunnel gate",
+        tests=str(len(found.checks)),
+        failures=str(failures),
+        errors="0",
+        skipped=str(0 if unsure_fails else found.count("unsure")),
+    )
+    for check in found.checks:
+        case = ElementTree.SubElement(suite, "testcase", classname=check.rule, name=check.score)
+        if check.outcome == "worse" or (check.outcome == "unsure" and unsure_fails):
+            ElementTree.SubElement(case, "failure", message=sentence(check, found.pictures))
+        elif check.outcome == "unsure":
+            ElementTree.SubElement(case, "skipped", message=sentence(check, found.pictures))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def gate_annotations(found: Gate) -> list[str]:
+    """GitHub's workflow commands: an error per failure, a warning per check that cannot be told."""
+    lines = []
+    for check in found.checks:
+        if check.outcome == "not worse":
+            continue
+        fails = check.outcome == "worse" or found.unsure == "fail"
+        kind = "error" if fails else "warning"
+        text = _escaped(sentence(check, found.pictures))
+        lines.append(f"::{kind} title=windtunnel gate::{text}")
+    return lines
+
+
+def sentence(check: Check, pictures: int) -> str:
+    """A check in one sentence."""
+    what = {"worse": "is worse", "not worse": "is not worse", "unsure": "cannot be told"}[check.outcome]
+    return (
+        f"{check.score} {what}: {100 * check.base:.1f} % to {100 * check.run:.1f} %, change "
+        f"{100 * check.difference:+.1f} [{100 * check.low:+.1f}, {100 * check.high:+.1f}] points on "
+        f"{pictures:,} pictures, rule {check.rule}"
+    )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

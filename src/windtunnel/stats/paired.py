@@ -1,0 +1,328 @@
+"""Paired differences: two models on the same pictures, one number for what changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
+
+from windtunnel.stats.bootstrap import replicated_values
+from windtunnel.stats.intervals import CONFIDENCE, variance_of_mean
+
+if TYPE_CHECKING:
+    from windtunnel.metrics.score import Measure
+
+# Halvings of [-1, 1] that leave an interval's end exact to the last digit shown and far beyond.
+HALVINGS = 50
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a score changed from one model to another.
+
+    Attributes:
+        value: new - old, a fraction.
+        low, high: 95 % interval.
+        p: of the test that nothing changed, two-sided.
+        test: which test that is.
+        n: pictures.
+        discordant: pictures on which the two differ at all.
+        effect: the size of the effect.
+        effect_name: which measure of it.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    test: str
+    n: int
+    discordant: int
+    effect: float
+    effect_name: str
+
+    def to_json(self) -> dict[str, object]:
+        """The difference as JSON keeps it."""
+        return asdict(self)
+
+
+class Estimate(Protocol):
+    """A difference and how surely it lies where it does."""
+
+    @property
+    def value(self) -> float:
+        """The difference."""
+        ...
+
+    @property
+    def test(self) -> str:
+        """Which test it is."""
+        ...
+
+    def above(self, limit: float) -> float:
+        """One-sided p of the claim that the true difference is above the limit."""
+        ...
+
+    def end(self, level: float) -> float:
+        """Where an interval ends that leaves out this share below it (over 0.5: above it)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Symmetric:
+    """A difference with a standard error: value -+ t*se, Student's quantile."""
+
+    value: float
+    error: float
+    freedom: int
+    test: str
+
+    def above(self, limit: float) -> float:
+        """One-sided p of the claim that the true difference is above the limit."""
+        if self.error == 0:
+            return 0.5 if self.value == limit else float(self.value < limit)
+        return _upper_tail((self.value - limit) / self.error, self.freedom)
+
+    def end(self, level: float) -> float:
+        """Where an interval ends that leaves out this share below it."""
+        return self.value + _quantile(level, self.freedom) * self.error if self.error else self.value
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A difference of two shares on the same pictures, by Tango's score method.
+
+    `up` is the share of pictures that went from right to wrong, `down` the reverse. Where a picture counts
+    under several conditions both are means of parts of pictures, and `worth` is the number of whole ones
+    that would be as sure: worth = (up + down - value^2) / variance of the mean.
+    """
+
+    up: float
+    down: float
+    worth: float
+    freedom: int
+    test: str
+
+    @property
+    def value(self) -> float:
+        """up - down."""
+        return self.up - self.down
+
+    def above(self, limit: float) -> float:
+        """One-sided p of the claim that the true difference is above the limit."""
+        return _upper_tail(self.statistic(limit), self.freedom)
+
+    def end(self, level: float) -> float:
+        """Where an interval ends that leaves out this share below it: the difference just not refused."""
+        wanted = -_quantile(level, self.freedom)
+        low, high = -1.0, 1.0
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.statistic(middle) > wanted else (low, middle)
+        return (low + high) / 2
+
+    def statistic(self, limit: float) -> float:
+        """(value - limit) / sqrt((2q + limit - limit^2) / worth).
+
+        q is the likeliest share of pictures mended if the true difference were `limit`: the root of
+        2q^2 + (limit*(2 - value) - up - down)*q - down*limit*(1 - limit) = 0.
+        """
+        if abs(limit) >= 1:
+            return -math.copysign(math.inf, limit)
+        linear = limit * (2 - self.value) - self.up - self.down
+        root = math.sqrt(max(0.0, linear * linear + 8 * self.down * limit * (1 - limit)))
+        q = max(0.0, -limit, (root - linear) / 4)
+        variance = (2 * q + limit - limit * limit) / self.worth
+        if variance <= 0:
+            return 0.0 if self.value == limit else math.copysign(math.inf, self.value - limit)
+        return (self.value - limit) / math.sqrt(variance)
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Another estimate times a positive number."""
+
+    of: Estimate
+    by: float
+
+    @property
+    def value(self) -> float:
+        """The difference."""
+        return self.of.value * self.by
+
+    @property
+    def test(self) -> str:
+        """Which test it is."""
+        return self.of.test
+
+    def above(self, limit: float) -> float:
+        """One-sided p of the claim that the true difference is above the limit."""
+        return self.of.above(limit / self.by)
+
+    def end(self, level: float) -> float:
+        """Where an interval ends that leaves out this share below it."""
+        return self.of.end(level) * self.by
+
+
+def estimate_difference(old: Measure, new: Measure, groups: NDArray[np.int64] | None = None) -> Estimate:
+    """The difference new - old of a score on the same pictures, the picture (or group) being the unit.
+
+    Shares, and sums of shares with equal weights that are not negative: Tango's score method at the number
+    of pictures they are worth. Other sums over pictures: Student's interval of the paired differences.
+    Everything else: both scores in the same bootstrap replicates, their difference's standard deviation.
+    """
+    units = len(old.columns) if groups is None else len(np.unique(groups))
+    if old.combine is not None or new.combine is not None:
+        return _bootstrapped(old, new, groups, units)
+    change = new.picture_values - old.picture_values
+    if not _same_shares(old, new):
+        error = math.sqrt(variance_of_mean(change, groups))
+        return Symmetric(float(change.mean()), error, units - 1, "paired t-test over pictures")
+    whole = float(old.linear_weights.sum())
+    change = change / whole
+    up, down = float(np.maximum(change, 0).mean()), float(np.maximum(-change, 0).mean())
+    spread = up + down - (up - down) ** 2
+    variance = variance_of_mean(change, groups)
+    most = len(change) * old.columns.shape[1]
+    worth = min(max(spread / variance, float(units)), float(most)) if variance > 0 else float(units)
+    single = old.columns.shape[1] == 1
+    test = "paired score test" if single else "paired score test over pictures"
+    # Counts of single answers take the normal quantile, as Wilson's interval; estimated variances Student's.
+    return Scaled(Shares(up, down, worth, 0 if single and groups is None else units - 1, test), whole)
+
+
+def no_difference(test: str = "the same model") -> Estimate:
+    """A difference known to be nothing."""
+    return Symmetric(0.0, 0.0, 0, test)
+
+
+def paired_difference(
+    old: Measure,
+    new: Measure,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    estimate: Estimate | None = None,
+    confidence: float = CONFIDENCE,
+) -> Difference:
+    """How a score changed from one model to another on the same pictures.
+
+    The effect is the odds ratio of discordant pictures, (broken + 1/2)/(mended + 1/2), for one condition's
+    right and wrong answers (p then is McNemar's mid-p), and the mean difference over its standard deviation
+    between pictures for everything else.
+    """
+    found = estimate or estimate_difference(old, new, groups)
+    tail = (1 - confidence) / 2
+    low, high = found.end(tail), found.end(1 - tail)
+    differing = (old.columns != new.columns).any(axis=1)
+    upward = found.above(0.0)
+    p, test = min(1.0, 2 * min(upward, 1 - upward)), found.test
+    if found.value == 0:
+        p = 1.0
+    if _single_answers(old) and _single_answers(new) and groups is None:
+        broken = int((new.columns & ~old.columns).sum())
+        mended = int((old.columns & ~new.columns).sum())
+        p, test = mcnemar(broken, mended), "McNemar, mid-p"
+        effect, name = (broken + 0.5) / (mended + 0.5), "odds ratio of discordant pictures"
+    else:
+        reach = found.end(float(ndtr(1.0))) - found.end(float(ndtr(-1.0)))
+        deviation = reach / 2 * math.sqrt(len(old.columns))
+        effect, name = (found.value / deviation if deviation > 0 else 0.0), "standardised mean difference"
+    return Difference(
+        found.value, low, high, p, test, len(old.columns), int(differing.sum()), float(effect), name
+    )
+
+
+def unpaired_difference(old: Measure, new: Measure) -> Difference:
+    """How a score changed between two models on different pictures (Newcombe's square-and-add).
+
+    low = d - sqrt((new - new_low)^2 + (old_high - old)^2), high likewise, from the two scores' own intervals.
+    Where the pictures are in part the same, the interval is wider than it need be.
+    """
+    (old_low, old_high), (new_low, new_high) = old.interval(), new.interval()
+    value = new.value - old.value
+    below = math.hypot(new.value - new_low, old_high - old.value)
+    above = math.hypot(new_high - new.value, old.value - old_low)
+    toward_zero = below if value > 0 else above
+    z = abs(value) / toward_zero * float(ndtri((1 + CONFIDENCE) / 2)) if toward_zero > 0 else math.inf
+    p = float(2 * ndtr(-z)) if value else 1.0
+    n = min(len(old.columns), len(new.columns))
+    deviation = (below + above) / 2 / float(ndtri((1 + CONFIDENCE) / 2)) * math.sqrt(n / 2)
+    effect = value / deviation if deviation > 0 else 0.0
+    return Difference(
+        value, value - below, value + above, p, "unpaired", n, 0, effect, "standardised mean difference"
+    )
+
+
+def mcnemar(broken: int, mended: int, method: Literal["mid-p", "exact"] = "mid-p") -> float:
+    """McNemar's test that as many pictures broke as were mended, two-sided.
+
+    With k the smaller count of N discordant pictures and X binomial (N, 1/2): exact p = 2*P(X <= k), at most
+    1; mid-p = 2*P(X <= k) - P(X = k).
+    """
+    total, fewer = broken + mended, min(broken, mended)
+    if total == 0:
+        return 1.0
+    upto = float(bdtr(fewer, total, 0.5))
+    if method == "exact":
+        return min(1.0, 2 * upto)
+    before = float(bdtr(fewer - 1, total, 0.5)) if fewer else 0.0
+    return min(1.0, upto + before)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values: refusing all that are at most 0.05 errs in any of them 5 % of the time.
+
+    In ascending order the j-th of m (from 0) becomes the largest so far of min(1, (m - j)*p).
+    """
+    order = np.argsort(np.asarray(p_values, np.float64), kind="stable")
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for place, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - place) * float(p_values[index])))
+        adjusted[index] = largest
+    return adjusted
+
+
+def _bootstrapped(old: Measure, new: Measure, groups: NDArray[np.int64] | None, units: int) -> Estimate:
+    cut = old.columns.shape[1]
+    both = np.hstack([old.columns, new.columns]).astype(np.float64)
+
+    def combine(means: NDArray[np.float64]) -> NDArray[np.float64]:
+        return new.of_means(means[..., cut:]) - old.of_means(means[..., :cut])
+
+    values = replicated_values(both, combine, groups=groups)
+    values = values[np.isfinite(values)]
+    error = float(values.std()) if len(values) else 0.0
+    return Symmetric(new.value - old.value, error, units - 1, "paired bootstrap over pictures")
+
+
+def _same_shares(old: Measure, new: Measure) -> bool:
+    return (
+        old.columns.dtype == np.bool_
+        and new.columns.dtype == np.bool_
+        and old.columns.shape == new.columns.shape
+        and np.array_equal(old.linear_weights, new.linear_weights)
+        and bool((old.linear_weights >= 0).all())
+    )
+
+
+def _single_answers(measure: Measure) -> bool:
+    return (
+        measure.combine is None
+        and measure.weights is None
+        and measure.columns.shape[1] == 1
+        and measure.columns.dtype == np.bool_
+    )
+
+
+def _upper_tail(statistic: float, freedom: int) -> float:
+    return float(stdtr(freedom, -statistic) if freedom else ndtr(-statistic))
+
+
+def _quantile(level: float, freedom: int) -> float:
+    return float(stdtrit(freedom, level) if freedom else ndtri(level))

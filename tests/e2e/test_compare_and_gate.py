@@ -1,0 +1,261 @@
+"""Comparing runs and gating on them: what is found, what is said, how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import windtunnel
+from windtunnel.analysis.join import join_runs
+from windtunnel.analysis.relative_error import error_against
+from windtunnel.cli import cli
+from windtunnel.data.demo import demo_model_path
+from windtunnel.store.run import Run
+
+ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'
+
+
+class Spoilt:
+    """The demo's network, wrong about a share of pictures that hangs on their pixels alone."""
+
+    def __init__(self, share: float) -> None:
+        self.name, self.fingerprint = f"spoilt{share}", f"spoilt{share}"
+        self._share, self._model = share, windtunnel.load_model("demo")
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        scores = self._model.predict(batch)
+        chosen = (batch.astype(np.int64).sum(axis=(1, 2, 3)) * 2654435761 % 1000) < 1000 * self._share
+        return np.where(chosen[:, None], -scores, scores)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    declared = root / "spoilt.toml"
+    declared.write_text(ABOUT + demo_model_path().with_name("digits.onnx.toml").read_text())
+    wide = {"suite": "demo", "subset": 200}
+    windtunnel.run("demo", "demo", out=root / "good", **wide)
+    windtunnel.run("demo", "demo", out=root / "seeded", seed=1, **wide)
+    windtunnel.run("demo", "demo", "demo", out=root / "few", subset=60)
+    windtunnel.run("demo", "demo", "smoke", out=root / "other-suite", subset=200)
+    for share, name in ((0.02, "near"), (0.3, "bad")):
+        windtunnel.run(Spoilt(share), "demo", out=root / name, preprocess=declared, **wide)
+    windtunnel.run("demo", "demo", "demo", out=root / "no-shards", subset=60)
+    shutil.rmtree(root / "no-shards" / "shards")
+    return root
+
+
+@pytest.fixture
+def invoke(runs: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.chdir(runs)
+
+    def call(*arguments: str) -> Result:
+        return CliRunner().invoke(cli, arguments)
+
+    return call
+
+
+def test_a_run_with_itself_differs_in_nothing(runs: Path) -> None:
+    found = windtunnel.compare(runs / "good", runs / "good")
+    assert {(one.difference.value, one.difference.low, one.difference.high) for one in found.changes} == {
+        (0, 0, 0)
+    }
+    assert found.changed() == []
+    assert found.flips[0].pictures == ()
+    assert found.warnings == ()
+    assert found.against_first[1].value == 1.0
+    gate = windtunnel.gate(runs / "good", runs / "good", ["* error <= 0", "clean error >= 0"], unsure="fail")
+    assert [check.outcome for check in gate.checks] == ["not worse", "not worse"]
+    assert not gate.failed
+
+
+def test_differences_are_those_of_the_predictions(runs: Path) -> None:
+    old, new = (windtunnel.load_run(runs / name) for name in ("good", "bad"))
+    found = windtunnel.compare(old, new)
+    wrong = {}
+    for run in (old, new):
+        for row in run.predictions(["condition", "label_rank"]).to_pylist():
+            wrong[run is new, row["condition"], row["sample_id"]] = row["label_rank"] > 0
+    ids = old.samples["id"].to_pylist()
+    for change in found.changes:
+        if change.metric != "top1_error":
+            continue
+        pairs = [(wrong[False, change.condition, id_], wrong[True, change.condition, id_]) for id_ in ids]
+        broken, mended = pairs.count((False, True)), pairs.count((True, False))
+        assert found.flips[0].conditions[change.condition] == (broken, mended)
+        assert change.difference.value == pytest.approx((broken - mended) / len(ids))
+        assert change.difference.discordant == broken + mended
+    worst = found.flips[0].pictures[0]
+    assert worst[1] == sum(
+        wrong[True, one["name"], worst[0]] and not wrong[False, one["name"], worst[0]]
+        for one in old.conditions
+    )
+    assert len(found.changed()) == 17
+    assert any("not comparable" in text for text in found.warnings)
+    assert found.columns[1].family == "spoilt"
+    assert (found.columns[1].parameters, found.columns[1].tags) == (1234, ("small", "bad"))
+    assert "family" not in json.dumps(new.recipe)
+
+
+def test_errors_divided_by_a_stored_run(runs: Path) -> None:
+    joined = join_runs([runs / "good", runs / "bad"])
+    measure = error_against(joined, 1)
+    assert measure is not None
+    errors = [{score.condition: score.value for score in run.scores() if score.metric == "top1_error"}
+              for run in joined.runs]  # fmt: skip
+    units = ("gaussian_noise", "defocus_blur", "jpeg_compression")
+    ratios = [
+        sum(errors[1][f"{unit}:{level}"] for level in range(1, 6))
+        / sum(errors[0][f"{unit}:{level}"] for level in range(1, 6))
+        for unit in units
+    ]
+    assert measure.value == pytest.approx(np.mean(ratios))
+    assert measure.metric == "mean_ce_against_first"  # mCE has fifteen corruptions
+    low, high = measure.interval()
+    assert 1 < low < measure.value < high
+
+
+def test_other_seeds_are_not_paired_and_that_is_said(runs: Path) -> None:
+    found = windtunnel.compare(runs / "good", runs / "seeded")
+    assert found.unpaired_because.startswith("seeds 0 and 1 differ")
+    assert found.flips == ()
+    assert found.warnings[0].startswith("Not paired: seeds 0 and 1 differ")
+    assert {one.difference.test for one in found.changes} == {"unpaired"}
+    with pytest.raises(windtunnel.UserError, match="seeds 1 and 0 differ"):
+        windtunnel.gate(runs / "good", runs / "seeded")
+
+
+def test_too_few_shared_pictures_are_not_paired(runs: Path) -> None:
+    found = windtunnel.compare(runs / "good", runs / "few")
+    assert found.unpaired_because == "only 60 of 200 pictures are the same in all runs"
+
+
+def test_other_conditions_are_not_compared(runs: Path) -> None:
+    found = windtunnel.compare(runs / "good", runs / "other-suite")
+    assert ("top1_error", "gaussian_noise:3") in found.scores
+    assert ("mean_error", "") not in found.scores
+    assert any("Not compared" in text and "mean_error" in text for text in found.warnings)
+
+
+def test_incomplete_pictures_leave_both_runs(runs: Path, tmp_path: Path, digit_folder: Path) -> None:
+    first = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "whole")
+    next(iter(sorted(digit_folder.rglob("*.png")))).write_bytes(b"no picture")
+    second = windtunnel.run(Spoilt(0.1), digit_folder, "smoke", out=tmp_path / "hurt",
+                            preprocess=demo_model_path().with_name("digits.onnx.toml"))  # fmt: skip
+    found = windtunnel.compare(first, second)
+    assert found.pictures == 39
+    assert {score.n for scores in found.scores.values() for score in scores} == {39}
+    assert "1 of 40 pictures are left out" in found.warnings[0]
+
+
+def test_three_runs_are_ranked(runs: Path) -> None:
+    found = windtunnel.compare(runs / "good", runs / "near", runs / "bad")
+    ranks = [column.rank for column in found.columns]
+    assert ranks[2] is not None and (ranks[2].low, ranks[2].high) == (3, 3)
+    assert {one.other for one in found.changes} == {1, 2}
+
+
+def test_compare_prints_a_table_json_and_csv(invoke: object, runs: Path) -> None:
+    text = invoke("compare", "good", "bad", "--flips", "flips.csv")  # type: ignore[operator]
+    assert text.exit_code == 0, text.output
+    for part in (
+        "spoilt, 1,234 parameters, small, bad",
+        "mean error",
+        "200, the same for all, paired",
+        "broken",
+    ):
+        assert part in text.output
+    flips = list(csv.DictReader((runs / "flips.csv").open()))
+    assert list(flips[0]) == ["run", "picture", "broken", "mended"]
+    document = json.loads(invoke("compare", "good", "bad", "--json").output)  # type: ignore[operator]
+    assert document["paired"] is True
+    assert document["flips"][0]["flipped_pictures"] == len(flips)
+    rows = list(csv.DictReader(io.StringIO(invoke("compare", "good", "bad", "--csv").output)))  # type: ignore[operator]
+    assert len(rows) == len(document["differences"])
+    assert float(rows[0]["run_value"]) - float(rows[0]["base_value"]) == pytest.approx(
+        float(rows[0]["difference"])
+    )
+
+
+def test_the_gate_fails_a_worse_run_everywhere_it_speaks(invoke: object, runs: Path) -> None:
+    result = invoke(  # type: ignore[operator]
+        "gate", "bad", "--against", "good", "--markdown", "gate.md", "--junit", "gate.xml", "--github"
+    )
+    assert result.exit_code == 1, result.output
+    assert "failed: 2 worse (200 pictures, paired)" in result.output
+    assert result.output.count("::error title=windtunnel gate::") == 2
+    assert "| `mean_error <= +1` | mean_error |" in (runs / "gate.md").read_text()
+    suite = ElementTree.parse(runs / "gate.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "2", "0")
+    assert len(suite.findall("testcase/failure")) == 2
+
+
+def test_what_cannot_be_told_passes_unless_it_must_not(invoke: object) -> None:
+    rules = ("--rule", "mean_error <= +1.2", "--rule", "each jpeg_compression error <= +30", "--github")
+    result = invoke("gate", "near", "--against", "good", *rules)  # type: ignore[operator]
+    assert result.exit_code == 0, result.output
+    assert "passed: 5 not worse, 1 cannot tell" in result.output
+    assert "::warning title=windtunnel gate::mean_error cannot be told" in result.output
+    result = invoke("gate", "near", "--against", "good", *rules, "--unsure", "fail", "--json")  # type: ignore[operator]
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert document["failed"] is True
+    assert [one["outcome"] for one in document["checks"]].count("unsure") == 1
+
+
+def test_a_better_run_passes(invoke: object) -> None:
+    result = invoke(
+        "gate", "good", "--against", "bad", "--rule", "mean error <= +0", "--rule", "* error <= +0"
+    )  # type: ignore[operator]
+    assert result.exit_code == 0
+    assert "passed: 2 not worse" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("compare", "good"), "1 run given; give two"),
+        (("compare", "good", "nowhere"), "nowhere is no run folder"),
+        (("compare", "good", "no-shards"), "is not finished (0 of"),
+        (("compare", "good", "bad", "--json", "--csv"), "exclude each other"),
+        (("compare", "good", "seeded", "--flips", "f.csv"), "--flips needs the same pictures"),
+        (("gate", "good", "--against", "seeded"), "seeds 1 and 0 differ"),
+        (("gate", "good", "--against", "few"), "only 60 of 200"),
+        (("gate", "good", "--against", "bad", "--rule", "mce < 1"), "write [each] [CONDITION] METRIC"),
+        (("gate", "good", "--against", "bad", "--rule", "mce <= +1"), "Unknown metric in rule"),
+        (("gate", "good", "--against", "bad", "--rule", "fog:* error <= +1"), "Unknown condition in rule"),
+    ],
+)
+def test_mistakes_are_one_line(invoke: object, arguments: tuple[str, ...], words: str) -> None:
+    result = invoke(*arguments)  # type: ignore[operator]
+    assert isinstance(result.exception, windtunnel.UserError)
+    assert words in str(result.exception)
+    assert "\n" not in str(result.exception)
+
+
+def test_other_data_are_refused(runs: Path, tmp_path: Path, digit_folder: Path) -> None:
+    other = windtunnel.run("demo", digit_folder, "demo", out=tmp_path / "other")
+    with pytest.raises(windtunnel.UserError, match="share no picture"):
+        windtunnel.compare(Run(runs / "good"), other)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("family = 3", "give a text"),
+        ("parameters = 1.5", "give a whole number"),
+        ("tags = [1]", "list of texts"),
+    ],
+)
+def test_declarations_are_checked(tmp_path: Path, line: str, words: str) -> None:
+    (tmp_path / "m.toml").write_text(line + "\n")
+    with pytest.raises(windtunnel.UserError, match=words):
+        windtunnel.load_model("demo", tmp_path / "m.toml")

@@ -1,0 +1,49 @@
+"""Short, seeded versions of benchmarks/coverage.py and benchmarks/gate_errors.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+import coverage
+import gate_errors
+
+
+@pytest.mark.parametrize("case", coverage.CASES, ids=lambda case: case.name)
+def test_mce_intervals_hold_the_truth(case: coverage.Case) -> None:
+    fixed, stored, within = coverage.coverage(case, 200, 200)
+    # 95 % of 200 simulations, give or take three standard errors.
+    assert 0.90 <= fixed <= 0.99
+    assert 0.90 <= stored <= 0.99
+    assert within >= 0.5
+
+
+def test_wilson_and_clopper_pearson_cover_as_known() -> None:
+    for share in (0.02, 0.3, 0.95):
+        covered, exact = coverage.share_coverage(200, share)
+        assert 0.93 <= covered <= 0.97
+        assert exact >= 0.95
+
+
+def test_the_gate_raises_few_false_alarms() -> None:
+    for discordance in gate_errors.DISCORDANCES:
+        alarms = gate_errors.false_alarms(discordance, 500, 40)
+        assert max(alarms.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 40)
+
+
+def test_the_gate_sees_what_it_says_it_sees() -> None:
+    assert gate_errors.called_worse(0, 0.04, 0.1, 1000, 20) >= 0.9
+    assert gate_errors.called_worse(0, 0.0, 0.1, 1000, 20) == 0.0
+
+
+def test_discordance_is_what_was_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    for discordance in gate_errors.DISCORDANCES:
+        old, new = gate_errors.differing(rng, 5000, discordance)
+        assert (old != new).mean() == pytest.approx(discordance, abs=0.01)
+        assert old.mean() == pytest.approx(gate_errors.ERROR, abs=0.02)

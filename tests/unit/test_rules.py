@@ -1,0 +1,122 @@
+"""The rule language of the gate, Holm's levels, and patterns of conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from windtunnel.analysis.gate import ALARM_LEVEL, Trial, holm_levels, judge, worse
+from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
+from windtunnel.errors import UserError
+from windtunnel.metrics.score import Measure
+from windtunnel.stats.paired import Symmetric
+
+KINDS = {
+    "native": "native",
+    "clean": "clean",
+    "clean+jpeg:85": "clean",
+    "fog:1+jpeg:85": "corruption",
+    "fog:2+jpeg:85": "corruption",
+    "frost:1+jpeg:85": "corruption",
+}
+KEYS = [*(("top1_error", name) for name in KINDS), ("mean_error", ""), ("ce", "fog")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("mce <= +1.0", (False, "", "mce", "<=", 0.01)),
+        ("mCE<=+1", (False, "", "mce", "<=", 0.01)),
+        ("mean error <= 0", (False, "", "mean_error", "<=", 0.0)),
+        ("fog:* error <= +3", (False, "fog:*", "top1_error", "<=", 0.03)),
+        (" each fog:* error  <=  -0.5 ", (True, "fog:*", "top1_error", "<=", -0.005)),
+        ("auroc >= -2", (False, "", "auroc", ">=", -0.02)),
+    ],
+)
+def test_rules_are_read(text: str, wanted: tuple[object, ...]) -> None:
+    rule = parse_rule(text)
+    assert (rule.each, rule.pattern, rule.metric, rule.sign, pytest.approx(rule.limit)) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "mce", "mce <= 3", "mce < +3", "mce == +1", "<= +1", "a b c <= +1", "each mce <= +1", "mce <= +x"],
+)
+def test_other_texts_are_refused_with_what_is_allowed(text: str) -> None:
+    with pytest.raises(UserError, match=r"write \[each\] \[CONDITION\] METRIC <= \+POINTS"):
+        parse_rule(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("mean_error <= +1", [""]),
+        ("clean error <= +1", ["clean"]),
+        ("clean+jpeg:85 error <= +1", ["clean+jpeg:85"]),
+        ("fog:1 error <= +1", ["fog:1+jpeg:85"]),
+        ("fog error <= +1", ["fog:1+jpeg:85", "fog:2+jpeg:85"]),
+        ("f*:1 error <= +1", ["fog:1+jpeg:85", "frost:1+jpeg:85"]),
+        ("* error <= +1", ["fog:1+jpeg:85", "fog:2+jpeg:85", "frost:1+jpeg:85"]),
+        ("fog ce <= +1", ["fog"]),
+    ],
+)
+def test_patterns_find_conditions(text: str, wanted: list[str]) -> None:
+    assert [condition for _, condition in matching(parse_rule(text), KEYS, KINDS)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("mcee <= +1", "Unknown metric in rule 'mcee <= \\+1'"),
+        ("error <= +1", "belongs to a condition"),
+        ("rain:* error <= +1", "Unknown condition in rule .*Known: clean"),
+    ],
+)
+def test_what_does_not_exist_is_named(text: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        matching(parse_rule(text), KEYS, KINDS)
+
+
+def test_a_pool_is_the_mean_of_its_scores() -> None:
+    rng = np.random.default_rng(0)
+    linear = [
+        Measure("e", str(place), "share", (str(place),), rng.random((9, 1)) < 0.5) for place in range(3)
+    ]
+    both = pooled(linear, "p")
+    assert both.value == pytest.approx(np.mean([one.value for one in linear]))
+    assert both.parts == ("0", "1", "2")
+    curved = [
+        Measure("e", "", "", (), rng.random((9, 2)), combine=lambda means: means[..., 0] * means[..., 1])
+        for _ in range(2)
+    ]
+    assert pooled(curved, "p").value == pytest.approx(np.mean([one.value for one in curved]))
+    assert pooled(linear[:1], "p") is linear[0]
+
+
+def test_holms_levels_stop_at_the_first_that_stands() -> None:
+    assert holm_levels([0.001, 0.9, 0.02], 0.05) == pytest.approx([0.05 / 3, 0.05, 0.05 / 2])
+    assert holm_levels([0.03, 0.9, 0.04], 0.05) == pytest.approx([0.05 / 3, 0.05 / 3, 0.05 / 3])
+    assert holm_levels([]) == []
+
+
+def test_outcomes_are_where_the_interval_lies() -> None:
+    def test(value: float, error: float, sign: str = "<=") -> Trial:
+        rule = Rule("r", False, "", "m", sign, 0.01 if sign == "<=" else -0.01)  # type: ignore[arg-type]
+        return Trial(rule, "m", 0.2, 0.2 + value, Symmetric(value, error, 0, "z"))
+
+    tests = [
+        test(0.05, 0.01),
+        test(0.0, 0.002),
+        test(0.01, 0.01),
+        test(-0.05, 0.01, ">="),
+        test(0.0, 0.001, ">="),
+    ]
+    checks = judge(tests)
+    assert [one.outcome for one in checks] == ["worse", "not worse", "unsure", "worse", "not worse"]
+    assert worse(tests) == [True, False, False, True, False]
+    for check in checks:
+        beyond = check.low > check.limit if check.limit > 0 else check.high < check.limit
+        assert beyond == (check.outcome == "worse")
+    alone = judge([test(0.05, 0.01)])[0]
+    assert alone.level == ALARM_LEVEL
+    assert alone.low > checks[0].low
