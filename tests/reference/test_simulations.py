@@ -1,4 +1,4 @@
-"""Short, seeded versions of benchmarks/coverage.py and benchmarks/gate_errors.py."""
+"""Short, seeded versions of benchmarks/interval_coverage.py and benchmarks/gate_errors.py."""
 
 from __future__ import annotations
 
