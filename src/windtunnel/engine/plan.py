@@ -141,7 +141,7 @@ def make_plan(
             "label_space": dataset.label_space.name,
             "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
         },
-        "suite": suite.to_json(),
+        "suite": suite.recipe(),
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "conditions": [condition.to_json() for condition in conditions],
         "projection": {"kind": projection.kind, "kept": list(projection.kept), "labels": list(label_map)},
@@ -172,11 +172,13 @@ def make_plan(
             "classes": list(dataset.label_space.classes),
         },
         "suite": suite.citation,
+        "scoring": suite.scoring(),
         "settings": list(settings),
         "missing": missing,
         "remarks": dataset.remarks if isinstance(dataset, FinishedDataset) else [],
         "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
     }
+    info = json.loads(json.dumps(info))
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
         recipe, info,
