@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from windtunnel.corruptions import REGISTRY
@@ -71,6 +72,13 @@ def notes(run: Run) -> list[str]:
             f"Only {len(run.recipe['projection']['kept'])} of the model's "
             f"{run.recipe['model']['classes']} outputs count (mask before softmax): "
             "errors are lower than without it."
+        )
+    if run.recipe["projection"]["kind"] == "collapse":
+        used = sum(map(len, run.recipe["projection"]["outputs"]))
+        lines.append(
+            f"{used} of the model's {run.recipe['model']['classes']} outputs stand for "
+            f"{len(run.recipe['projection']['kept'])} classes (--map, the best of a class's outputs before "
+            "softmax); the others do not count."
         )
     made = [condition["unit"] for condition in run.conditions if condition["codec"] != AS_STORED]
     for unit in (unit for unit in suite["units"] if unit in made):
@@ -167,9 +175,14 @@ CSV_COLUMNS = ("metric", "condition", "value", "low", "high", "n", "recipe", "fo
 
 def scores_csv(scores: list[Score]) -> str:
     """The scores as CSV, fractions, one line each."""
+    return csv_text(CSV_COLUMNS, scores)
+
+
+def csv_text(columns: Sequence[str], rows: Sequence[object]) -> str:
+    """Objects as CSV: a line each, an attribute per column."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for score in scores:
-        writer.writerow([getattr(score, column) for column in CSV_COLUMNS])
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([getattr(row, column) for column in columns])
     return out.getvalue()

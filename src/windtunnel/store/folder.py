@@ -29,7 +29,7 @@ PARTS = {
     "conditions": "list of conditions",
     "seed": "seed",
     "canvas": "canvas",
-    "projection": "mask",
+    "projection": "mask or map",
     "keep": "kept columns",
     "batch": "batch size",
     "chunk": "chunk size",
