@@ -105,7 +105,8 @@ def test_order_does_not_matter_even_with_ties(score) -> None:
     assert score(confidence, right) == pytest.approx(score(confidence[shuffled], right[shuffled]), abs=1e-12)
 
 
-@pytest.mark.parametrize("values", [ece_values, rms_values, aurra_values])
+# Not of the RMS error: leaving one picture out moves the borders of all later bins.
+@pytest.mark.parametrize("values", [ece_values, aurra_values])
 def test_influences_are_those_of_leaving_a_picture_out(values) -> None:
     confidence, right = drawn(2400)
     confidence, right = confidence.reshape(1200, 2), right.reshape(1200, 2)
@@ -114,8 +115,6 @@ def test_influences_are_those_of_leaving_a_picture_out(values) -> None:
     for row in range(0, 1200, 60):
         rest = np.delete(np.arange(1200), row)
         left_out.append(1199 * (found.mean() - values(confidence[rest], right[rest]).mean()) + found.mean())
-    if values is rms_values:  # leaving one out moves the borders of all later bins
-        return
     assert found[::60] == pytest.approx(left_out, abs=0.02)
 
 

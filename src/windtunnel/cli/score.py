@@ -11,6 +11,7 @@ from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.present import Bar, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
+from windtunnel.metrics.names import TITLES
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 
@@ -117,7 +118,6 @@ def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -
         beside = [
             (score.metric, f"{score.value:.4f}  [{score.low:.4f}, {score.high:.4f}]   {score.formula}")
             for score in scores
-            if not score.condition
-            and score.metric not in ("mean_error", "mce", "relative_mce", "weighted_error")
+            if not score.condition and score.metric not in TITLES
         ]
         print_lines(Console(), [*score_lines(run, scores), *beside])

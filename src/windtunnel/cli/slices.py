@@ -10,6 +10,7 @@ from rich.console import Console
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import print_lines
 from windtunnel.errors import UserError
+from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.metrics.slices import MINIMUM, Slice, group_of_pictures, slices
 from windtunnel.report.tables import csv_text
 from windtunnel.store.run import Run, load_run
@@ -57,7 +58,7 @@ def _lines(run: Run, by: str, found: list[Slice], minimum: int, top: int) -> lis
     left_out = [("left out", f"{small} slices with fewer than {minimum} pictures")] if small else []
     if not found:
         return [("slices", "none"), *left_out]
-    scale, unit = (1.0, "") if found[0].metric in ("nll", "brier") else (100.0, " %")
+    scale, unit = (1.0, "") if found[0].metric in NOT_SHARES else (100.0, " %")
     lines = [("score", f"{found[0].metric} {found[0].condition}   {found[0].formula}")]
     lines += [
         (

@@ -21,6 +21,9 @@ MEASURES = {
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
 
+# Scores that are no shares, and are not shown in per cent.
+NOT_SHARES = ("brier", "nll")
+
 # How people write those that head a report.
 TITLES = {
     "mean_error": "mean error",
