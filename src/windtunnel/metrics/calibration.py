@@ -79,7 +79,7 @@ def rms_values(confidence: Numbers, right: Truths, bin_size: int = RMS_BIN_SIZE)
     its derivative: RMS + (that - MS) / (2 RMS).
     """
     flat = confidence.ravel()
-    order = np.argsort(flat, kind="stable")
+    order = np.argsort(flat)  # the order of ties does not matter
     gap = flat[order] - mean_over_ties(flat[order], right.ravel()[order].astype(np.float64))
     bins = _equal_count_bins(len(gap), bin_size)
     means = (np.bincount(bins, gap) / np.bincount(bins))[bins]

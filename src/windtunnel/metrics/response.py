@@ -31,7 +31,7 @@ def aurra_values(confidence: Numbers, right: Truths) -> Numbers:
     a_p - AURRA + sum over k >= p of (r - a_k)/k; influences sum to zero.
     """
     flat = -confidence.ravel()
-    order = np.argsort(flat, kind="stable")
+    order = np.argsort(flat)  # the order of ties does not matter
     keys, truths = flat[order], right.ravel()[order].astype(np.float64)
     places = np.arange(1, len(keys) + 1)
     accuracy = np.cumsum(mean_over_ties(keys, truths)) / places
