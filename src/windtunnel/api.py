@@ -33,6 +33,7 @@ def plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    label_map: str | Path | None = None,
     edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
@@ -70,6 +71,7 @@ def plan(
         keep=keep,
         chunk=chunk,
         labels_are_outputs=labels_are_outputs,
+        label_map_file=None if label_map is None else Path(label_map),
         settings=settings,
         advance=advance,
     )
@@ -90,6 +92,7 @@ def run(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    label_map: str | Path | None = None,
     edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
@@ -114,6 +117,8 @@ def run(
         keep: `auto` keeps full outputs for clean and native, `logits` for all, `summary` for none.
         chunk: pictures per shard; by default about 2,048 predictions.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
+        label_map: CSV file with the columns output,class: which of the model's outputs stand for which class
+            of the data; the highest score of a class's outputs is the class's.
         edition: 32, 64, 224 or 299, if not as the suite says.
         codec: how corrupted pictures are stored before the model sees them (`none`, `png`, `jpeg:85`), if
             not as the suite says.
@@ -142,6 +147,7 @@ def run(
         keep=keep,
         chunk=chunk,
         labels_are_outputs=labels_are_outputs,
+        label_map=label_map,
         edition=edition,
         codec=codec,
         settings=settings,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,27 +78,108 @@ def index_space(count: int) -> LabelSpace:
 
 @dataclass(frozen=True)
 class Projection:
-    """Which of a model's outputs count: all of them, or only those of some classes (the rest are masked).
+    """How a model's outputs become classes: as they are, some masked, or several collapsed into one.
 
-    Masking happens before softmax: a masked class has no probability and no rank.
+    Both happen before softmax: a masked class has no probability and no rank; a class of the data that
+    several outputs stand for has the highest of their scores.
+
+    Attributes:
+        kept: the classes that count; () for all.
+        outputs: for every class of the data the outputs that stand for it; () where classes are outputs.
     """
 
     kept: tuple[int, ...] = ()
+    outputs: tuple[tuple[int, ...], ...] = ()
 
     @property
     def kind(self) -> str:
-        """`identity` or `mask`."""
+        """`identity`, `mask` or `collapse`."""
+        if self.outputs:
+            return "collapse"
         return "mask" if self.kept else "identity"
 
     def mask_for(self, classes: int) -> NDArray[np.bool_]:
-        """True where an output counts."""
+        """True where a class counts, of so many outputs or of the data's classes."""
+        count = len(self.outputs) or classes
         if not self.kept:
-            return np.ones(classes, bool)
-        mask = np.zeros(classes, bool)
+            return np.ones(count, bool)
+        mask = np.zeros(count, bool)
         mask[list(self.kept)] = True
         return mask
+
+    def apply(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Scores (n, outputs) as scores of classes; a class without output has the lowest there is."""
+        if not self.outputs:
+            return scores
+        found = np.full((len(scores), len(self.outputs)), np.finfo(np.float32).min, np.float32)
+        for place, outputs in enumerate(self.outputs):
+            if outputs:
+                found[:, place] = scores[:, list(outputs)].max(axis=1)
+        return found
+
+    def to_json(self) -> dict[str, object]:
+        """The projection as the run folder keeps it."""
+        found: dict[str, object] = {"kind": self.kind, "kept": list(self.kept)}
+        return found | ({"outputs": [list(one) for one in self.outputs]} if self.outputs else {})
 
 
 def mask_to(labels: Iterable[Sequence[int]]) -> Projection:
     """The projection that keeps exactly the classes some picture is labelled with."""
     return Projection(tuple(sorted({label for row in labels for label in row})))
+
+
+def read_map(
+    file: Path, space: LabelSpace, used: Sequence[int], classes: Sequence[str], class_count: int
+) -> Projection:
+    """A user's map from a model's outputs to the data's classes, as CSV with the columns output,class.
+
+    An output is a class name or WordNet id of the model, or an index; a class is one of the data's.
+    Outputs that are not listed do not count.
+    """
+    outputs: list[list[int]] = [[] for _ in space.classes]
+    taken: dict[int, str] = {}
+    names = classes or (imagenet_1k().classes if class_count == len(imagenet_1k()) else ())
+    where = {name: index for index, name in enumerate(names)}
+    targets = {name: index for index, name in enumerate(space.classes)}
+    for number, row in enumerate(_map_rows(file), 2):
+        output, name = (str(row.get(key) or "").strip() for key in ("output", "class"))
+        index = where.get(output, int(output) if output.isdecimal() else -1)
+        if not 0 <= index < class_count:
+            raise UserError(
+                f"{file}: line {number} names output '{output}'; the model has {class_count} outputs."
+            )
+        if name not in targets:
+            raise UserError(
+                f"{file}: line {number} names class '{name}', which the data do not have ({space.order})."
+            )
+        if taken.get(index, name) != name:
+            raise UserError(
+                f"{file}: output '{output}' stands for '{taken[index]}' and for '{name}'; give one."
+            )
+        if index not in taken:
+            outputs[targets[name]].append(index)
+        taken[index] = name
+    missing = [space.classes[label] for label in used if not outputs[label]]
+    if missing:
+        raise UserError(
+            f"{file} gives no output for {len(missing)} of the data's {len(used)} classes ('{missing[0]}' "
+            "...); add them or give other data."
+        )
+    kept = tuple(place for place, found in enumerate(outputs) if found)
+    return Projection(kept, tuple(tuple(sorted(found)) for found in outputs))
+
+
+def _map_rows(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        raise UserError(f"No such map: {file}. Give a CSV file with the columns output,class.")
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file} is not UTF-8 text ({error.reason}); save the map as UTF-8.") from error
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    if not {"output", "class"} <= set(reader.fieldnames or ()):
+        raise UserError(
+            f"{file} has the columns {', '.join(reader.fieldnames or ()) or 'none'}; "
+            "it needs output and class."
+        )
+    return list(reader)

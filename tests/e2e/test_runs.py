@@ -42,7 +42,7 @@ def test_a_run_holds_every_prediction_in_order(folder_run: windtunnel.Run) -> No
     names = [condition["name"] for condition in folder_run.conditions]
     assert pairs == [(id_, name) for id_ in sorted(dict.fromkeys(id_ for id_, _ in pairs)) for name in names]
     assert set(table["status"].to_pylist()) == {"ok"}
-    assert folder_run.samples.column_names == ["id", "labels", "content", "width", "height", "format"]
+    assert folder_run.samples.column_names == ["id", "labels", "content", "width", "height", "format", "meta"]
 
 
 def test_the_models_view_is_what_an_independent_script_sees(

@@ -26,7 +26,9 @@ COMMANDS = {
     "plan": "windtunnel.cli.plan",
     "report": "windtunnel.cli.report",
     "run": "windtunnel.cli.run",
+    "score": "windtunnel.cli.score",
     "show": "windtunnel.cli.show",
+    "slices": "windtunnel.cli.slices",
     "warmup": "windtunnel.cli.warmup",
 }
 

@@ -62,6 +62,12 @@ _PLAN: tuple[Decorator, ...] = (
         is_flag=True,
         help="Trust the data's class indices although the model has more outputs.",
     ),
+    click.option(
+        "--map",
+        "label_map",
+        metavar="FILE.csv",
+        help="Which outputs stand for which class of the data: columns output,class; a class has its best.",
+    ),
     click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the suite says."),
     click.option(
         "--codec",

@@ -13,13 +13,16 @@ from windtunnel.store.run import load_run
 
 @click.command()
 @click.argument("run_folder", metavar="RUN")
+@click.option(
+    "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
+)
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
-def command(run_folder: str, as_json: bool, as_csv: bool) -> None:
+def command(run_folder: str, baseline: str | None, as_json: bool, as_csv: bool) -> None:
     """Write report.html, scores.json and scores.csv of a finished RUN folder; nothing is predicted."""
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    run = load_run(run_folder)
+    run = load_run(run_folder, baseline=baseline)
     scores = run.scores()
     if as_json:
         print_json(run_document(run, scores))

@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
+from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
 from windtunnel.models import Model
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import samples_table
@@ -83,12 +83,15 @@ def make_plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    label_map_file: Path | None = None,
     settings: Sequence[str] = (),
+    present: Callable[[Sequence[Condition]], Sequence[Condition]] = lambda conditions: conditions,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
     """Check that model, data and suite fit, look at every picture, and cut the work.
 
-    Everything that can be refused is refused here, before any prediction.
+    Everything that can be refused is refused here, before any prediction. `present` chooses which of the
+    suite's conditions there are predictions of.
     """
     if keep not in KEEP:
         raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
@@ -99,7 +102,13 @@ def make_plan(
     total = sorted(dataset.samples(), key=lambda sample: sample.id)
     refuse_duplicates(total, dataset.location)
     used = sorted({label for sample in total for label in sample.labels})
-    label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
+    collapsed: Projection | None = None
+    if label_map_file is None:
+        label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
+    else:
+        space = dataset.label_space
+        collapsed = read_map(label_map_file, space, used, model.classes, model.class_count)
+        label_map = tuple(range(len(space)))
     chosen = stratified_subset(total, suite.subset if subset is None else subset, seed)
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
@@ -124,9 +133,14 @@ def make_plan(
     else:
         canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
+    chosen_conditions = tuple(present(conditions))
+    missing += [one.name for one in conditions if one.kind == "corruption" and one not in chosen_conditions]
+    conditions = chosen_conditions
     masked = mask or suite.mask
     mapped = [[label_map[label] for label in one.sample.labels] for one in surveyed]
-    projection = mask_to(mapped) if masked else Projection()
+    projection = mask_to(mapped) if masked else collapsed or Projection()
+    if masked and collapsed:
+        projection = replace(collapsed, kept=projection.kept)
     logits_for = _logits_for(keep, conditions)
     size = chunk or chunk_size(len(surveyed), len(conditions))
     recipe: dict[str, Any] = {
@@ -136,6 +150,7 @@ def make_plan(
             "classes": model.class_count,
             "outputs": model.outputs,
             **model.preprocess.to_json(),
+            **getattr(model, "facts", {}),
         },
         "data": {
             "count": len(surveyed),
@@ -146,10 +161,10 @@ def make_plan(
             # The survey hashes one file a picture; this tells apart what else lies in a finished set.
             "finished": finished.identity if finished else None,
         },
-        "suite": suite.to_json(),
+        "suite": suite.recipe(),
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "conditions": [condition.to_json() for condition in conditions],
-        "projection": {"kind": projection.kind, "kept": list(projection.kept), "labels": list(label_map)},
+        "projection": {**projection.to_json(), "labels": list(label_map)},
         # A made set was drawn with the seed it was made with.
         "seed": made.recipe["seed"] if made else seed,
         "stream": made.recipe["stream"] if made else STREAM_VERSION,
@@ -179,11 +194,13 @@ def make_plan(
             "classes": list(dataset.label_space.classes),
         },
         "suite": suite.citation,
+        "scoring": suite.scoring(),
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
         "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else [],
         "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
     }
+    info = json.loads(json.dumps(info))
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
         recipe, info,

@@ -18,8 +18,9 @@ class Summary:
 
     Attributes:
         top: class indices by falling score, equal scores by rising index; -1 where there are fewer.
-        top_score: their scores, NaN where there is no class.
-        label_score: score of the best-placed label; NaN without label.
+        top_score: their scores, NaN where there is no class; probabilities sum to one over the classes
+            that count.
+        label_score: score of the best-placed label, likewise; NaN without label.
         label_rank: how many classes stand before it (0 is right); -1 without label.
         logsumexp: ln sum exp(logit); NaN for models that give probabilities.
         entropy: -sum p ln p, in nats.
@@ -66,8 +67,15 @@ def summarise(
         log_share = values - peak - np.log(total)
         logsumexp = (peak + np.log(total))[:, 0]
     else:
-        share = values / values.sum(axis=1, keepdims=True)
+        total = values.sum(axis=1, keepdims=True)
+        # Where every class that counts has no probability at all, none is likelier than another.
+        empty = total[:, 0] <= 0
+        values[empty], total[empty] = 1.0, values.shape[1]
+        share = values / total
         log_share = np.log(np.where(share > 0, share, 1.0))
+        top_score[:, : order.shape[1]] = np.take_along_axis(share, order, axis=1)
+        label_score = np.where(empty, 1.0, label_score) / total[:, 0]
+        label_score = np.where(label_rank >= 0, label_score, np.nan).astype(np.float32)
         logsumexp = np.full(count, np.nan)
     return Summary(
         top,

@@ -191,7 +191,8 @@ class _Rows:
         labels = [
             [self._work.label_map[label] for label in self._samples[place // width].labels] for place in kept
         ]
-        summary = summarise(scores, labels, self._model.outputs, self._mask)
+        classes = self._work.projection.apply(scores)
+        summary = summarise(classes, labels, self._model.outputs, self._mask)
         for field in fields(Summary):
             values = getattr(summary, field.name)
             if field.name not in self._columns:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from windtunnel import published
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.finished import AS_STORED
 from windtunnel.labels import IMAGENET_1K
+from windtunnel.metrics.baseline import mean_ratio, ratios
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
@@ -93,7 +95,9 @@ def whole_units(run: Run) -> list[str]:
 
 
 def ce(run: Run, seen: Observed) -> list[Measure]:
-    """Corruption error of every corruption, where AlexNet's errors fit."""
+    """Corruption error of every corruption, by a stored run, or by AlexNet's errors where they fit."""
+    if run.baseline:
+        return ratios(run, run.baseline, "ce", whole_units(run))
     if why_not_normalised(run):
         return []
     formula = f"sum of top-1 errors over severities 1 to 5, divided by the same sum of {BASELINE}"
@@ -104,38 +108,67 @@ def ce(run: Run, seen: Observed) -> list[Measure]:
 
 
 def mce(run: Run, seen: Observed) -> list[Measure]:
-    """mCE, where AlexNet's errors fit and the suite is exactly the fifteen."""
-    if why_not_normalised(run) or set(whole_units(run)) != set(THE_FIFTEEN):
+    """mCE, where there is something to divide by and the suite is exactly the fifteen."""
+    if set(whole_units(run)) != set(THE_FIFTEEN):
+        return []
+    if run.baseline:
+        return mean_ratio(run, run.baseline, "mce", THE_FIFTEEN)
+    if why_not_normalised(run):
         return []
     weights = {unit: 1 / sum(alexnet_errors()[unit]) / len(THE_FIFTEEN) for unit in THE_FIFTEEN}
     formula = f"mean over the 15 corruptions of CE: summed top-1 errors of 5 severities divided by {BASELINE}"
     return [_weighted_errors(run, seen, "mce", "", weights, formula)]
 
 
-def relative_mce(run: Run, seen: Observed) -> list[Measure]:
-    """Relative mCE, where AlexNet's errors fit, the suite is exactly the fifteen, and clean is there."""
-    fifteen = set(whole_units(run)) == set(THE_FIFTEEN)
-    if why_not_normalised(run) or not fifteen or len(seen.ids) < 2 or "clean" not in seen.conditions:
+def relative_ce(run: Run, seen: Observed) -> list[Measure]:
+    """Relative CE of every corruption, where there is something to divide by, and clean."""
+    if run.baseline:
+        return ratios(run, run.baseline, "relative_ce", whole_units(run))
+    if why_not_normalised(run) or len(seen.ids) < 2 or "clean" not in seen.conditions:
         return []
-    weights = {
-        unit: 1 / (sum(alexnet_errors()[unit]) - len(SEVERITIES) * ALEXNET_CLEAN) / len(THE_FIFTEEN)
-        for unit in THE_FIFTEEN
-    }
+    formula = (
+        "sum over severities of (top-1 error - clean error), divided by the same sum of "
+        f"{BASELINE}, AlexNet clean 43.5 %"
+    )
+    return [
+        _less_clean(seen, _weighted_errors(run, seen, "relative_ce", unit, _relative([unit]), formula))
+        for unit in whole_units(run)
+    ]
+
+
+def relative_mce(run: Run, seen: Observed) -> list[Measure]:
+    """Relative mCE, where there is something to divide by, the suite is exactly the fifteen, and clean."""
+    if set(whole_units(run)) != set(THE_FIFTEEN):
+        return []
+    if run.baseline:
+        return mean_ratio(run, run.baseline, "relative_mce", THE_FIFTEEN)
+    if why_not_normalised(run) or len(seen.ids) < 2 or "clean" not in seen.conditions:
+        return []
     formula = (
         "mean over the 15 corruptions of the sum over severities of (top-1 error - clean error), divided by "
         f"the same sum of {BASELINE}, AlexNet clean 43.5 %"
     )
-    spoilt = _weighted_errors(run, seen, "relative_mce", "", weights, formula)
+    weights = _relative(THE_FIFTEEN)
+    return [_less_clean(seen, _weighted_errors(run, seen, "relative_mce", "", weights, formula))]
+
+
+def _relative(units: Sequence[str]) -> dict[str, float]:
+    """The weight of each corruption's errors in the mean of relative CE over corruptions."""
+    return {
+        unit: 1 / (sum(alexnet_errors()[unit]) - len(SEVERITIES) * ALEXNET_CLEAN) / len(units)
+        for unit in units
+    }
+
+
+def _less_clean(seen: Observed, spoilt: Measure) -> Measure:
+    """The same weighted sum, of errors less the clean error."""
     clean = top_k_wrong(seen.rank[:, [seen.column("clean")]], 1)
-    taken = -len(SEVERITIES) * sum(weights.values())
-    return [
-        replace(
-            spoilt,
-            parts=("clean", *spoilt.parts),
-            columns=np.hstack([clean, spoilt.columns]),
-            weights=np.concatenate([[taken], spoilt.linear_weights]),
-        )
-    ]
+    return replace(
+        spoilt,
+        parts=("clean", *spoilt.parts),
+        columns=np.hstack([clean, spoilt.columns]),
+        weights=np.concatenate([[-spoilt.linear_weights.sum()], spoilt.linear_weights]),
+    )
 
 
 def _weighted_errors(

@@ -32,6 +32,8 @@ def top5_error(run: Run, seen: Observed) -> list[Measure]:
 def _errors(run: Run, seen: Observed, k: int, formula: str) -> list[Measure]:
     if (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])) <= k:
         return []
+    if int(run.recipe["model"].get("top_k", k)) < k:
+        return []
     wrong = top_k_wrong(seen.rank, k)
     return [
         Measure(f"top{k}_error", name, formula, (name,), wrong[:, [column]])
@@ -56,6 +58,24 @@ def mean_error(run: Run, seen: Observed) -> list[Measure]:
     wrong = top_k_wrong(seen.rank[:, columns], 1)
     weights = np.full(len(columns), 1 / len(columns))
     return [Measure("mean_error", "", formula, parts, wrong, weights)]
+
+
+def weighted_error(run: Run, seen: Observed) -> list[Measure]:
+    """Top-1 error averaged by the suite's own weights of corruptions; none where it gives no weights."""
+    columns = [column for column in corruption_columns(run) if run.conditions[column]["unit"] in run.weights]
+    if not columns:
+        return []
+    units = [str(run.conditions[column]["unit"]) for column in columns]
+    whole = sum(run.weights[unit] for unit in set(units))
+    shown = ", ".join(f"{unit} {weight:g}" for unit, weight in run.weights.items())
+    formula = (
+        f"top-1 error of each corruption, mean over its severities, weighted {shown} and divided by "
+        f"{whole:g}; corruptions without a weight do not count"
+    )
+    weights = np.array([run.weights[unit] / whole / units.count(unit) for unit in units])
+    parts = tuple(seen.conditions[column] for column in columns)
+    wrong = top_k_wrong(seen.rank[:, columns], 1)
+    return [Measure("weighted_error", "", formula, parts, wrong, weights)]
 
 
 def corruption_columns(run: Run) -> list[int]:

@@ -71,14 +71,31 @@ class Observed:
 
     @property
     def gives_logits(self) -> bool:
-        """Whether the model's outputs are logits; otherwise they are probabilities."""
+        """Whether the model's outputs are logits."""
         return bool(self._run.recipe["model"]["outputs"] == "logits")
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether every class's probability was known; of the best few classes alone it is not."""
+        return bool(self._run.recipe["model"]["outputs"] in ("logits", "probabilities"))
+
+    @cached_property
+    def label_log_probability(self) -> NDArray[np.float64]:
+        """The logarithm of the label's probability; of several labels, of the best-placed one's."""
+        return self.log_probability(self.numbers("label_score"))
+
     def log_probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The logarithm of the probability that a score stands for, picture by picture."""
+        """The logarithm of the probability that a score stands for, picture by picture.
+
+        A stored probability of 0 counts as the least that float32 holds in full, 1.2e-38.
+        """
         if self.gives_logits:
-            return np.asarray(scores - self.numbers("logsumexp"), np.float64)
-        return np.log(np.maximum(scores, np.finfo(np.float64).tiny))
+            return np.asarray(scores - self._logsumexp, np.float64)
+        return np.log(np.maximum(scores, np.finfo(np.float32).tiny))
+
+    @cached_property
+    def _logsumexp(self) -> NDArray[np.float64]:
+        return self.numbers("logsumexp")
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """One of the store's columns of numbers."""

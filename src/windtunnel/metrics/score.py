@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.metrics.names import MEASURES
-from windtunnel.stats.bootstrap import bootstrap_interval
-from windtunnel.stats.intervals import clustered_share, mean_interval, wilson
+from windtunnel.errors import unknown_name
+from windtunnel.metrics.names import MEASURES, NORMALISED
+from windtunnel.stats.bootstrap import bootstrap_interval, replicated_means
+from windtunnel.stats.intervals import CONFIDENCE, clustered_share, mean_interval, wilson
 
 if TYPE_CHECKING:
     from windtunnel.metrics.observed import Observed
@@ -65,6 +66,10 @@ class Measure:
         columns: pictures x columns, numbers or truth values.
         weights: of each column, for scores that are linear in the means.
         combine: for all others: from means (..., columns) to values (...).
+        limits: between which the score must lie, and so its interval.
+
+    A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
+    is the score, each picture's being the score plus the picture's influence on it.
     """
 
     metric: str
@@ -74,6 +79,7 @@ class Measure:
     columns: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     combine: Combine | None = None
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
     @cached_property
     def value(self) -> float:
@@ -99,6 +105,10 @@ class Measure:
 
     def interval(self) -> tuple[float, float]:
         """95 % interval, the picture being the unit: see `docs/statistics.md`."""
+        low, high = self._interval()
+        return max(low, self.limits[0]), min(high, self.limits[1])
+
+    def _interval(self) -> tuple[float, float]:
         if self.combine is not None:
             return bootstrap_interval(self.columns, self.combine)
         if self.columns.shape[1] == 1 and self.columns.dtype == np.bool_ and self.weights is None:
@@ -109,13 +119,13 @@ class Measure:
             return low * whole, high * whole
         return mean_interval(self.picture_values)
 
-    def score(self, recipe: str) -> Score:
-        """The number, with everything that belongs to it."""
+    def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
+        """The number, with everything that belongs to it; the interval where it is known already."""
         return Score(
             self.metric,
             self.condition,
             self.value,
-            *self.interval(),
+            *(interval or self.interval()),
             len(self.columns),
             self.formula,
             self.parts,
@@ -123,20 +133,50 @@ class Measure:
         )
 
 
-def measure_run(run: Run) -> list[Measure]:
-    """Every score a run's suite asks for, before it is a number; none where no picture has a label."""
+def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:
+    """Every score a run's suite asks for, before it is a number; none where no picture has a label.
+
+    Weights ask for the weighted error, a baseline for what is divided by it.
+    """
     seen = run.observed
     if not len(seen.ids):
         return []
-    return [one for metric in run.recipe["suite"]["metrics"] for one in _measurer(metric)(run, seen)]
+    asked = [
+        *run.metrics,
+        *(["weighted_error"] if run.weights else []),
+        *(NORMALISED if run.baseline else []),
+    ]
+    wanted = dict.fromkeys(asked if metrics is None else metrics)
+    return [one for metric in wanted for one in _measurer(metric)(run, seen)]
 
 
-def score_run(run: Run) -> list[Score]:
-    """Every score a run's suite asks for."""
-    return [measure.score(run.digest) for measure in measure_run(run)]
+def score_run(run: Run, metrics: Sequence[str] | None = None) -> list[Score]:
+    """Every score a run's suite asks for, or other ones."""
+    measures = measure_run(run, metrics)
+    together = _bootstrapped([measure for measure in measures if measure.combine is not None])
+    return [measure.score(run.digest, together.get(id(measure))) for measure in measures]
+
+
+def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]:
+    """Bootstrap intervals of many measures from the same draws, since drawing is what takes time."""
+    found: dict[int, tuple[float, float]] = {}
+    for count in {len(measure.columns) for measure in measures}:
+        group = [measure for measure in measures if len(measure.columns) == count]
+        widths = np.cumsum([measure.columns.shape[1] for measure in group])[:-1]
+        values: list[list[NDArray[np.float64]]] = [[] for _ in group]
+        for means in replicated_means(np.hstack([measure.columns for measure in group])):
+            for place, part in enumerate(np.split(means, widths, axis=1)):
+                values[place].append(group[place].of_means(part))
+        for measure, drawn in zip(group, values, strict=True):
+            every = np.concatenate(drawn)
+            low, high = np.quantile(every[np.isfinite(every)], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+            found[id(measure)] = float(low), float(high)
+    return found
 
 
 def _measurer(metric: str) -> Callable[[Run, Observed], list[Measure]]:
+    if metric not in MEASURES:
+        raise unknown_name("metric", metric, MEASURES)
     module, _, function = MEASURES[metric].partition(":")
     found: Callable[[Run, Observed], list[Measure]] = getattr(importlib.import_module(module), function)
     return found

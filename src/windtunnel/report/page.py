@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.names import NOT_SHARES, TITLES
 from windtunnel.report.failures import Shown
 from windtunnel.report.figures import heat_map, severity_curves
 
@@ -33,6 +33,7 @@ def render(document: dict[str, Any], shown: Shown) -> str:
             headline=headline,
             titles=TITLES,
             ces=[score for score in document["scores"] if score["metric"] == "ce"],
+            others=_others(document),
             rows=_rows(document),
             figures=_for_script(figures),
             plotly=_plotly(),
@@ -57,6 +58,23 @@ def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"condition": name, **scores} for name, scores in by_condition.items()]
 
 
+def _others(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The scores that stand nowhere else on the page, by metric."""
+    shown = ("top1_error", "top5_error", "ce", *TITLES)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for score in document["scores"]:
+        if score["metric"] not in shown:
+            found.setdefault(score["metric"], []).append(score)
+    # The score over all conditions first.
+    return {
+        metric: sorted(scores, key=lambda one: one["condition"] != "") for metric, scores in found.items()
+    }
+
+
+def _number(value: float, metric: str) -> str:
+    return f"{value:.4f}" if metric in NOT_SHARES else f"{100 * value:.1f} %"
+
+
 def _for_script(value: object) -> str:
     """JSON that cannot end the script element it stands in."""
     return json.dumps(value).replace("<", "\\u003c")
@@ -72,6 +90,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["percent"] = lambda value: f"{100 * value:.1f}"
+    environment.filters["number"] = _number
     environment.filters["thousands"] = lambda value: f"{value:,}"
     return environment
 

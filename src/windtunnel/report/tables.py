@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
+from windtunnel.metrics.against_clean import clean_with_codec_of
+from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
@@ -70,13 +73,20 @@ def notes(run: Run) -> list[str]:
             f"{run.recipe['model']['classes']} outputs count (mask before softmax): "
             "errors are lower than without it."
         )
+    if run.recipe["projection"]["kind"] == "collapse":
+        used = sum(map(len, run.recipe["projection"]["outputs"]))
+        lines.append(
+            f"{used} of the model's {run.recipe['model']['classes']} outputs stand for "
+            f"{len(run.recipe['projection']['kept'])} classes (--map, the best of a class's outputs before "
+            "softmax); the others do not count."
+        )
     made = [condition["unit"] for condition in run.conditions if condition["codec"] != AS_STORED]
     for unit in (unit for unit in suite["units"] if unit in made):
         own = [setting for setting in run.info["settings"] if setting.startswith(f"{unit}.")]
         found = REGISTRY.get(unit).note if unit in REGISTRY.names() else ""
         if own or found:
             lines.append(f"Given by --set: {', '.join(own)}." if own else found)
-    lines += normaliser_notes(run)
+    lines += _score_notes(run)
     if canvas["note"]:
         lines.append(f"Canvas: {canvas['note']}.")
     trained = set(run.info["model"]["trained_on"]) & {suite["name"], *suite["units"]}
@@ -87,20 +97,41 @@ def notes(run: Run) -> list[str]:
     return lines
 
 
+def _score_notes(run: Run) -> list[str]:
+    """Which scores the suite asks for and this run cannot have."""
+    lines = []
+    asked, seen = set(run.metrics), run.observed
+    if run.baseline:
+        lines += baseline_notes(run, whole_units(run))
+    lines += normaliser_notes(run)
+    lacking = sorted(asked & {"ece", "rms_calibration_error", "aurra", "brier", "nll"})
+    if lacking and not seen.gives_probabilities:
+        lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
+    spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]
+    if "flip_share" in asked and spoilt and not all(clean_with_codec_of(run, one) for one in spoilt):
+        lines.append(
+            "No flip share: there are no clean pictures stored as the corrupted ones are, so that the "
+            "codec's flips would count as the corruption's."
+        )
+    if "residual_robustness" in asked and spoilt and "clean" not in seen.conditions:
+        lines.append("No residual robustness: it needs the clean pictures.")
+    return lines
+
+
 def normaliser_notes(run: Run) -> list[str]:
     """Why there is no CE or no mCE, or what those there are rest on."""
-    if "ce" not in run.recipe["suite"]["metrics"]:
+    if "ce" not in run.metrics or run.baseline:
         return []
     reason = why_not_normalised(run)
     if reason:
         return [f"No CE, no mCE: AlexNet's published errors do not fit, {reason}. Read the mean error."]
     lines = []
     units = set(whole_units(run))
-    if "mce" in run.recipe["suite"]["metrics"] and units != set(THE_FIFTEEN):
+    if "mce" in run.metrics and units != set(THE_FIFTEEN):
         lines.append(
             f"No mCE: it is defined over 15 corruptions at 5 severities, and here are {len(units)} such."
         )
-    elif "relative_mce" in run.recipe["suite"]["metrics"] and "clean" not in run.observed.conditions:
+    elif "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
         lines.append("No relative mCE: it needs the clean pictures; give them with --clean.")
     if run.recipe["data"]["count"] != PUBLISHED_PICTURES:
         lines.append(
@@ -145,9 +176,14 @@ CSV_COLUMNS = ("metric", "condition", "value", "low", "high", "n", "recipe", "fo
 
 def scores_csv(scores: list[Score]) -> str:
     """The scores as CSV, fractions, one line each."""
+    return csv_text(CSV_COLUMNS, scores)
+
+
+def csv_text(columns: Sequence[str], rows: Sequence[object]) -> str:
+    """Objects as CSV: a line each, an attribute per column."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for score in scores:
-        writer.writerow([getattr(score, column) for column in CSV_COLUMNS])
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([getattr(row, column) for column in columns])
     return out.getvalue()

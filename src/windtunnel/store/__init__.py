@@ -1,7 +1,7 @@
 """The run folder: predictions on disk, written once, read for ever.
 
 run.json         schema, the whole recipe, where model and data lay (written first)
-samples.parquet  id, labels, content hash, width, height, format of every picture
+samples.parquet  id, labels, content hash, width, height, format and other columns of every picture
 shards/          one Parquet file per chunk of pictures, named by a hash of its work
 lock             held while a process writes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ PARTS = {
     "conditions": "list of conditions",
     "seed": "seed",
     "canvas": "canvas",
-    "projection": "mask",
+    "projection": "mask or map",
     "keep": "kept columns",
     "batch": "batch size",
     "chunk": "chunk size",
@@ -48,8 +48,13 @@ def samples_table(surveyed: Sequence[Surveyed]) -> pa.Table:
             "width": pa.array([one.width or None for one in surveyed], pa.int32()),
             "height": pa.array([one.height or None for one in surveyed], pa.int32()),
             "format": pa.array([one.format or None for one in surveyed], pa.string()),
+            "meta": pa.array([_meta_text(one.sample.meta) for one in surveyed], pa.string()),
         }
     )
+
+
+def _meta_text(meta: Mapping[str, str]) -> str:
+    return json.dumps(dict(meta), sort_keys=True, ensure_ascii=False)
 
 
 class RunFolder:
@@ -77,13 +82,22 @@ class RunFolder:
         """Create the folder, or check that it holds the same recipe; a difference is named and refused."""
         if (self.path / RECIPE_FILE).exists():
             self.check_same(recipe, samples)
+            self._score_as(info["scoring"])
             self._complete(samples)
             return
-        content = {"schema": SCHEMA, "recipe": recipe, "recipe_digest": digest(recipe), "info": info}
-        write_whole(
-            self.path / RECIPE_FILE, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
-        )
+        self._write({"schema": SCHEMA, "recipe": recipe, "recipe_digest": digest(recipe), "info": info})
         self._complete(samples)
+
+    def _score_as(self, scoring: dict[str, Any]) -> None:
+        """Note other metrics or weights than at the last time: the predictions stay as they are."""
+        content = read_run_json(self.path)
+        if content["info"].get("scoring") != scoring:
+            content["info"]["scoring"] = scoring
+            self._write(content)
+
+    def _write(self, content: dict[str, Any]) -> None:
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        write_whole(self.path / RECIPE_FILE, text.encode())
 
     def _complete(self, samples: pa.Table) -> None:
         """Add what a kill or a damage has left out."""

@@ -33,6 +33,7 @@ class Run:
         self.recipe: dict[str, Any] = content["recipe"]
         self.info: dict[str, Any] = content["info"]
         self.digest: str = content["recipe_digest"]
+        self.baseline: Run | None = None
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -43,13 +44,26 @@ class Run:
         return list(self.recipe["conditions"])
 
     @property
+    def metrics(self) -> list[str]:
+        """What is scored; runs of an older kind hold it in the recipe."""
+        return list(self.info.get("scoring", self.recipe["suite"])["metrics"])
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The suite's weights of corruptions, if any."""
+        return dict(self.info.get("scoring", {}).get("weights", {}))
+
+    @property
     def missing(self) -> list[str]:
         """Conditions of the suite that a finished set does not hold."""
         return list(self.info.get("missing", []))
 
     @cached_property
     def samples(self) -> pa.Table:
-        """The pictures: id, labels (indices into the data's classes), content hash, width, height, format."""
+        """The pictures: id, labels (indices into the data's classes), content hash, width, height, format.
+
+        `meta` holds what else the data says of a picture, as JSON; runs of an older kind lack it.
+        """
         return _read(self.path / SAMPLES_FILE)
 
     @property
@@ -86,16 +100,32 @@ class Run:
 
         return write_reports(self, self.scores()).html
 
-    def scores(self) -> list[Score]:
-        """Every score the suite asks for, each with interval, n, formula and parts."""
+    def scores(
+        self, metrics: Sequence[str] | None = None, *, baseline: str | Path | Run | None = None
+    ) -> list[Score]:
+        """Every score the suite asks for, each with interval, n, formula and parts.
+
+        Args:
+            metrics: other metrics than the suite's.
+            baseline: a run on the same pictures, to divide CE, mCE and relative mCE by.
+        """
         from windtunnel.metrics.score import score_run
 
-        return score_run(self)
+        return score_run(self if baseline is None else self.against(baseline), metrics)
+
+    def against(self, baseline: str | Path | Run) -> Run:
+        """The same run, its corruption errors divided by those of a stored run on the same pictures."""
+        from windtunnel.metrics.baseline import check_baseline
+
+        found = Run(self.path)
+        found.baseline = baseline if isinstance(baseline, Run) else Run(baseline)
+        check_baseline(found, found.baseline)
+        return found
 
 
-def load_run(path: str | Path) -> Run:
-    """Open a finished or unfinished run folder."""
-    return Run(path)
+def load_run(path: str | Path, *, baseline: str | Path | Run | None = None) -> Run:
+    """Open a finished or unfinished run folder, with a run to divide corruption errors by if one is given."""
+    return Run(path) if baseline is None else Run(path).against(baseline)
 
 
 def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:

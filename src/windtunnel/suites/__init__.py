@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +26,9 @@ PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
 
 # Which suite a finished set is scored by: the one of which it holds most.
 FINISHED_SUITES = ("imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc")
+
+# The keys that only say how predictions are scored: a run may be scored anew without predicting anew.
+SCORING = ("metrics", "weights")
 
 # A set of equal pictures whose short side is at most this is taken as it is.
 SMALL_PX = 96
@@ -67,6 +70,7 @@ class Suite:
         units: corruptions.
         levels: severities.
         metrics: what is scored.
+        weights: of corruptions, for the score `weighted_error`; empty for no such score.
         subset: how many pictures, drawn by class with the run's seed; 0 for all.
         mask: whether only the outputs of the data's classes count.
         stored: whether the units are read from a finished set and cannot be made; no units stand for all
@@ -82,6 +86,7 @@ class Suite:
     units: tuple[str, ...] = ()
     levels: tuple[int, ...] = SEVERITIES
     metrics: tuple[str, ...] = ("top1_error", "top5_error", "mean_error")
+    weights: Mapping[str, float] = field(default_factory=dict)
     subset: int = 0
     mask: bool = False
     stored: bool = False
@@ -159,7 +164,13 @@ class Suite:
             )
         levels = sorted(next(iter(units.values())))
         order = [unit for unit in self.units if unit in units] + sorted(set(units) - set(self.units))
-        return replace(self, name=f"{self.name}-part", units=tuple(order), levels=tuple(levels))
+        return replace(
+            self,
+            name=f"{self.name}-part",
+            units=tuple(order),
+            levels=tuple(levels),
+            weights={unit: weight for unit, weight in self.weights.items() if unit in order},
+        )
 
     def at_edition(self, edition: int) -> Suite:
         """The same suite in one edition, under a name of its own."""
@@ -173,8 +184,16 @@ class Suite:
         return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)
 
     def to_json(self) -> dict[str, object]:
-        """The suite as the run folder keeps it."""
+        """All keys of the suite."""
         return asdict(self)
+
+    def recipe(self) -> dict[str, object]:
+        """What of the suite decides predictions: neither its description nor how they are scored."""
+        return {key: value for key, value in asdict(self).items() if key not in ("about", *SCORING)}
+
+    def scoring(self) -> dict[str, object]:
+        """How predictions are scored."""
+        return {key: value for key, value in asdict(self).items() if key in SCORING}
 
 
 def suite_names() -> list[str]:
@@ -264,7 +283,19 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
             raise unknown_name(f"metric in {where}", metric, MEASURES)
     for unit in () if suite.stored else suite.units:
         REGISTRY.get(unit)
+    _check_weights(suite, where)
     return suite if suite.codec == PUBLISHED else replace(suite, codec=check_codec(suite.codec))
+
+
+def _check_weights(suite: Suite, where: str) -> None:
+    for unit, weight in suite.weights.items():
+        if unit not in suite.units:
+            raise unknown_name(f"unit in the weights of {where}", unit, suite.units)
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not number or not 0 < weight < float("inf"):
+            raise UserError(f"{where}: the weight of {unit} is {weight!r}; give a number above 0.")
+    if "weighted_error" in suite.metrics and not suite.weights:
+        raise UserError(f"{where} asks for weighted_error; give weights = {{ UNIT = NUMBER, ... }} too.")
 
 
 _KINDS: dict[str, Any] = {
@@ -277,6 +308,7 @@ _KINDS: dict[str, Any] = {
     "units": (list, tuple),
     "levels": (list, tuple),
     "metrics": (list, tuple),
+    "weights": dict,
     "subset": int,
     "mask": bool,
     "stored": bool,

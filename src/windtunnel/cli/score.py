@@ -1,0 +1,123 @@
+"""windtunnel score: the scores of a run again, or of predictions made elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
+from windtunnel.cli.present import Bar, print_lines, score_lines
+from windtunnel.cli.run import finish
+from windtunnel.errors import UserError
+from windtunnel.metrics.names import TITLES
+from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.store.run import Run, load_run
+
+
+@click.command()
+@click.argument("run_folder", metavar="[RUN]", required=False)
+@click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
+@click.option(
+    "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
+)
+@click.option(
+    "--predictions", metavar="FILE", help="Parquet, npz, CSV, JSON or JSONL of predictions made elsewhere."
+)
+@click.option("--data", help="With --predictions: the pictures they are of.")
+@click.option("--suite", help="With --predictions: whose conditions they are of, and what is scored.")
+@click.option("--clean", metavar="DATA", help="With --predictions: the clean pictures of a finished set.")
+@click.option(
+    "--outputs",
+    type=click.Choice(["logits", "probabilities", "top-k"]),
+    help="With --predictions: what they are, if their columns do not say.",
+)
+@click.option("--map", "label_map", metavar="FILE.csv", help="With --predictions: columns output,class.")
+@click.option("--mask", is_flag=True, help="With --predictions: count only classes that occur in the data.")
+@click.option(
+    "--labels-are-outputs", is_flag=True, help="With --predictions: trust the data's class indices."
+)
+@click.option(
+    "--seed", default=0, show_default=True, help="With --predictions: the seed the pictures were made with."
+)
+@click.option("--partial", is_flag=True, help="With --predictions: leave out pictures without a prediction.")
+@click.option("--out", metavar="FOLDER", help="With --predictions: the run folder to write.")
+@INCLUDE
+@AS_JSON
+@click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
+def command(
+    run_folder: str | None,
+    metrics: tuple[str, ...],
+    baseline: str | None,
+    predictions: str | None,
+    data: str | None,
+    suite: str | None,
+    clean: str | None,
+    outputs: str | None,
+    label_map: str | None,
+    mask: bool,
+    labels_are_outputs: bool,
+    seed: int,
+    partial: bool,
+    out: str | None,
+    include: tuple[str, ...],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Print the scores of RUN again, or make a run of predictions that come from elsewhere.
+
+    \b
+    Examples:
+      windtunnel score windtunnel-runs/my-run --csv
+      windtunnel score --predictions logits.parquet --data ./val --suite imagenet-c
+    """
+    if as_json and as_csv:
+        raise UserError("--json and --csv exclude each other; give one.")
+    if (run_folder is None) == (predictions is None):
+        raise UserError("Give a RUN folder, or --predictions FILE with --data DATA.")
+    console = Console(stderr=True)
+    if predictions is None:
+        run = load_run(str(run_folder), baseline=baseline)
+        _print(run, metrics, as_json=as_json, as_csv=as_csv)
+        return
+    if data is None:
+        raise UserError("--predictions needs --data: the pictures they are of.")
+    from windtunnel.predictions import score_predictions
+
+    with Bar(console, "looking at the pictures") as bar:
+        run = score_predictions(
+            predictions,
+            data,
+            suite,
+            clean=clean,
+            outputs=outputs,
+            label_map=label_map,
+            mask=mask,
+            labels_are_outputs=labels_are_outputs,
+            seed=seed,
+            partial=partial,
+            out=out,
+            include=tuple(map(Path, include)),
+            advance=bar.look,
+        )
+    run = run if baseline is None else run.against(baseline)
+    if metrics or as_csv:
+        _print(run, metrics, as_json=as_json, as_csv=as_csv)
+    else:
+        finish(console, run, as_json=as_json)
+
+
+def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:
+    scores = run.scores(metrics or None)
+    if as_json:
+        print_json(run_document(run, scores))
+    elif as_csv:
+        click.echo(scores_csv(scores), nl=False)
+    else:
+        beside = [
+            (score.metric, f"{score.value:.4f}  [{score.low:.4f}, {score.high:.4f}]   {score.formula}")
+            for score in scores
+            if not score.condition and score.metric not in TITLES
+        ]
+        print_lines(Console(), [*score_lines(run, scores), *beside])

@@ -1,0 +1,73 @@
+"""windtunnel slices: which classes, sizes or kinds of pictures a model fails on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+
+from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.present import print_lines
+from windtunnel.errors import UserError
+from windtunnel.metrics.names import NOT_SHARES
+from windtunnel.metrics.slices import MINIMUM, Slice, group_of_pictures, slices
+from windtunnel.report.tables import csv_text
+from windtunnel.store.run import Run, load_run
+
+COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN")
+@click.option("--by", required=True, metavar="class|size|COLUMN", help="What divides the pictures.")
+@click.option("--metric", default="top1_error", show_default=True, help="A metric that is a mean.")
+@click.option("--condition", metavar="NAME", help="As fog:3; default clean, or all corruptions together.")
+@click.option("--minimum", default=MINIMUM, show_default=True, help="Pictures a slice needs to be shown.")
+@click.option("--top", default=20, show_default=True, help="How many slices to print, the worst first.")
+@AS_JSON
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+def command(
+    run_folder: str,
+    by: str,
+    metric: str,
+    condition: str | None,
+    minimum: int,
+    top: int,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Score RUN by class, by picture size, or by a column of the data's table, the worst slices first.
+
+    The order goes by values shrunk towards the overall mean, since few pictures make extremes by chance.
+    """
+    if as_json and as_csv:
+        raise UserError("--json and --csv exclude each other; give one.")
+    run = load_run(run_folder)
+    found = slices(run, by, metric, condition, minimum=minimum)
+    if as_json:
+        print_json([asdict(one) for one in found])
+    elif as_csv:
+        click.echo(csv_text(COLUMNS, found), nl=False)
+    else:
+        print_lines(Console(), _lines(run, by, found, minimum, top))
+
+
+def _lines(run: Run, by: str, found: list[Slice], minimum: int, top: int) -> list[tuple[str, str]]:
+    small = len(group_of_pictures(run, by)) - len(found)
+    left_out = [("left out", f"{small} slices with fewer than {minimum} pictures")] if small else []
+    if not found:
+        return [("slices", "none"), *left_out]
+    scale, unit = (1.0, "") if found[0].metric in NOT_SHARES else (100.0, " %")
+    lines = [("score", f"{found[0].metric} {found[0].condition}   {found[0].formula}")]
+    lines += [
+        (
+            one.group.strip(),
+            f"{scale * one.value:6.2f}{unit}  [{scale * one.low:.2f}, {scale * one.high:.2f}]   "
+            f"n = {one.n:,}   shrunk {scale * one.shrunk:.2f}{unit}",
+        )
+        for one in found[:top]
+    ]
+    if len(found) > top:
+        lines.append(("", f"and {len(found) - top} more (--top, --csv)"))
+    return lines + left_out

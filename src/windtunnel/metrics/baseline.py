@@ -1,0 +1,180 @@
+"""Errors divided by a stored run's on the same pictures, both drawn together in the bootstrap.
+
+CE_c          = sum_s E_sc / sum_s B_sc                            B: the baseline's errors
+relative CE_c = sum_s (E_sc - E_clean) / sum_s (B_sc - B_clean)
+
+Pictures are joined by id, conditions by theirs. A denominator that is not clearly above zero (its 95 %
+interval reaches zero) gives no number but a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError
+from windtunnel.metrics.error import top_k_wrong
+from windtunnel.metrics.score import Measure
+from windtunnel.stats.intervals import mean_interval
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+Numbers = NDArray[np.float64]
+# Metrics whose errors are counted from the clean error.
+RELATIVE = ("relative_ce", "relative_mce")
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What two runs have in common: the same pictures under the same conditions, wrong or not.
+
+    Attributes:
+        baseline: what the baseline is called.
+        conditions: names in the run, in its order.
+        units: the corruption of each condition, "" for clean.
+        ours, theirs: pictures x conditions, 1 where wrong.
+    """
+
+    baseline: str
+    conditions: tuple[str, ...]
+    units: tuple[str, ...]
+    ours: Numbers
+    theirs: Numbers
+
+    @property
+    def count(self) -> int:
+        """How many pictures both runs have in full."""
+        return len(self.ours)
+
+    def columns(self, unit: str) -> list[int]:
+        """Where the severities of a corruption stand."""
+        return [place for place, found in enumerate(self.units) if found == unit]
+
+    def sums(self, unit: str, *, relative: bool) -> tuple[Numbers, Numbers]:
+        """Each picture's errors summed over severities, ours and theirs; less the clean ones if asked."""
+        places = self.columns(unit)
+        ours, theirs = self.ours[:, places].sum(axis=1), self.theirs[:, places].sum(axis=1)
+        if relative:
+            clean = self.conditions.index("clean")
+            ours = ours - len(places) * self.ours[:, clean]
+            theirs = theirs - len(places) * self.theirs[:, clean]
+        return ours, theirs
+
+
+def check_baseline(run: Run, baseline: Run) -> None:
+    """Refuse a baseline that cannot be set beside a run."""
+    if run.recipe["seed"] != baseline.recipe["seed"]:
+        raise UserError(
+            f"{baseline.path} was run with seed {baseline.recipe['seed']}, {run.path} with seed "
+            f"{run.recipe['seed']}: other pixels. Run the baseline with the same seed."
+        )
+    theirs = {condition["id"] for condition in baseline.conditions}
+    if not any(one["id"] in theirs for one in run.conditions if one["kind"] == "corruption"):
+        raise UserError(
+            f"{baseline.path} has no corrupted condition of {run.path}; give a run of the same suite."
+        )
+    if joined(run, baseline).count < 2:
+        raise UserError(f"{baseline.path} and {run.path} share no two scored pictures; give the same data.")
+
+
+def joined(run: Run, baseline: Run) -> Joined:
+    """The pictures and conditions that both runs have."""
+    here, there = run.observed, baseline.observed
+    _, ours, theirs = np.intersect1d(here.ids, there.ids, assume_unique=True, return_indices=True)
+    where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
+    shared = [
+        (place, where[condition["id"]], condition)
+        for place, condition in enumerate(run.conditions)
+        if condition["id"] in where
+    ]
+    columns, matching = [one[0] for one in shared], [one[1] for one in shared]
+    return Joined(
+        str(baseline.info["model"]["name"]),
+        tuple(str(condition["name"]) for _, _, condition in shared),
+        tuple(str(condition["unit"]) for _, _, condition in shared),
+        top_k_wrong(here.rank[ours][:, columns], 1).astype(np.float64),
+        top_k_wrong(there.rank[theirs][:, matching], 1).astype(np.float64),
+    )
+
+
+def why_not(found: Joined, unit: str, severities: int, *, relative: bool) -> str:
+    """Why a corruption cannot be divided by the baseline, or "" where it can."""
+    if len(found.columns(unit)) < severities:
+        return f"the baseline lacks some severity of {unit}"
+    if relative and "clean" not in found.conditions:
+        return "the clean pictures are not in both runs"
+    _, theirs = found.sums(unit, relative=relative)
+    if mean_interval(theirs)[0] > 0:
+        return ""
+    what = "errors beyond clean" if relative else "errors"
+    return (
+        f"the baseline's {what} under {unit} are not clearly above 0 "
+        f"({theirs.mean() / severities:.1%} on {found.count:,} pictures)"
+    )
+
+
+def ratios(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[Measure]:
+    """CE or relative CE of every corruption that can be divided."""
+    found = joined(run, baseline)
+    relative = metric in RELATIVE
+    good = [unit for unit in units if not why_not(found, unit, _severities(run, unit), relative=relative)]
+    return [_ratio(found, metric, unit, [unit]) for unit in good]
+
+
+def mean_ratio(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[Measure]:
+    """mCE or relative mCE, where every corruption can be divided."""
+    found = joined(run, baseline)
+    relative = metric in RELATIVE
+    if any(why_not(found, unit, _severities(run, unit), relative=relative) for unit in units):
+        return []
+    return [_ratio(found, metric, "", list(units))]
+
+
+def _severities(run: Run, unit: str) -> int:
+    return sum(condition["unit"] == unit for condition in run.conditions)
+
+
+def _ratio(found: Joined, metric: str, condition: str, units: list[str]) -> Measure:
+    relative = metric in RELATIVE
+    sums = [found.sums(unit, relative=relative) for unit in units]
+    columns = np.stack([ours for ours, _ in sums] + [theirs for _, theirs in sums], axis=1)
+    half = len(units)
+
+    def combine(means: Numbers) -> Numbers:
+        below = means[..., half:]
+        ratio = means[..., :half] / np.where(below > 0, below, np.nan)
+        return np.asarray(ratio.mean(axis=-1), np.float64)
+
+    what = "(top-1 error - clean error)" if relative else "top-1 errors"
+    mean = f"mean over {half} corruptions of the " if not condition else ""
+    formula = (
+        f"{mean}sum of {what} over severities, divided by the same sum of {found.baseline} on the same "
+        f"{found.count:,} pictures; both drawn together in the interval"
+    )
+    parts = tuple(found.conditions[place] for unit in units for place in found.columns(unit))
+    return Measure(
+        metric, condition, formula, (*(["clean"] if relative else []), *parts), columns, combine=combine
+    )
+
+
+def baseline_notes(run: Run, units: Sequence[str]) -> list[str]:
+    """What a reader of scores divided by a stored run must know."""
+    if run.baseline is None:
+        return []
+    found = joined(run, run.baseline)
+    lines = [
+        f"CE and relative CE divide by {found.baseline} ({run.baseline.path}) on the same {found.count:,} "
+        "pictures, not by AlexNet's published errors: not comparable with the papers'."
+    ]
+    left_out = len(run.observed.ids) - found.count
+    if left_out:
+        lines.append(f"{left_out:,} pictures are not in the baseline, and count in no CE.")
+    for relative, name in ((False, "CE"), (True, "relative CE")):
+        reasons = (why_not(found, unit, _severities(run, unit), relative=relative) for unit in units)
+        lines += [f"No {name}: {reason}." for reason in dict.fromkeys(reasons) if reason]
+    return lines

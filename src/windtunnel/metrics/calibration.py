@@ -1,0 +1,116 @@
+"""Calibration: does a confidence of 80 % mean right in 80 % of cases?
+
+With c the confidence (the best-placed class's probability), r 1 where that class is the label and else 0,
+and bins b of n_b out of n predictions:
+
+ECE                    = sum_b n_b/n * |mean c - mean r|         15 bins of equal width in c
+RMS calibration error  = sqrt(sum_b n_b/n * (mean c - mean r)^2)  bins of 100 predictions, sorted by c
+
+Neither is a mean over pictures. Their intervals rest on each picture's influence (the infinitesimal
+jackknife): the score enters as pseudo-values, one per picture, whose mean is the score itself. They are
+intervals for the score at this number of pictures: few pictures make both scores larger than they would be
+on many, and no interval takes that away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.metrics.confident import Numbers, Truths, confident_measures, mean_over_ties
+from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.score import Measure
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+ECE_BINS = 15
+RMS_BIN_SIZE = 100
+
+
+def expected_calibration_error(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> float:
+    """ECE with bins (0, 1/bins], (1/bins, 2/bins], ...: sum_b n_b/n * |mean c - mean r|."""
+    return float(ece_values(confidence.reshape(-1, 1), right.reshape(-1, 1), bins).mean())
+
+
+def rms_calibration_error(
+    confidence: Numbers, right: Truths, bin_size: int = RMS_BIN_SIZE, *, compat: bool = False
+) -> float:
+    """Root of the mean squared gap over bins of equal count, sorted by confidence.
+
+    The last bin takes the remainder; fewer predictions than a bin holds are one bin. Equal confidences
+    count as right in the share that they are right together, so that their order cannot matter.
+
+    Args:
+        confidence: of each prediction.
+        right: whether each is right.
+        bin_size: predictions per bin.
+        compat: as the published code of ImageNet-A computes it: the most confident bin is dropped, while
+            its predictions still count in n, and equal confidences stand in the order given.
+    """
+    if not compat:
+        return float(rms_values(confidence.reshape(-1, 1), right.reshape(-1, 1), bin_size).mean())
+    order = np.argsort(confidence, kind="stable")
+    gap = confidence[order] - right[order]
+    bins = _equal_count_bins(len(gap), bin_size)
+    sizes = np.bincount(bins)
+    squares = np.bincount(bins, gap) ** 2 / sizes
+    return float(np.sqrt(squares[:-1].sum() / len(gap)))
+
+
+def ece_values(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> Numbers:
+    """ECE as one value per picture (pictures x conditions pooled): the signed gap of its predictions.
+
+    A prediction's gap c - r counts with the sign of its bin's sum; the mean over predictions is the ECE.
+    """
+    gap = confidence - right
+    edges = np.linspace(0, 1, bins + 1)[1:-1]
+    place = np.searchsorted(edges, confidence)
+    signs = np.sign(np.bincount(place.ravel(), gap.ravel(), minlength=bins))
+    return np.asarray((signs[place] * gap).mean(axis=1), np.float64)
+
+
+def rms_values(confidence: Numbers, right: Truths, bin_size: int = RMS_BIN_SIZE) -> Numbers:
+    """RMS calibration error as one value per picture (pictures x conditions pooled).
+
+    With m_b a bin's mean gap, the mean square MS is the mean of 2 m_b (c - r) - m_b^2; the root is taken by
+    its derivative: RMS + (that - MS) / (2 RMS).
+    """
+    flat = confidence.ravel()
+    order = np.argsort(flat)  # the order of ties does not matter
+    gap = flat[order] - mean_over_ties(flat[order], right.ravel()[order].astype(np.float64))
+    bins = _equal_count_bins(len(gap), bin_size)
+    means = (np.bincount(bins, gap) / np.bincount(bins))[bins]
+    terms = np.empty(len(gap))
+    terms[order] = 2 * means * gap - means**2
+    squares = terms.reshape(confidence.shape).mean(axis=1)
+    whole = float(squares.mean())
+    root = np.sqrt(max(whole, 0.0))
+    return np.asarray(
+        root + (squares - whole) / (2 * root) if root > 0 else np.zeros(len(squares)), np.float64
+    )
+
+
+def _equal_count_bins(count: int, bin_size: int) -> NDArray[np.int64]:
+    """The bin of each of so many sorted predictions."""
+    return np.minimum(np.arange(count) // bin_size, max(count // bin_size, 1) - 1)
+
+
+def ece(run: Run, seen: Observed) -> list[Measure]:
+    """ECE of every condition, and pooled over the corruptions."""
+    formula = (
+        f"expected calibration error: gap between confidence and share of right answers, {ECE_BINS} bins of "
+        "equal width weighted by their pictures"
+    )
+    return confident_measures(run, seen, "ece", formula, ece_values)
+
+
+def rms(run: Run, seen: Observed) -> list[Measure]:
+    """RMS calibration error of every condition, and pooled over the corruptions."""
+    formula = (
+        "root of the mean squared gap between confidence and share of right answers, bins of "
+        f"{RMS_BIN_SIZE} sorted by confidence"
+    )
+    return confident_measures(run, seen, "rms_calibration_error", formula, rms_values)

@@ -1,0 +1,303 @@
+"""Files of predictions, read in blocks: Parquet, npz, CSV, JSON lines and JSON.
+
+Every row has a sample id (`sample_id` or `id`), a `condition` (none: all are clean), and either
+scores of every class (`logits`, `probabilities` or `scores` as a list, or one column per class), or the best
+classes (`top` as a list with `top_score` beside, or the columns top1, top2 ... with score1, score2 ...).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError, unknown_name
+
+SUFFIXES = (".parquet", ".npz", ".csv", ".jsonl", ".json")
+ID_COLUMNS = ("sample_id", "id", "ids")
+CONDITION_COLUMNS = ("condition", "conditions")
+SCORE_COLUMNS = ("logits", "probabilities", "scores")
+TOP, TOP_SCORE = "top", "top_score"
+TOP_K = "top-k"
+# Numbers per block: some tens of megabytes.
+BLOCK_NUMBERS = 4_000_000
+
+_WIDE_TOP = re.compile(r"top_?(\d+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a file.
+
+    Attributes:
+        ids: sample ids as text.
+        conditions: names of conditions as text, or None where the file has none.
+        values: rows x width: scores of every class, or the best classes as text or numbers.
+        beside: the best classes' scores, or None.
+        ragged: how many of the rows have another width than the first row of the file; they are left away.
+        example: the id of one such row.
+    """
+
+    ids: pa.Array
+    conditions: pa.Array | None
+    values: NDArray[Any]
+    beside: NDArray[np.float32] | None
+    ragged: int = 0
+    example: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a file keeps what.
+
+    Attributes:
+        id: the column of sample ids.
+        condition: the column of conditions, or "".
+        values: the columns of scores or of best classes: one that holds lists, or one per class or place.
+        beside: the columns of the best classes' scores, likewise; () for none.
+        outputs: `logits`, `probabilities`, `top-k`, or "" where the name does not say.
+        classes: the names of the scores' columns, where they are names.
+    """
+
+    id: str
+    condition: str
+    values: tuple[str, ...]
+    beside: tuple[str, ...]
+    outputs: str
+    classes: tuple[str, ...] = ()
+
+
+def find_layout(file: Path, columns: Sequence[str], outputs: str | None) -> Layout:
+    """Recognise a file's columns; what cannot be recognised is refused."""
+    id_ = next((name for name in ID_COLUMNS if name in columns), "")
+    if not id_:
+        raise UserError(f"{file} has the columns {_shown(columns)}; one of them must be sample_id or id.")
+    condition = next((name for name in CONDITION_COLUMNS if name in columns), "")
+    listed = [name for name in SCORE_COLUMNS if name in columns]
+    if listed and outputs != TOP_K:
+        name = outputs if outputs in listed else listed[0]
+        return Layout(id_, condition, (name,), (), "" if name == "scores" else name)
+    if TOP in columns and outputs in (None, TOP_K):
+        scored = TOP_SCORE in columns
+        return Layout(id_, condition, (TOP,), (TOP_SCORE,) if scored else (), TOP_K)
+    wide = sorted((name for name in columns if _WIDE_TOP.fullmatch(name)), key=_number)
+    if wide and outputs in (None, TOP_K):
+        scores = [name.replace("top", "score") for name in wide]
+        beside = tuple(scores) if set(scores) <= set(columns) else ()
+        return Layout(id_, condition, tuple(wide), beside, TOP_K)
+    rest = tuple(name for name in columns if name not in (id_, condition))
+    if outputs == TOP_K or len(rest) < 2:
+        raise UserError(
+            f"{file} has the columns {_shown(columns)}; scores are logits, probabilities or one column per "
+            "class, best classes are top or top1, top2 ..."
+        )
+    numbered = [str(place) for place in range(len(rest))]
+    return Layout(id_, condition, rest, (), "", () if list(rest) == numbered else rest)
+
+
+def _number(name: str) -> int:
+    return int(name.lstrip("top_"))
+
+
+def _shown(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:8]) + (" ..." if len(columns) > 8 else "") or "none"
+
+
+class PredictionFile:
+    """A file of predictions.
+
+    Attributes:
+        layout: where it keeps what.
+        width: numbers of its first row: classes, or best classes.
+    """
+
+    def __init__(self, path: Path, outputs: str | None = None) -> None:
+        if path.suffix.lower() not in SUFFIXES:
+            raise unknown_name("kind of predictions", path.suffix or path.name, SUFFIXES)
+        if not path.is_file():
+            raise UserError(f"No such predictions: {path}.")
+        self.path = path
+        try:
+            self.layout = find_layout(path, self._columns(), outputs)
+            first = next(self._tables(1), None)
+        except (pa.ArrowException, OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise self._damaged(error) from error
+        if first is None or not len(first):
+            raise UserError(f"{path} holds no predictions.")
+        self.width = len(self.layout.values)
+        if pa.types.is_list(first.schema.field(self.layout.values[0]).type):
+            self.width = int(pc.list_value_length(first[self.layout.values[0]])[0].as_py() or 0)
+        if self.width < 1:
+            raise UserError(f"{path}: the first row has no {self.layout.values[0]}.")
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows, in the file's order."""
+        rows = max(1, BLOCK_NUMBERS // max(self.width, 16))
+        try:
+            for table in self._tables(rows):
+                yield self._block(table)
+        except (pa.ArrowException, OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> UserError:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        return UserError(f"{self.path} cannot be read as {self.path.suffix[1:]}: {reason}.")
+
+    def _block(self, table: pa.Table) -> Block:
+        layout = self.layout
+        ids = _flat(table[layout.id]).cast(pa.string())
+        conditions = _flat(table[layout.condition]).cast(pa.string()) if layout.condition else None
+        ragged, example = 0, ""
+        if len(layout.values) == 1 and pa.types.is_list(table.schema.field(layout.values[0]).type):
+            lengths = pc.list_value_length(_flat(table[layout.values[0]])).fill_null(0)
+            good = pc.equal(lengths, self.width)
+            ragged = len(table) - int(pc.sum(good).as_py() or 0)
+            if ragged:
+                example = str(ids.filter(pc.invert(good))[0].as_py())
+                table, ids = table.filter(good), ids.filter(good)
+                conditions = conditions.filter(good) if conditions is not None else None
+        number = None if layout.outputs == TOP_K else np.float32
+        values = _matrix(table, layout.values, self.width, number)
+        beside = _matrix(table, layout.beside, self.width, np.float32) if layout.beside else None
+        return Block(ids, conditions, values, beside, ragged, example)
+
+    def _columns(self) -> list[str]:
+        suffix = self.path.suffix.lower()
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            return list(pq.read_schema(self.path).names)
+        if suffix == ".npz":
+            with zipfile.ZipFile(self.path) as archive:
+                return [name.removesuffix(".npy") for name in archive.namelist()]
+        if suffix == ".csv":
+            with self.path.open(encoding="utf-8-sig", newline="") as stream:
+                return next(csv.reader(stream), [])
+        return list(next(_objects(self.path), {}))
+
+    def _tables(self, rows: int) -> Iterator[pa.Table]:
+        layout, suffix = self.layout, self.path.suffix.lower()
+        wanted = [name for name in (layout.id, layout.condition) if name]
+        wanted += [*layout.values, *layout.beside]
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            for batch in pq.ParquetFile(self.path).iter_batches(rows, columns=wanted):
+                yield _with_lists(pa.Table.from_batches([batch]), layout)
+        elif suffix == ".npz":
+            yield from _npz_tables(self.path, wanted, rows)
+        elif suffix == ".csv":
+            yield from (_with_lists(table, layout) for table in _csv_tables(self.path, wanted))
+        else:
+            waiting: list[dict[str, Any]] = []
+            for row in _objects(self.path):
+                waiting.append({name: row.get(name) for name in wanted})
+                if len(waiting) == rows:
+                    yield pa.Table.from_pylist(waiting)
+                    waiting = []
+            if waiting:
+                yield pa.Table.from_pylist(waiting)
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    found = column.combine_chunks()
+    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+
+
+def _matrix(table: pa.Table, columns: Sequence[str], width: int, number: Any) -> NDArray[Any]:
+    """One list column, or several columns, as rows x width."""
+    kind = None if number is None else pa.float32()
+    flat = [_flat(table[name]) for name in columns]
+    if len(flat) == 1 and pa.types.is_list(flat[0].type):
+        values = flat[0].flatten()
+        return _numpy(values, kind).reshape(-1, width)
+    return np.stack([_numpy(values, kind) for values in flat], axis=1)
+
+
+def _numpy(values: pa.Array, kind: pa.DataType | None) -> NDArray[Any]:
+    found: NDArray[Any] = (values.cast(kind) if kind else values).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _with_lists(table: pa.Table, layout: Layout) -> pa.Table:
+    """Lists of any kind as plain lists; `1;5;7` in one cell of text as a list too."""
+    for name in (*layout.values, *layout.beside):
+        kind = table.schema.field(name).type
+        place = table.schema.get_field_index(name)
+        if pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
+            table = table.set_column(place, name, table[name].cast(pa.list_(kind.value_type)))
+        elif pa.types.is_string(kind) and len(layout.values) == 1:
+            table = table.set_column(place, name, pc.split_pattern(table[name], ";"))
+    return table
+
+
+def _csv_tables(path: Path, wanted: Sequence[str]) -> Iterator[pa.Table]:
+    from pyarrow import csv as arrow_csv
+
+    convert = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys(wanted, pa.string()), include_columns=list(wanted)
+    )
+    read = arrow_csv.ReadOptions(block_size=1 << 24)
+    for batch in arrow_csv.open_csv(path, read_options=read, convert_options=convert):
+        yield pa.Table.from_batches([batch])
+
+
+def _npz_tables(path: Path, wanted: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    with zipfile.ZipFile(path) as archive:
+        streams = [_npy_blocks(archive, name, rows) for name in wanted]
+        for parts in zip(*streams, strict=True):
+            yield pa.table({name: _column(part) for name, part in zip(wanted, parts, strict=True)})
+
+
+def _column(part: NDArray[Any]) -> pa.Array:
+    if part.ndim == 1:
+        return pa.array(part.astype(str) if part.dtype.kind in "US" else part)
+    offsets = pa.array(np.arange(0, part.size + 1, part.shape[1], dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, pa.array(part.reshape(-1)))
+
+
+def _npy_blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[NDArray[Any]]:
+    with archive.open(f"{name}.npy") as stream:
+        version = np.lib.format.read_magic(stream)
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, columns_first, kind = read(stream)
+        if kind.hasobject or (columns_first and len(shape) > 1):
+            raise ValueError(f"the array {name} holds objects or is stored by column; save it plain")
+        width = int(np.prod(shape[1:]))
+        for start in range(0, shape[0], rows):
+            count = min(rows, shape[0] - start)
+            raw = stream.read(count * width * kind.itemsize)
+            yield np.frombuffer(raw, kind).reshape(count, *shape[1:])
+
+
+def _objects(path: Path) -> Iterator[dict[str, Any]]:
+    if path.suffix.lower() == ".json":
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        if not isinstance(found, list):
+            raise UserError(f"{path} is no list of objects, one per prediction.")
+        rows: Iterator[Any] = iter(found)
+    else:
+        rows = _lines(path)
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise UserError(f"{path}: entry {number} is no object with an id and scores.")
+        yield row
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    with path.open(encoding="utf-8-sig") as stream:
+        for line in stream:
+            if line.strip():
+                yield json.loads(line)

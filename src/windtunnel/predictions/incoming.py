@@ -1,0 +1,223 @@
+"""Predictions made elsewhere become a run: checked, summarised and stored as our own are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.conditions import Condition
+from windtunnel.corruptions import include_units
+from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.finished import FinishedDataset
+from windtunnel.engine.plan import Plan, make_plan
+from windtunnel.errors import UserError
+from windtunnel.labels import LabelSpace
+from windtunnel.models import Scores, probe_outputs
+from windtunnel.models.preprocess import Preprocess
+from windtunnel.predictions.files import TOP_K, Block, PredictionFile
+from windtunnel.predictions.rows import Rows
+from windtunnel.store.folder import RunFolder
+from windtunnel.store.run import Run
+from windtunnel.suites import Suite, default_suite, load_suite
+
+CLEAN = "clean"
+
+
+@dataclass
+class GivenModel:
+    """A model of which only the predictions are known."""
+
+    name: str
+    fingerprint: str
+    classes: tuple[str, ...]
+    class_count: int
+    outputs: Any
+    outputs_from: str
+    facts: Mapping[str, int] = field(default_factory=dict)
+
+    kind: str = "predictions"
+    preprocess: Preprocess = field(default_factory=lambda: Preprocess(origin="predictions made elsewhere"))
+    trained_on: tuple[str, ...] = ()
+    portable: bool = False
+    batch: int = 1
+
+    def predict(self, batch: NDArray[np.uint8]) -> Scores:
+        """There is nothing to predict with."""
+        raise UserError(f"{self.name} are predictions; they cannot be asked for {len(batch)} more.")
+
+
+@dataclass
+class Look:
+    """What a first reading finds in a file: its conditions, and which classes are among the best."""
+
+    rows: int = 0
+    conditions: Counter[str] = field(default_factory=Counter)
+    names: dict[str, None] = field(default_factory=dict)
+    highest: int = -1
+
+
+def score_predictions(
+    predictions: str | Path,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None = None,
+    *,
+    clean: str | Path | Dataset | None = None,
+    outputs: str | None = None,
+    label_map: str | Path | None = None,
+    mask: bool = False,
+    labels_are_outputs: bool = False,
+    seed: int = 0,
+    partial: bool = False,
+    out: str | Path | None = None,
+    include: Sequence[str | Path] = (),
+    advance: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Run:
+    """Make a run of predictions that come from elsewhere; report, compare and metrics then work as usual.
+
+    Args:
+        predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
+            the scores of every class, or the best few classes.
+        data: the pictures they are of.
+        suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished set
+            holds. Conditions without any prediction are told and left out.
+        clean: the clean pictures a finished set was made from.
+        outputs: `logits`, `probabilities` or `top-k`, where the columns do not say.
+        label_map, mask, labels_are_outputs: as of `run`.
+        seed: the seed the pictures were made with.
+        partial: leave out pictures that lack some prediction; otherwise they are refused.
+        out: the run folder.
+        include: Python files with your own corruptions.
+        advance: called with (pictures looked at, of how many).
+    """
+    include_units(map(Path, include))
+    dataset = open_dataset(data)
+    if clean is not None:
+        if not isinstance(dataset, FinishedDataset):
+            raise UserError(
+                f"--clean goes with a finished set such as ImageNet-C; {dataset.location} is none."
+            )
+        dataset = dataset.with_clean(open_dataset(clean))
+    chosen = suite if isinstance(suite, Suite) else load_suite(suite or _default_suite(dataset))
+    if chosen.canvas == "native":
+        raise UserError(
+            f"Suite {chosen.name} corrupts at the model's own size, which predictions do not tell."
+        )
+    file = PredictionFile(Path(predictions), outputs)
+    best_only = file.layout.outputs == TOP_K
+    if best_only and (mask or chosen.mask or label_map is not None):
+        raise UserError("The best classes alone cannot be masked or mapped; give the scores of every class.")
+    look = look_through(file)
+    plan = make_plan(
+        _model(file, look, dataset.label_space, outputs),
+        dataset,
+        chosen,
+        seed=seed,
+        subset=0,
+        mask=mask,
+        keep="summary",
+        labels_are_outputs=labels_are_outputs,
+        label_map_file=None if label_map is None else Path(label_map),
+        present=lambda conditions: _present(conditions, look, file.path),
+        advance=advance,
+    )
+    rows = Rows(plan, resolve(plan.conditions), file.path)
+    for block in file.blocks():
+        rows.add(block)
+    rows.check(partial=partial)
+    folder = RunFolder(Path(out) if out else plan.default_folder())
+    return _stored(plan, rows, folder)
+
+
+def _default_suite(dataset: Dataset) -> str:
+    return default_suite(dataset) if isinstance(dataset, FinishedDataset) else "imagenet-c"
+
+
+def look_through(file: PredictionFile) -> Look:
+    """Read a file once for what must be known before its rows can be placed."""
+    look = Look()
+    for block in file.blocks():
+        look.rows += len(block.ids)
+        if block.conditions is None:
+            look.conditions[CLEAN] += len(block.ids)
+        else:
+            for pair in block.conditions.value_counts().to_pylist():
+                look.conditions[str(pair["values"])] += pair["counts"]
+        if file.layout.outputs == TOP_K:
+            _look_at_best(look, block)
+    return look
+
+
+def _look_at_best(look: Look, block: Block) -> None:
+    if block.values.dtype.kind in "iu":
+        look.highest = max(look.highest, int(block.values.max(initial=-1)))
+        return
+    for name in {str(value) for value in np.unique(block.values.astype(str))}:
+        if name.lstrip("-").isdecimal():
+            look.highest = max(look.highest, int(name))
+        else:
+            look.names[name] = None
+
+
+def _model(file: PredictionFile, look: Look, space: LabelSpace, outputs: str | None) -> GivenModel:
+    fingerprint = _digest(file.path)
+    if file.layout.outputs == TOP_K:
+        # Names that the data do not know are classes of their own, which no picture has.
+        extra = sorted(set(look.names) - set(space.classes))
+        classes = (*space.classes, *extra) if look.names else ()
+        count = len(classes) or max(look.highest + 1, len(space))
+        return GivenModel(
+            file.path.name, fingerprint, classes, count, TOP_K, "declared", {"top_k": file.width}
+        )
+    kind, how = outputs or file.layout.outputs, "declared"
+    if not kind:
+        kind, how = probe_outputs(next(file.blocks()).values), "probed"
+    return GivenModel(file.path.name, fingerprint, file.layout.classes, file.width, kind, how)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def resolve(conditions: Sequence[Condition]) -> dict[str, int]:
+    """Where a condition stands, by its full name, and without its codec where only one has that name."""
+    bare = Counter(condition.name.split("+")[0] for condition in conditions)
+    found = {
+        condition.name.split("+")[0]: place
+        for place, condition in enumerate(conditions)
+        if bare[condition.name.split("+")[0]] == 1
+    }
+    return found | {condition.name: place for place, condition in enumerate(conditions)}
+
+
+def _present(conditions: Sequence[Condition], look: Look, path: Path) -> list[Condition]:
+    where = resolve(conditions)
+    unknown = [name for name in look.conditions if name not in where]
+    if unknown:
+        rows = sum(look.conditions[name] for name in unknown)
+        raise UserError(
+            f"{path}: {rows:,} rows of {len(unknown)} unknown conditions (such as '{unknown[0]}'); the suite "
+            f"has {', '.join(condition.name for condition in conditions[:4])} ..."
+        )
+    places = {where[name] for name in look.conditions}
+    return [condition for place, condition in enumerate(conditions) if place in places]
+
+
+def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Run:
+    folder.check_free()
+    with folder.locked():
+        folder.open_for(plan.recipe, plan.info, plan.samples_table)
+        start = 0
+        for chunk in plan.chunks:
+            count = len(chunk.pictures)
+            if not folder.has_shard(chunk.name, count * len(plan.conditions)):
+                folder.write_shard(chunk.name, rows.table(start, start + count))
+            start += count
+    return Run(folder.path)

@@ -1,0 +1,200 @@
+"""The rows of a run, filled from blocks of predictions in any order, with everything wrong counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windtunnel.engine.plan import Plan
+from windtunnel.engine.summary import Summary, summarise
+from windtunnel.errors import UserError
+from windtunnel.models import SUM_TOLERANCE
+from windtunnel.predictions.files import TOP_K, Block
+from windtunnel.store.rows import TOP, schema
+
+NO_LABEL = -2
+NOT_GIVEN = "no prediction was given"
+
+
+class Rows:
+    """Summaries of every picture under every condition, in memory: about 60 bytes each."""
+
+    def __init__(self, plan: Plan, conditions: Mapping[str, int], path: Path) -> None:
+        self._plan, self._path = plan, path
+        self._width = len(plan.conditions)
+        self._ids = pa.array([one.sample.id for one in plan.surveyed], pa.string())
+        self._names = pa.array(list(conditions), pa.string())
+        self._places = np.array(list(conditions.values()), np.int64)
+        self._labels = [[plan.label_map[label] for label in one.sample.labels] for one in plan.surveyed]
+        self._mask = plan.projection.mask_for(plan.model.class_count)
+        count = len(self._ids) * self._width
+        self._given = np.zeros(count, bool)
+        self._columns: dict[str, NDArray[Any]] = {}
+        self._wrong: dict[str, tuple[int, str]] = {}
+
+    def add(self, block: Block) -> None:
+        """Place the rows of a block; those that do not fit are counted."""
+        if block.ragged:
+            self._note(
+                f"rows with another number of classes than {block.values.shape[1]}",
+                block.ragged,
+                block.example,
+            )
+        ids = block.ids
+        samples = _index(ids, self._ids)
+        self._note_where("rows with unknown ids", samples < 0, ids)
+        if block.conditions is None:
+            column = np.zeros(len(ids), np.int64)
+        else:
+            column = self._places[_index(block.conditions, self._names)]
+        good = (samples >= 0) & self._sound(block, ids)
+        place = samples * self._width + column
+        first = np.zeros(len(ids), bool)
+        first[np.unique(place, return_index=True)[1]] = True
+        again = good & (~first | self._given[np.maximum(place, 0)])
+        self._note_where("rows given twice", again, ids)
+        good &= ~again
+        self._fill(
+            place[good],
+            samples[good],
+            block.values[good],
+            None if block.beside is None else block.beside[good],
+        )
+
+    def _sound(self, block: Block, ids: pa.Array) -> NDArray[np.bool_]:
+        """Which rows hold numbers that can be scores."""
+        outputs = self._plan.model.outputs
+        if str(outputs) == TOP_K:
+            return np.ones(len(ids), bool)
+        good = np.isfinite(block.values).all(axis=1)
+        self._note_where("rows with numbers that are not finite", ~good, ids)
+        if outputs == "probabilities":
+            sums = block.values.sum(axis=1, dtype=np.float64)
+            likely = (block.values >= 0).all(axis=1) & (np.abs(sums - 1) <= SUM_TOLERANCE)
+            self._note_where("rows of probabilities that do not sum to 1", good & ~likely, ids)
+            good = good & likely
+        return np.asarray(good, np.bool_)
+
+    def _fill(
+        self,
+        place: NDArray[np.int64],
+        samples: NDArray[np.int64],
+        values: NDArray[Any],
+        beside: NDArray[Any] | None,
+    ) -> None:
+        if not len(place):
+            return
+        self._given[place] = True
+        labels = [self._labels[sample] for sample in samples]
+        if str(self._plan.model.outputs) == TOP_K:
+            summary = best_only(self._indices(values), beside, labels)
+        else:
+            scores = self._plan.projection.apply(np.ascontiguousarray(values, np.float32))
+            summary = summarise(scores, labels, self._plan.model.outputs, self._mask)
+        for one in fields(Summary):
+            found = getattr(summary, one.name)
+            if one.name not in self._columns:
+                self._columns[one.name] = np.zeros((len(self._given), *found.shape[1:]), found.dtype)
+            self._columns[one.name][place] = found
+
+    def _indices(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """Best classes as indices of outputs; -1 where there are fewer."""
+        if values.dtype.kind in "iu":
+            return values.astype(np.int32)
+        where = {name: index for index, name in enumerate(self._plan.model.classes)}
+        names, back = np.unique(values.astype(str), return_inverse=True)
+        found = [where.get(name, int(name) if name.lstrip("-").isdecimal() else -1) for name in names]
+        return np.array(found, np.int32)[back].reshape(values.shape)
+
+    def check(self, *, partial: bool) -> None:
+        """Refuse what does not fit, with counts and examples; missing predictions too, unless `partial`."""
+        missing = np.flatnonzero(~self._given)
+        if len(missing) and (not partial or not self._given.any()):
+            sample, condition = divmod(int(missing[0]), self._width)
+            name = f"{self._ids[sample].as_py()} under {self._plan.conditions[condition].name}"
+            self._note("predictions missing (--partial leaves such pictures out)", len(missing), name)
+        if self._wrong:
+            told = "; ".join(
+                f"{count:,} {what} (such as '{example}')" for what, (count, example) in self._wrong.items()
+            )
+            raise UserError(f"{self._path}: {told}.")
+
+    def _note_where(self, what: str, rows: NDArray[np.bool_], ids: pa.Array) -> None:
+        if rows.any():
+            self._note(what, int(rows.sum()), str(ids[int(rows.argmax())].as_py()))
+
+    def _note(self, what: str, count: int, example: str) -> None:
+        before, first = self._wrong.get(what, (0, example))
+        self._wrong[what] = before + count, first
+
+    def table(self, start: int, stop: int) -> pa.Table:
+        """The rows of some pictures as a shard holds them."""
+        part = slice(start * self._width, stop * self._width)
+        given = self._given[part]
+        values = {name: column[part] for name, column in self._columns.items()}
+        labelled = given & (values["label_rank"] >= 0)
+        whole = str(self._plan.model.outputs) != TOP_K
+        valid = {
+            "label_rank": labelled,
+            "label_score": labelled & np.isfinite(values["label_score"]),
+            "logsumexp": given & (self._plan.model.outputs == "logits"),
+            "entropy": given & whole,
+            "sum_p2": given & whole,
+        }
+        wanted = schema(with_logits=False)
+        names = [condition.name for condition in self._plan.conditions]
+        columns = {
+            "sample_id": self._ids[start:stop].take(
+                pa.array(np.repeat(np.arange(stop - start), self._width))
+            ),
+            "condition": pa.array(names * (stop - start), pa.string()),
+            "frame": pa.array(np.zeros(len(given), np.int16)),
+            "top": _lists(values["top"], given, wanted.field("top").type),
+            "top_score": _lists(values["top_score"], given, wanted.field("top_score").type),
+            **{name: pa.array(values[name], mask=~good) for name, good in valid.items()},
+            "status": pa.array(np.where(given, "ok", "model_error")),
+            "reason": pa.array(np.where(given, "", NOT_GIVEN), mask=given),
+        }
+        return pa.table([columns[one.name].cast(one.type) for one in wanted], schema=wanted)
+
+
+def best_only(top: NDArray[np.int32], scores: NDArray[Any] | None, labels: list[list[int]]) -> Summary:
+    """What the best classes alone tell: the label's rank among them, or their number."""
+    count, width = top.shape
+    most = max((len(row) for row in labels), default=0) or 1
+    wanted = np.full((count, most), NO_LABEL, np.int32)
+    for row, classes in enumerate(labels):
+        wanted[row, : len(classes)] = classes
+    hit = (top[:, :, None] == wanted[:, None, :]).any(axis=2)
+    rank = np.where(hit.any(axis=1), hit.argmax(axis=1), width).astype(np.int32)
+    rank[wanted[:, 0] == NO_LABEL] = -1
+    kept = min(width, TOP)
+    best = np.full((count, TOP), -1, np.int32)
+    best_score = np.full((count, TOP), np.nan, np.float32)
+    label_score = np.full(count, np.nan, np.float32)
+    best[:, :kept] = top[:, :kept]
+    if scores is not None:
+        best_score[:, :kept] = scores[:, :kept]
+        found = np.take_along_axis(scores, np.clip(rank, 0, width - 1)[:, None].astype(np.int64), axis=1)[
+            :, 0
+        ]
+        label_score = np.where(hit.any(axis=1), found, np.nan).astype(np.float32)
+    nothing = np.full(count, np.nan, np.float32)
+    return Summary(best, best_score, label_score, rank, nothing, nothing, nothing)
+
+
+def _index(values: pa.Array, allowed: pa.Array) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = pc.index_in(values, allowed).fill_null(-1).to_numpy(zero_copy_only=False)
+    return found.astype(np.int64)
+
+
+def _lists(values: NDArray[Any], given: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1), kind.value_type)
+    return pa.FixedSizeListArray.from_arrays(flat, type=kind, mask=pa.array(~given))

@@ -1,0 +1,224 @@
+"""Predictions made elsewhere: the same scores as a run's own, and a clear word where they do not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import windtunnel
+from tests.conftest import Command
+from windtunnel.predictions import score_predictions
+from windtunnel.report.tables import notes
+
+UserError = windtunnel.UserError
+
+METRICS = (
+    "top1_error", "top5_error", "mean_error", "residual_robustness", "flip_share", "ece",
+    "rms_calibration_error", "aurra", "brier", "nll",
+)  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path, digit_folder: Path) -> windtunnel.Run:
+    return windtunnel.run("demo", digit_folder, "smoke", keep="logits", out=tmp_path / "own")
+
+
+@pytest.fixture
+def logits(run: windtunnel.Run, tmp_path: Path) -> Path:
+    """The run's logits in another order, as somebody else's program would write them."""
+    table = run.predictions(["condition", "logits"])
+    shuffled = table.take(pa.array(np.random.default_rng(0).permutation(len(table))))
+    pq.write_table(shuffled, tmp_path / "logits.parquet")
+    return tmp_path / "logits.parquet"
+
+
+def written(table: pa.Table, path: Path) -> Path:
+    """A table of logits in the format that a file's ending says."""
+    rows = table.to_pylist()
+    if path.suffix == ".npz":
+        np.savez(
+            path,
+            sample_id=np.array([row["sample_id"] for row in rows]),
+            condition=np.array([row["condition"] for row in rows]),
+            logits=np.array([row["logits"] for row in rows], np.float32),
+        )
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(json.dumps(row) for row in rows))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+    elif path.suffix == ".csv":
+        scores = np.array([row["logits"] for row in rows])
+        wide = {str(place): scores[:, place] for place in range(scores.shape[1])}
+        pa.csv.write_csv(pa.table({"id": table["sample_id"], "condition": table["condition"], **wide}), path)
+    else:
+        pq.write_table(table, path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".csv", ".jsonl", ".json"])
+def test_a_runs_logits_score_as_the_run(
+    run: windtunnel.Run, logits: Path, tmp_path: Path, digit_folder: Path, suffix: str
+) -> None:
+    file = written(pq.read_table(logits), tmp_path / f"given{suffix}")
+    options = {"outputs": "logits"} if suffix == ".csv" else {}
+    given = score_predictions(file, digit_folder, "smoke", out=tmp_path / "given", **options)
+    assert given.recipe["model"]["kind"] == "predictions"
+    own, theirs = run.scores(METRICS), given.scores(METRICS)
+    assert [(one.metric, one.condition, one.n) for one in own] == [
+        (one.metric, one.condition, one.n) for one in theirs
+    ]
+    for one, other in zip(own, theirs, strict=True):
+        assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), abs=1e-6)
+    assert given.report().exists()
+
+
+def test_stored_rows_are_those_of_the_run(
+    run: windtunnel.Run, logits: Path, tmp_path: Path, digit_folder: Path
+) -> None:
+    given = score_predictions(logits, digit_folder, "smoke", out=tmp_path / "given")
+    own = run.predictions(given.predictions().column_names)
+    assert own.equals(given.predictions())
+    again = score_predictions(logits, digit_folder, "smoke", out=tmp_path / "given")
+    assert again.digest == given.digest
+
+
+def test_best_classes_give_errors_and_say_what_they_cannot_give(
+    run: windtunnel.Run, tmp_path: Path, digit_folder: Path
+) -> None:
+    table = run.predictions(["condition", "top", "top_score"])
+    pq.write_table(table, tmp_path / "top.parquet")
+    suite = tmp_path / "own.toml"
+    asked = ", ".join(f"'{name}'" for name in METRICS)
+    suite.write_text(f"extends = 'smoke'\nname = 'own'\nversion = 1\nmetrics = [{asked}]")
+    given = score_predictions(tmp_path / "top.parquet", digit_folder, suite, out=tmp_path / "given")
+    found = {(one.metric, one.condition): one.value for one in given.scores()}
+    assert {metric for metric, _ in found} == {
+        "top1_error", "top5_error", "mean_error", "residual_robustness", "flip_share",
+    }  # fmt: skip
+    for one in run.scores(["top1_error", "top5_error", "flip_share"]):
+        assert found[one.metric, one.condition] == one.value
+    assert any("without probabilities" in note for note in notes(given))
+    with pytest.raises(UserError, match="cannot be masked"):
+        score_predictions(tmp_path / "top.parquet", digit_folder, "smoke", mask=True)
+
+
+def test_one_best_class_by_name_without_condition_is_clean(tmp_path: Path) -> None:
+    from PIL import Image
+
+    for name in ("cat", "dog"):
+        (tmp_path / "pets" / name).mkdir(parents=True)
+        for number in range(3):
+            Image.new("RGB", (40, 40), (number, 0, 0)).save(tmp_path / "pets" / name / f"{number}.png")
+    rows = [
+        f"{name}/{number}.png,{guess}"
+        for name, guess in (("cat", "cat"), ("dog", "fox"))
+        for number in range(3)
+    ]
+    (tmp_path / "best.csv").write_text("id,top1\n" + "\n".join(rows))
+    run = score_predictions(tmp_path / "best.csv", tmp_path / "pets", "smoke", out=tmp_path / "run")
+    assert [(one.metric, one.condition, one.value) for one in run.scores()] == [("top1_error", "clean", 0.5)]
+    assert len(run.missing) == 9
+
+
+def test_what_does_not_fit_is_told_with_counts(logits: Path, tmp_path: Path, digit_folder: Path) -> None:
+    table = pq.read_table(logits)
+    file = tmp_path / "bad.parquet"
+
+    def refused(changed: pa.Table, **options: object) -> str:
+        pq.write_table(changed, file)
+        with pytest.raises(UserError) as error:
+            score_predictions(file, digit_folder, "smoke", out=tmp_path / "never", **options)
+        assert not (tmp_path / "never").exists()
+        return str(error.value)
+
+    ids = table["sample_id"].to_pylist()
+    other = table.set_column(0, "sample_id", pa.array(["nobody.png", *ids[1:]]))
+    message = refused(other)
+    assert "1 rows with unknown ids (such as 'nobody.png')" in message
+    assert "1 predictions missing" in message
+    assert ids[0] in message
+    assert "2 rows given twice" in refused(pa.concat_tables([table, table.slice(0, 2)]))
+    mist = table.set_column(
+        1, "condition", pc.replace_substring(table["condition"], "gaussian_noise", "mist")
+    )
+    assert "120 rows of 3 unknown conditions (such as 'mist:" in refused(mist)
+    values = table["logits"].to_pylist()
+    short = table.set_column(2, "logits", pa.array([*values[:-1], values[-1][:4]]))
+    assert "1 rows with another number of classes than 10" in refused(short)
+    nan = table.set_column(2, "logits", pa.array([*values[:-1], [float("nan")] * 10]))
+    assert "1 rows with numbers that are not finite" in refused(nan)
+    assert "440 rows of probabilities that do not sum to 1" in refused(
+        table.rename_columns(["id", "condition", "probabilities"])
+    )
+    assert "has 4 outputs, the data 10 classes" in refused(
+        table.set_column(2, "logits", pa.array([row[:4] for row in values]))
+    )
+    assert "one of them must be sample_id or id" in refused(
+        table.rename_columns(["name", "condition", "logits"])
+    )
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(UserError, match="cannot be read as parquet"):
+        score_predictions(tmp_path / "broken.parquet", digit_folder)
+
+
+def test_partial_leaves_pictures_out(logits: Path, tmp_path: Path, digit_folder: Path) -> None:
+    table = pq.read_table(logits)
+    pq.write_table(table.slice(3), tmp_path / "part.parquet")
+    gone = len(set(table.slice(0, 3)["sample_id"].to_pylist()))
+    with pytest.raises(UserError, match="3 predictions missing"):
+        score_predictions(tmp_path / "part.parquet", digit_folder, "smoke", out=tmp_path / "run")
+    run = score_predictions(
+        tmp_path / "part.parquet", digit_folder, "smoke", out=tmp_path / "run", partial=True
+    )
+    assert {one.n for one in run.scores()} == {40 - gone}
+
+
+def test_blocks_of_any_size_give_the_same(
+    logits: Path, tmp_path: Path, digit_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = score_predictions(logits, digit_folder, "smoke", out=tmp_path / "whole")
+    monkeypatch.setattr("windtunnel.predictions.files.BLOCK_NUMBERS", 160)
+    parts = score_predictions(logits, digit_folder, "smoke", out=tmp_path / "parts")
+    assert whole.predictions().equals(parts.predictions())
+    npz = written(pq.read_table(logits), tmp_path / "parts.npz")
+    parts = score_predictions(npz, digit_folder, "smoke", out=tmp_path / "npz")
+    assert whole.predictions().equals(parts.predictions())
+
+
+def test_score_on_the_command_line(
+    run: windtunnel.Run, logits: Path, windtunnel_command: Command, digit_folder: Path
+) -> None:
+    made = windtunnel_command(
+        "score",
+        "--predictions",
+        logits,
+        "--data",
+        digit_folder,
+        "--suite",
+        "smoke",
+        "--out",
+        "given",
+        "--json",
+    )
+    assert made.returncode == 0, made.stderr
+    again = windtunnel_command("score", "given", "--json")
+    assert json.loads(again.stdout)["scores"] == json.loads(made.stdout)["scores"]
+    table = windtunnel_command("score", "given", "--metric", "brier", "--csv")
+    assert len(table.stdout.splitlines()) == 1 + 11 + 1
+    for wrong, words in (
+        (("score",), "Give a RUN folder"),
+        (("score", "given", "--metric", "beauty"), "Unknown metric 'beauty'"),
+        (("score", "--predictions", logits), "needs --data"),
+        (("score", "--predictions", "none.csv", "--data", digit_folder), "No such predictions"),
+    ):
+        told = windtunnel_command(*wrong)
+        assert told.returncode == 2
+        assert words in told.stderr
+        assert len(told.stderr.splitlines()) == 1
