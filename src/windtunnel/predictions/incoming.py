@@ -20,7 +20,7 @@ from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace
 from windtunnel.models import Scores, probe_outputs
-from windtunnel.models.preprocess import Preprocess
+from windtunnel.models.preprocess import About, Preprocess
 from windtunnel.predictions.files import TOP_K, Block, PredictionFile
 from windtunnel.predictions.rows import Rows
 from windtunnel.store.folder import RunFolder
@@ -45,6 +45,7 @@ class GivenModel:
     kind: str = "predictions"
     preprocess: Preprocess = field(default_factory=lambda: Preprocess(origin="predictions made elsewhere"))
     trained_on: tuple[str, ...] = ()
+    about: About = field(default_factory=About)
     portable: bool = False
     batch: int = 1
 
