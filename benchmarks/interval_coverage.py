@@ -1,4 +1,4 @@
-"""How often 95 % intervals hold the truth: python benchmarks/coverage.py [--simulations 2000]
+"""How often 95 % intervals hold the truth: python benchmarks/interval_coverage.py [--simulations 2000]
 
 Wilson's and Clopper and Pearson's intervals of a share, and mCE's against fixed errors (AlexNet's published)
 and against a stored run's on the same pictures, which are drawn together with the model's.
