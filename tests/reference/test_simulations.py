@@ -10,13 +10,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-import coverage
+
 import gate_errors
+import interval_coverage
 
 
-@pytest.mark.parametrize("case", coverage.CASES, ids=lambda case: case.name)
-def test_mce_intervals_hold_the_truth(case: coverage.Case) -> None:
-    fixed, stored, within = coverage.coverage(case, 200, 200)
+@pytest.mark.parametrize("case", interval_coverage.CASES, ids=lambda case: case.name)
+def test_mce_intervals_hold_the_truth(case: interval_coverage.Case) -> None:
+    fixed, stored, within = interval_coverage.coverage(case, 200, 200)
     # 95 % of 200 simulations, give or take three standard errors.
     assert 0.90 <= fixed <= 0.99
     assert 0.90 <= stored <= 0.99
@@ -25,7 +26,7 @@ def test_mce_intervals_hold_the_truth(case: coverage.Case) -> None:
 
 def test_wilson_and_clopper_pearson_cover_as_known() -> None:
     for share in (0.02, 0.3, 0.95):
-        covered, exact = coverage.share_coverage(200, share)
+        covered, exact = interval_coverage.share_coverage(200, share)
         assert 0.93 <= covered <= 0.97
         assert exact >= 0.95
 

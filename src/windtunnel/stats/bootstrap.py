@@ -31,8 +31,8 @@ def bootstrap_interval(
 
     On the scale of logarithms where the value and every replicate are positive, else as they are:
     value -+ t*sd, with sd that of the replicates and t Student's quantile, one degree less than pictures.
-    Simulations chose it (`benchmarks/interval_coverage.py`): percentile, BCa and studentised intervals of
-    ratios cover too little where errors are near 0 or 1 and pictures few.
+    `benchmarks/interval_coverage.py` simulates it; percentile, BCa and studentised intervals of ratios
+    covered too little where errors are near 0 or 1 and pictures few.
     """
     size = _count(columns, groups)
     value = float(combine(columns.mean(axis=0, dtype=np.float64)))
