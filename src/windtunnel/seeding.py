@@ -26,8 +26,7 @@ WORD = (1 << 64) - 1
 
 def digest64(*parts: object) -> int:
     """64 bits of BLAKE2b over the parts as texts, each after its length, so that no two lists look alike."""
-    texts = [str(part) for part in parts]
-    encoded = "".join(f"{len(text)}:{text}" for text in texts).encode()
+    encoded = "".join([f"{len(text)}:{text}" for text in map(str, parts)]).encode()
     return int.from_bytes(hashlib.blake2b(encoded, digest_size=8).digest(), "little")
 
 

@@ -9,6 +9,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -24,6 +25,9 @@ from windtunnel.seeding import Draws, fresh_seed
 EDITIONS = (32, 64, 224, 299)
 SEVERITIES = (1, 2, 3, 4, 5)
 MIN_SIDE_PX = 32
+# Made once: every call looks at these.
+WHOLE = (int, np.integer)
+BYTES = np.dtype(np.uint8)
 
 Stage = Literal["source", "resized", "canvas"]
 PixelFunction = Callable[..., Image]
@@ -90,7 +94,7 @@ class Corruption:
 
         Units from outside are not trusted with it: they get a copy, and what they give back is checked.
         """
-        parameters = {**self.parameters(severity, edition), **settings}
+        parameters: dict[str, float | str] = {**self.parameters(severity, edition), **settings}
         if self.is_shipped:
             return self.function(image, rng, **parameters)
         try:
@@ -121,14 +125,18 @@ class Corruption:
         spoilt = self.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
         return spoilt if image.ndim == 3 and image.shape[2] == 3 else spoilt[:, :, 0].reshape(image.shape)
 
-    @property
+    @cached_property
     def is_shipped(self) -> bool:
         """Whether the unit comes with the package."""
         return self.function.__module__.startswith("windtunnel.")
 
+    @cached_property
+    def _kind(self) -> str:
+        return f"corruption/{self.name}"
+
     def draws(self, seed: int, sample_id: str, severity: int) -> Draws:
         """The random draws this unit makes on one sample."""
-        return Draws(seed, sample_id, f"corruption/{self.name}", severity)
+        return Draws(seed, sample_id, self._kind, severity)
 
     def assets(self, settings: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
         """Digests of what the pixels depend on beside the revision.
@@ -217,13 +225,13 @@ def include_units(paths: Iterable[Path]) -> None:
 
 def check_severity(severity: int) -> None:
     """Refuse a severity outside 1..5."""
-    if isinstance(severity, bool) or not isinstance(severity, int | np.integer) or severity not in SEVERITIES:
+    if isinstance(severity, bool) or not isinstance(severity, WHOLE) or severity not in SEVERITIES:
         raise UserError(f"Severity is {severity!r}; give 1, 2, 3, 4 or 5 (an untouched picture is 'clean').")
 
 
 def check_seed(seed: int | None) -> None:
     """Refuse a seed that is no whole number."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, WHOLE)):
         raise UserError(f"The seed is {seed!r}; give a whole number, or None to draw afresh.")
 
 
@@ -287,7 +295,7 @@ def as_canvas(image: NDArray[np.uint8]) -> Image:
     """A picture as corruptions take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side."""
     if (
         not isinstance(image, np.ndarray)
-        or image.dtype != np.uint8
+        or image.dtype != BYTES
         or image.ndim not in (2, 3)
         or (image.ndim == 3 and image.shape[2] not in (1, 3))
     ):
