@@ -75,29 +75,33 @@ def _zoom_blur(
     count = row.shape[0]
     share = np.float32(1.0 / (count + 1))
     blended = np.empty(width * 3, np.float32)
+    step = np.empty(width * 3 - 3, np.float32)  # from a pixel to the next
     total = np.empty(width * 3, np.float32)
     for y in range(height):
         centre = image[y].reshape(-1)
         for x in range(width * 3):
-            total[x] = np.float32(centre[x])
-        for factor in range(count):
+            # The picture itself, and its first magnification, which is 1.
+            total[x] = np.float32(2) * np.float32(centre[x])
+        for factor in range(1, count):
             first = image[row[factor, y]].reshape(-1)
             second = image[min(row[factor, y] + 1, height - 1)].reshape(-1)
             part = row_fraction[factor, y]
             for x in range(width * 3):
                 above = np.float32(first[x])
                 blended[x] = above + (np.float32(second[x]) - above) * part
+            for x in range(step.size):
+                step[x] = blended[x + 3] - blended[x]
             index = column[factor]
             across = column_fraction[factor]
             for x in range(width):
-                left = np.uint64(index[x] * 3)  # unsigned: no negative index to look for
-                right = np.uint64(min(index[x] * 3 + 3, width * 3 - 3))
+                left, at = (
+                    np.uint64(index[x] * 3),
+                    np.uint64(x * 3),
+                )  # unsigned: no negative index to look for
                 part = across[x]
-                at = np.uint64(x * 3)
-                red, green, blue = blended[left], blended[left + ONE], blended[left + TWO]
-                total[at] += red + (blended[right] - red) * part
-                total[at + ONE] += green + (blended[right + ONE] - green) * part
-                total[at + TWO] += blue + (blended[right + TWO] - blue) * part
+                total[at] += blended[left] + step[left] * part
+                total[at + ONE] += blended[left + ONE] + step[left + ONE] * part
+                total[at + TWO] += blended[left + TWO] + step[left + TWO] * part
         target = out[y].reshape(-1)
         for x in range(width * 3):
             mean = total[x] * share
