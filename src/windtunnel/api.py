@@ -8,7 +8,7 @@ from typing import Any
 
 from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset, open_dataset
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.finished import FinishedDataset, open_with_clean
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
@@ -45,13 +45,7 @@ def plan(
     The arguments are those of `run`; `advance` is called with (pictures looked at, of how many).
     """
     include_units(map(Path, include))
-    dataset = open_dataset(data)
-    if clean is not None:
-        if not isinstance(dataset, FinishedDataset):
-            raise UserError(
-                f"--clean goes with a finished set such as ImageNet-C; {dataset.location} is none."
-            )
-        dataset = dataset.with_clean(open_dataset(clean))
+    dataset = open_with_clean(data, clean)
     if codec is not None and isinstance(dataset, FinishedDataset):
         raise UserError(f"--codec stores pictures anew; those of {dataset.location} are stored already.")
     chosen = suite if isinstance(suite, Suite) else load_suite(suite or default_suite(dataset))

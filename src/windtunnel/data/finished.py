@@ -17,7 +17,7 @@ from typing import Protocol
 
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import edition_of
-from windtunnel.data import Dataset, Sample, is_picture_name, nfc
+from windtunnel.data import Dataset, Sample, is_picture_name, nfc, open_dataset
 from windtunnel.data.manifest import Manifest, read_manifest
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
@@ -234,6 +234,16 @@ def open_finished(root: Path) -> FinishedDataset | None:
     if shelf is None:
         return None
     return FinishedDataset(root.resolve().name, str(root), shelf, manifest, shelf.clean())
+
+
+def open_with_clean(data: str | Path | Dataset, clean: str | Path | Dataset | None) -> Dataset:
+    """Open a data set, and beside a finished one the clean pictures it was made from."""
+    dataset = open_dataset(data)
+    if clean is None:
+        return dataset
+    if not isinstance(dataset, FinishedDataset):
+        raise UserError(f"--clean goes with a finished set such as ImageNet-C; {dataset.location} is none.")
+    return dataset.with_clean(open_dataset(clean))
 
 
 def _stem(name: str) -> str:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import include_units
-from windtunnel.data import Dataset, open_dataset
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.data import Dataset
+from windtunnel.data.finished import FinishedDataset, open_with_clean
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace
@@ -98,13 +98,7 @@ def score_predictions(
         advance: called with (pictures looked at, of how many).
     """
     include_units(map(Path, include))
-    dataset = open_dataset(data)
-    if clean is not None:
-        if not isinstance(dataset, FinishedDataset):
-            raise UserError(
-                f"--clean goes with a finished set such as ImageNet-C; {dataset.location} is none."
-            )
-        dataset = dataset.with_clean(open_dataset(clean))
+    dataset = open_with_clean(data, clean)
     chosen = suite if isinstance(suite, Suite) else load_suite(suite or _default_suite(dataset))
     if chosen.canvas == "native":
         raise UserError(
