@@ -25,6 +25,7 @@ lint: $(VENV)/.test
 
 bench: $(BENCH)/.installed $(VENV)/.test
 	$(BENCH)/bin/python benchmarks/corruptions.py
+	$(BIN)/python benchmarks/all_conditions.py
 	$(BIN)/python benchmarks/end_to_end.py
 
 $(VENV)/bin/python:

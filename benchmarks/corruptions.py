@@ -14,7 +14,6 @@ import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -31,12 +30,10 @@ from tests.parity import compare  # noqa: E402
 from tests.parity.reference import PARAMETERS  # noqa: E402
 
 import windtunnel  # noqa: E402
-from windtunnel.imaging.codecs import round_trip  # noqa: E402
 
 SEVERITIES = (1, 3, 5)
 SLOW = "glass_blur"
 SIDE = 224
-FIFTEEN = NAMES[:15]
 # What the project promises, from docs/design.md section 8.
 FLOORS = {"pixelate": 1.3, "jpeg_compression": 1.3}
 FLOOR = 3.0
@@ -150,69 +147,6 @@ def table(title: str, rounds: list[dict[str, Row]], refused: dict[str, str]) -> 
         print(f"geometric mean over 19, {label}: {_spread(means)}")
 
 
-def conditions_of_one_picture(repeats: int) -> None:
-    """All 75 conditions of one decoded picture, without and with the JPEG-85 round trip."""
-    images = pictures(repeats + 1)
-    results: dict[str, list[float]] = {"none": [], "jpeg:85": []}
-    for number, image in enumerate(images):
-        for codec, found in results.items():
-            start = time.perf_counter()
-            for name in FIFTEEN:
-                for severity in range(1, 6):
-                    out = windtunnel.corrupt(image, name, severity, seed=0, sample_id=str(number))
-                    round_trip(out, codec)
-            if number:
-                found.append(1000 * (time.perf_counter() - start))
-    for codec, found in results.items():
-        print(f"75 conditions of one picture, codec {codec}, ms: {_spread(found)}")
-
-
-def starts() -> None:
-    """Seconds until every corruption has run once, with and without a cache of compiled code."""
-    command = [sys.executable, "-m", "windtunnel", "warmup"]
-    with tempfile.TemporaryDirectory() as cache:
-        for label in ("cold", "warm"):
-            seconds = timed(
-                lambda: subprocess.run(
-                    command, env={**os.environ, "NUMBA_CACHE_DIR": cache}, check=True, capture_output=True
-                )
-            )
-            print(f"{label} start, all corruptions once: {seconds:.1f} s")
-
-
-def memory() -> None:
-    """The most memory a process takes that makes the 75 conditions of a picture and knows no peer."""
-    code = f"""
-import resource, windtunnel
-from windtunnel.golden import golden_picture
-image = golden_picture({SIDE})
-for name in {FIFTEEN}:
-    for severity in range(1, 6):
-        windtunnel.corrupt(image, name, severity, seed=0)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    print(f"peak memory of a process that makes the 75 conditions: {done.stdout.strip()} MiB")
-
-
-def two_processes(count: int) -> None:
-    """How much more two processes do than one."""
-    command = [sys.executable, __file__, "--load", str(count)]
-    alone = timed(lambda: subprocess.run(command, check=True))
-    start = time.perf_counter()
-    for process in [subprocess.Popen(command) for _ in range(2)]:
-        process.wait()
-    print(f"two processes do {2 * alone / (time.perf_counter() - start):.2f} times the work of one")
-
-
-def work_through(count: int) -> None:
-    """The 75 conditions of some pictures."""
-    for number, image in enumerate(pictures(count)):
-        for name in FIFTEEN:
-            for severity in range(1, 6):
-                windtunnel.corrupt(image, name, severity, seed=0, sample_id=str(number))
-
-
 def main() -> None:
     """Check, time, print."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -220,13 +154,9 @@ def main() -> None:
     options.add_argument("--pictures", type=int, default=12)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--worker", metavar="NAME", help=argparse.SUPPRESS)
-    options.add_argument("--load", type=int, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.worker:
         print(json.dumps(measure(given.worker, given.pictures, given.seed)))
-        return
-    if given.load:
-        work_through(given.load)
         return
     refused = {name: why for name in NAMES if (why := equal_to_reference(name))}
     print(f"equal to the reference: {len(NAMES) - len(refused)} of {len(NAMES)}")
@@ -240,11 +170,6 @@ def main() -> None:
         order = random.Random(given.seed + number).sample(NAMES, len(NAMES))
         long.append({name: measure(name, given.pictures, given.seed + number) for name in order})
     table(f"one long process, {given.rounds} rounds, {given.pictures} pictures", long, refused)
-    print()
-    conditions_of_one_picture(10)
-    memory()
-    starts()
-    two_processes(8)
 
 
 if __name__ == "__main__":
