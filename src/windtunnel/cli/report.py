@@ -1,32 +1,80 @@
-"""windtunnel report: write a run's report and tables again, or print them."""
+"""windtunnel report: write a run's report and tables again, or those of several runs, or print them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from windtunnel.analysis.comparison import compare
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.errors import UserError
-from windtunnel.report.files import write_reports
+from windtunnel.report.comparing import comparison_csv, comparison_document
+from windtunnel.report.files import write_comparison, write_reports
+from windtunnel.report.markdown import comparison_markdown, run_markdown
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import load_run
 
+SEVERAL_FILE = "windtunnel-report.html"
+
 
 @click.command()
-@click.argument("run_folder", metavar="RUN")
+@click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
 @click.option(
     "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
 )
+@click.option("--out", metavar="FILE.html", help=f"Page of several runs; {SEVERAL_FILE} here by default.")
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
-def command(run_folder: str, baseline: str | None, as_json: bool, as_csv: bool) -> None:
-    """Write report.html, scores.json and scores.csv of a finished RUN folder; nothing is predicted."""
-    if as_json and as_csv:
-        raise UserError("--json and --csv exclude each other; give one.")
-    run = load_run(run_folder, baseline=baseline)
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the report as Markdown.")
+def command(
+    runs: tuple[str, ...],
+    baseline: str | None,
+    out: str | None,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
+) -> None:
+    """Write the report of a finished RUN folder, or one page of several; nothing is predicted.
+
+    One run: report.html, report.md, scores.json and scores.csv in its folder. Several: one page in which the
+    others are compared with the first.
+
+    \b
+    Examples:
+      windtunnel report windtunnel-runs/new
+      windtunnel report windtunnel-runs/old windtunnel-runs/new --out both.html
+    """
+    if as_json + as_csv + as_markdown > 1:
+        raise UserError("--json, --csv and --markdown exclude each other; give one.")
+    if len(runs) > 1:
+        _several(runs, baseline, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
+        return
+    if out:
+        raise UserError("--out is for the page of several runs; one run's reports lie in its own folder.")
+    run = load_run(runs[0], baseline=baseline)
     scores = run.scores()
     if as_json:
         print_json(run_document(run, scores))
     elif as_csv:
         click.echo(scores_csv(scores), nl=False)
+    elif as_markdown:
+        click.echo(run_markdown(run_document(run, scores)), nl=False)
     else:
         click.echo(str(write_reports(run, scores).html))
+
+
+def _several(
+    runs: tuple[str, ...], baseline: str | None, out: Path, as_json: bool, as_csv: bool, as_markdown: bool
+) -> None:
+    if baseline:
+        raise UserError("--baseline is for one run; several are compared with the first of them.")
+    found = compare(*runs)
+    if as_json:
+        print_json(comparison_document(found))
+    elif as_csv:
+        click.echo(comparison_csv(found), nl=False)
+    elif as_markdown:
+        click.echo(comparison_markdown(found), nl=False)
+    else:
+        click.echo(str(write_comparison(found, out)))

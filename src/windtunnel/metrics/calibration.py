@@ -14,6 +14,7 @@ on many, and no interval takes that away.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,8 +67,7 @@ def ece_values(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> Numb
     A prediction's gap c - r counts with the sign of its bin's sum; the mean over predictions is the ECE.
     """
     gap = confidence - right
-    edges = np.linspace(0, 1, bins + 1)[1:-1]
-    place = np.searchsorted(edges, confidence)
+    place = _equal_width_bins(confidence, bins)
     signs = np.sign(np.bincount(place.ravel(), gap.ravel(), minlength=bins))
     return np.asarray((signs[place] * gap).mean(axis=1), np.float64)
 
@@ -91,6 +91,46 @@ def rms_values(confidence: Numbers, right: Truths, bin_size: int = RMS_BIN_SIZE)
     return np.asarray(
         root + (squares - whole) / (2 * root) if root > 0 else np.zeros(len(squares)), np.float64
     )
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Predictions of about the same confidence.
+
+    Attributes:
+        low, high: the confidences it holds.
+        n: predictions.
+        confidence: their mean.
+        accuracy: share of right answers.
+    """
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    accuracy: float
+
+
+def reliability(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> list[Bin]:
+    """Confidence beside share of right answers, in the ECE's bins that hold a prediction."""
+    place = _equal_width_bins(confidence, bins).ravel()
+    sizes = np.bincount(place, minlength=bins)
+    sums = [np.bincount(place, values.ravel(), minlength=bins) for values in (confidence, right)]
+    return [
+        Bin(
+            b / bins,
+            (b + 1) / bins,
+            int(sizes[b]),
+            float(sums[0][b] / sizes[b]),
+            float(sums[1][b] / sizes[b]),
+        )
+        for b in np.flatnonzero(sizes)
+    ]
+
+
+def _equal_width_bins(confidence: Numbers, bins: int) -> NDArray[np.int64]:
+    """The bin of each confidence: (0, 1/bins], (1/bins, 2/bins], ..."""
+    return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], confidence)
 
 
 def _equal_count_bins(count: int, bin_size: int) -> NDArray[np.int64]:

@@ -99,5 +99,126 @@ def heat_map(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:
+    """Change of the error by corruption and severity, points; a star where it is sure.
+
+    Args:
+        changes: by condition's name (`fog:3+jpeg:85`): change, low, high, sure.
+    """
+    table: dict[str, dict[str, tuple[float, float, float, bool]]] = {}
+    for name, change in changes.items():
+        unit, colon, level = name.split("+")[0].partition(":")
+        if colon:
+            table.setdefault(unit, {})[level] = change
+    units = list(reversed(table))
+    levels = sorted({level for row in table.values() for level in row})
+    cells = [[table[unit].get(level) for level in levels] for unit in units]
+    values = [[None if cell is None else 100 * cell[0] for cell in row] for row in cells]
+    widest = max((abs(value) for row in values for value in row if value is not None), default=1.0)
+    return {
+        "data": [
+            {
+                "type": "heatmap",
+                "x": levels,
+                "y": units,
+                "z": values,
+                "text": [["" if cell is None else f"{100 * cell[0]:+.1f}{'*' if cell[3] else ''}"
+                          for cell in row] for row in cells],
+                "customdata": [["" if cell is None else f"[{100 * cell[1]:+.1f}, {100 * cell[2]:+.1f}]"
+                                for cell in row] for row in cells],
+                "texttemplate": "%{text}",
+                # The colours' middle is no change.
+                "zmin": -widest,
+                "zmax": widest,
+                "colorscale": "RdBu",
+                "hovertemplate": "%{y}:%{x}<br>%{z:+.1f} points %{customdata}<extra></extra>",
+                "colorbar": {"title": {"text": "points"}, "thickness": 12},
+            }
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "severity"}, "type": "category"},
+            "yaxis": {"automargin": True},
+            "height": 140 + CELL_PX * len(units),
+        },
+    }  # fmt: skip
+
+
+def reliability_diagram(document: dict[str, Any]) -> dict[str, Any]:
+    """Share of right answers against confidence, clean beside corrupted; on the diagonal is calibrated."""
+    traces: list[dict[str, Any]] = [
+        {"type": "scatter", "mode": "lines", "name": "calibrated", "x": [0, 100], "y": [0, 100],
+         "line": {"dash": "dash", "width": 1, "color": "#888"}, "hoverinfo": "skip"}
+    ]  # fmt: skip
+    for number, (name, bins) in enumerate(document["reliability"].items()):
+        total = sum(one["n"] for one in bins)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name,
+                "x": [100 * one["confidence"] for one in bins],
+                "y": [100 * one["accuracy"] for one in bins],
+                # Area says how many predictions a bin holds.
+                "marker": {"size": [5 + 25 * (one["n"] / total) ** 0.5 for one in bins], "opacity": 0.75},
+                "line": {"color": COLOURS[number], "dash": DASHES[number]},
+                "customdata": [one["n"] for one in bins],
+                "hovertemplate": "%{customdata:,} predictions<br>%{x:.1f} % sure, %{y:.1f} % right"
+                f"<extra>{name}</extra>",
+            }
+        )
+    return {
+        "data": traces,
+        "layout": {
+            "xaxis": {"title": {"text": "confidence, %"}, "range": [0, 103]},
+            "yaxis": {"title": {"text": "right, %"}, "range": [0, 103]},
+            "height": 420,
+            "showlegend": True,
+        },
+    }
+
+
+def published_strip(field: dict[str, Any]) -> dict[str, Any]:
+    """A score among the published ones: a row of dots per source, one's own with its interval."""
+    others = [one for one in field["models"] if one]
+    traces: list[dict[str, Any]] = []
+    for number, source in enumerate(source["name"] for source in field["sources"]):
+        rows = [one for one in others if one["source"] == source]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": source,
+                "x": [100 * one["value"] for one in rows],
+                "y": [source] * len(rows),
+                "text": [one["name"] for one in rows],
+                "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[number + 1]},
+                "hovertemplate": f"%{{text}}<br>{field['title']} %{{x:.1f}} %<extra>{source}</extra>",
+            }
+        )
+    value, low, high = (100 * field[key] for key in ("value", "low", "high"))
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "this run",
+            "x": [value],
+            "y": ["this run"],
+            "error_x": {"type": "data", "symmetric": False, "array": [high - value],
+                        "arrayminus": [value - low]},
+            "marker": {"size": 13, "symbol": "diamond", "color": COLOURS[0]},
+            "hovertemplate": f"this run<br>{field['title']} %{{x:.1f}} %<extra></extra>",
+        }
+    )  # fmt: skip
+    return {
+        "data": traces,
+        "layout": {
+            "xaxis": {"title": {"text": f"{field['title']}, %"}},
+            "yaxis": {"type": "category", "automargin": True},
+            "height": 110 + CELL_PX * len(traces),
+            "showlegend": False,
+        },
+    }
+
+
 def _percent(score: dict[str, Any] | None) -> float | None:
     return None if score is None else 100 * float(score["value"])

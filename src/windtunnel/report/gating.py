@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from windtunnel.analysis.gate import Check, Gate
+from windtunnel.report.markdown import markdown_table
 
 MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
 HEADER = ("rule", "score", "base", "run", "change", "interval", "allowed", "outcome")
@@ -52,12 +53,8 @@ def gate_markdown(found: Gate) -> str:
         "",
         f"`{found.run}` against `{found.base}`; changes in percentage points.",
         "",
-        "| " + " | ".join(HEADER) + " |",
-        "|" + "---|" * len(HEADER),
+        *markdown_table(HEADER, ([f"`{rule}`", *rest] for rule, *rest in map(check_cells, found.checks))),
     ]
-    for check in found.checks:
-        cells = check_cells(check)
-        lines.append("| " + " | ".join([f"`{_cell(cells[0])}`", *map(_cell, cells[1:])]) + " |")
     lines += [f"\n{text}" for text in (advice(found), *found.warnings) if text]
     return "\n".join(lines) + "\n"
 
@@ -107,10 +104,6 @@ def sentence(check: Check, pictures: int) -> str:
         f"{100 * check.difference:+.1f} [{100 * check.low:+.1f}, {100 * check.high:+.1f}] points on "
         f"{pictures:,} pictures, rule {check.rule}"
     )
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _escaped(text: str) -> str:

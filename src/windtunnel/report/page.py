@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -12,35 +11,51 @@ import jinja2
 
 from windtunnel.metrics.names import NOT_SHARES, TITLES
 from windtunnel.report.failures import Shown
-from windtunnel.report.figures import heat_map, severity_curves
-
-FIGURES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "curves": severity_curves,
-    "heat": heat_map,
-}
+from windtunnel.report.figures import heat_map, published_strip, reliability_diagram, severity_curves
 
 
 def render(document: dict[str, Any], shown: Shown) -> str:
     """The page of one run's document, with pictures."""
-    figures = {name: make(document) for name, make in FIGURES.items()}
     headline = [score for score in document["scores"] if _is_headline(score)]
+    return render_page(
+        "page.html.j2",
+        _figures(document),
+        document=document,
+        shown=shown,
+        headline=headline,
+        ces=[score for score in document["scores"] if score["metric"] == "ce"],
+        others=_others(document),
+        rows=_rows(document),
+        recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
+    )
+
+
+def render_page(template: str, figures: dict[str, Any], **content: object) -> str:
+    """A template with the style, script and figures every page has."""
     return (
         _environment()
-        .get_template("page.html.j2")
+        .get_template(template)
         .render(
-            document=document,
-            shown=shown,
-            headline=headline,
+            **content,
             titles=TITLES,
-            ces=[score for score in document["scores"] if score["metric"] == "ce"],
-            others=_others(document),
-            rows=_rows(document),
-            figures=_for_script(figures),
-            plotly=_plotly(),
+            figures=figures,
+            plotly=_plotly() if figures else "",
             style=_resource("page.css"),
-            recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
+            script=_resource("page.js"),
         )
     )
+
+
+def _figures(document: dict[str, Any]) -> dict[str, Any]:
+    """The figures the document has numbers for, by the id of their place on the page."""
+    found: dict[str, Any] = {
+        f"published_{field['metric']}": published_strip(field) for field in document["published"]
+    }
+    if any(score["metric"] == "top1_error" for score in document["scores"]):
+        found |= {"curves": severity_curves(document), "heat": heat_map(document)}
+    if document["reliability"]:
+        found["reliability"] = reliability_diagram(document)
+    return found
 
 
 def _is_headline(score: dict[str, Any]) -> bool:
@@ -91,6 +106,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["percent"] = lambda value: f"{100 * value:.1f}"
     environment.filters["number"] = _number
+    environment.filters["for_script"] = _for_script
     environment.filters["thousands"] = lambda value: f"{value:,}"
     return environment
 

@@ -6,15 +6,21 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
 from windtunnel.metrics.baseline import baseline_notes
+from windtunnel.metrics.calibration import reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
+from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
+from windtunnel.report.around import published_field
+from windtunnel.report.traps import traps
+from windtunnel.report.worst import worst_slices
 from windtunnel.store.run import Run
 
 FAILURES_KEPT = 1000
@@ -151,11 +157,29 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "info": run.info,
         "recipe": run.recipe,
         "notes": notes(run),
+        "traps": [asdict(trap) for trap in traps(run, scores)],
         "scores": [score.to_json() for score in scores],
+        "published": published_field(run, scores),
+        "slices": worst_slices(run),
+        "reliability": reliability_bins(run),
         "tie_share": tie_share(run),
         "failed_pictures": len(failed),
         "failed_by_status": dict(Counter(entry["status"] for entry in failed)),
         "failures": failed[:FAILURES_KEPT],
+    }
+
+
+def reliability_bins(run: Run) -> dict[str, list[dict[str, Any]]]:
+    """Confidence beside share of right answers, for clean pictures and for all corrupted ones together."""
+    seen = run.observed
+    if not seen.gives_probabilities or not len(seen.ids):
+        return {}
+    columns = {"clean": [place for place, name in enumerate(seen.conditions) if name == "clean"],
+               "corrupted": corruption_columns(run)}  # fmt: skip
+    return {
+        name: [asdict(one) for one in reliability(seen.confidence[:, chosen], seen.rank[:, chosen] == 0)]
+        for name, chosen in columns.items()
+        if chosen
     }
 
 

@@ -1,0 +1,74 @@
+"""The published figures around a run's scores, and what keeps them from being like with like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from windtunnel.metrics.names import NORMALISED
+from windtunnel.metrics.score import Score
+from windtunnel.published.results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
+from windtunnel.store.run import Run
+
+# Published models shown on either side of one's own; the page holds the rest folded.
+NEAREST = 4
+
+
+def published_field(run: Run, scores: Sequence[Score]) -> list[dict[str, Any]]:
+    """Each score that has published company: its place, its neighbours, and per source why it is unlike.
+
+    Scores divided by a stored run have none.
+    """
+    measured = measured_on(run)
+    if measured.benchmark not in BENCHMARKS:
+        return []
+    found = []
+    # mCE first: it is what the field compares.
+    for score in sorted(scores, key=lambda one: one.metric != "mce"):
+        if score.condition or score.metric not in METRICS or (run.baseline and score.metric in NORMALISED):
+            continue
+        place = place_among(score.value, score.metric, measured)
+        if place.of == 1:
+            continue
+        everyone = [*map(_row, place.better), None, *map(_row, place.others)]
+        own = len(place.better)
+        found.append(
+            {
+                "metric": score.metric,
+                "title": METRICS[score.metric].title,
+                "value": score.value,
+                "low": score.low,
+                "high": score.high,
+                "place": place.describe(),
+                # None is the run itself.
+                "models": everyone,
+                "first_shown": max(0, own - NEAREST),
+                "last_shown": own + NEAREST,
+                "sources": _sources([*place.better, *place.others]),
+            }
+        )
+    return found
+
+
+def _row(one: Neighbour) -> dict[str, Any]:
+    return {
+        "name": one.model.name,
+        "value": one.value,
+        "source": one.model.source.name,
+        "clean_error": one.model.values.get("clean_error"),
+        "note": one.model.note,
+    }
+
+
+def _sources(neighbours: Sequence[Neighbour]) -> list[dict[str, str]]:
+    """Where the figures stand, what they were measured on, and why they are unlike; a source once."""
+    found = {one.model.source.name: one for one in neighbours}
+    return [
+        {
+            "name": name,
+            "where": one.model.source.where,
+            "measured": one.model.source.measured.describe(),
+            "unlike": one.unlike,
+        }
+        for name, one in found.items()
+    ]

@@ -1,0 +1,114 @@
+"""Reports as Markdown, for pull requests, wikis and terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from windtunnel.analysis.comparison import Comparison
+from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
+from windtunnel.report.figures import top1_by_unit
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table, a line each; bars in cells are escaped."""
+    lines = [header, ["---"] * len(header), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+
+
+def run_markdown(document: dict[str, Any]) -> str:
+    """One run: headline scores, notes, traps, errors by severity, published company, failures, recipe."""
+    info, recipe = document["info"], document["recipe"]
+    lines = [
+        f"# {info['model']['name']} on {info['data']['name']}",
+        "",
+        f"Suite {info['suite']}, {recipe['data']['count']:,} pictures, "
+        f"{len(recipe['conditions'])} conditions, seed {recipe['seed']}, "
+        f"recipe {document['recipe_digest'][:8]}.",
+        "",
+        *markdown_table(["score", "value", "95 % interval", "n", "what it is"], _headline(document)),
+        "",
+        *(f"- {note}" for note in document["notes"]),
+        *(f"- **{trap['heading']}** {trap['why']}" for trap in document["traps"]),
+        "",
+        *_by_severity(document),
+        *_published(document),
+        *_other_scores(document),
+        "## Failures",
+        "",
+        f"{document['failed_pictures']:,} pictures could not be scored."
+        if document["failed_pictures"]
+        else "None: every picture was scored under every condition.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def comparison_markdown(found: Comparison) -> str:
+    """Several runs: who they are, headline scores with differences, changed conditions."""
+    names = run_names(found)
+    lines = [f"# {names[0]} against {', '.join(names[1:])}", ""]
+    lines += [f"- {label}: {text}" for label, text in summary_lines(found)]
+    header = ["score", *names, *(f"{name} - {names[0]}" for name in names[1:])]
+    lines += ["", *markdown_table(header, headline_rows(found)), ""]
+    for other, name in enumerate(names[1:], start=1):
+        rows = changed_rows(found, other)
+        if rows:
+            header = ["changed", names[0], name, "change, points", "p (Holm)", "broken", "mended"]
+            lines += [f"## {name}: conditions that changed", "", *markdown_table(header, rows), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _headline(document: dict[str, Any]) -> list[list[str]]:
+    shown = [
+        score
+        for score in document["scores"]
+        if score["metric"] in TITLES
+        or (score["metric"] == "top1_error" and score["condition"] in ("native", "clean"))
+    ]
+    return [
+        [TITLES.get(score["metric"], f"{score['condition']} error"), *_numbers(score), score["formula"]]
+        for score in shown
+    ]
+
+
+def _numbers(score: dict[str, Any]) -> list[str]:
+    scale, unit = (1, "") if score["metric"] in NOT_SHARES else (100, " %")
+    digits = 4 if score["metric"] in NOT_SHARES else 1
+    value, low, high = (scale * score[key] for key in ("value", "low", "high"))
+    return [f"{value:.{digits}f}{unit}", f"{low:.{digits}f} to {high:.{digits}f}", f"{score['n']:,}"]
+
+
+def _by_severity(document: dict[str, Any]) -> list[str]:
+    table = top1_by_unit(document)
+    if not table:
+        return []
+    levels = sorted({level for row in table.values() for level in row})
+    rows = [
+        [unit, *(f"{100 * row[level]['value']:.1f}" if level in row else "" for level in levels)]
+        for unit, row in table.items()
+    ]
+    header = ["top-1 error, %", *map(str, levels)]
+    return ["## By corruption and severity", "", *markdown_table(header, rows), ""]
+
+
+def _published(document: dict[str, Any]) -> list[str]:
+    if not document["published"]:
+        return []
+    lines = ["## Among published models", "", *(f"- {field['place']}" for field in document["published"])]
+    sources = {source["name"]: source for field in document["published"] for source in field["sources"]}
+    return [
+        *lines,
+        *(f"- {name}: {source['unlike']}" for name, source in sources.items() if source["unlike"]),
+    ]
+
+
+def _other_scores(document: dict[str, Any]) -> list[str]:
+    """Scores over several conditions that head nothing."""
+    rows = [
+        [score["metric"], *_numbers(score), score["formula"]]
+        for score in document["scores"]
+        if not score["condition"] and score["metric"] not in TITLES
+    ]
+    header = ["score", "value", "95 % interval", "n", "what it is"]
+    return ["", "## Other scores", "", *markdown_table(header, rows), ""] if rows else [""]

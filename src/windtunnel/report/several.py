@@ -1,0 +1,86 @@
+"""The page of several runs: side by side, what changed, and any score against any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
+from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.report.comparing import (
+    changed_rows,
+    comparison_document,
+    headline_rows,
+    run_names,
+    summary_lines,
+)
+from windtunnel.report.figures import difference_map
+from windtunnel.report.page import render_page
+
+FLIPPED_SHOWN = 15
+# Changed conditions that are not folded.
+CHANGED_SHOWN = 12
+
+
+def render_several(found: Comparison) -> str:
+    """The page of a comparison."""
+    names = run_names(found)
+    maps = {f"change_{other}": difference_map(_differences(found, other)) for other in range(1, len(names))}
+    axes = plane(found)
+    return render_page(
+        "several.html.j2",
+        {name: figure for name, figure in maps.items() if figure["data"][0]["y"]} | {"plane": axes},
+        names=names,
+        first_score=min(axes["described"], len(axes["scores"]) - 1),
+        document=comparison_document(found),
+        lines=[line for line in summary_lines(found) if line[0] != "warning"],
+        headline=headline_rows(found),
+        changed=[changed_rows(found, other) for other in range(1, len(names))],
+        maps=[figure["data"][0]["y"] for figure in maps.values()],
+        scores=_score_rows(found),
+        significant=SIGNIFICANT,
+        shown=CHANGED_SHOWN,
+        flips=[one.pictures[:FLIPPED_SHOWN] for one in found.flips],
+    )
+
+
+def plane(found: Comparison) -> dict[str, Any]:
+    """Every score of every run, to draw any against any other; first what describes the models."""
+    clean = next((found.scores[key] for key in CLEAN if key in found.scores), None)
+    axes: list[dict[str, Any]] = []
+    if clean:
+        axes.append({"title": "clean accuracy, %", "values": [100 * (1 - one.value) for one in clean]})
+    if any(column.parameters for column in found.columns):
+        sizes = [column.parameters or None for column in found.columns]
+        axes.append({"title": "parameters", "values": sizes, "log": True})
+    described = len(axes)
+    for (metric, condition), scores in sorted(found.scores.items(), key=lambda one: one[0][1] != ""):
+        scale = 1 if metric in NOT_SHARES else 100
+        title = " ".join(filter(None, (TITLES.get(metric, metric), condition)))
+        unit = "" if metric in NOT_SHARES else ", %"
+        axes.append({"title": f"{title}{unit}", "values": [scale * one.value for one in scores]})
+    return {"models": run_names(found), "scores": axes, "described": described}
+
+
+CLEAN = (("top1_error", "clean"), ("top1_error", "native"))
+
+
+def _differences(found: Comparison, other: int) -> dict[str, tuple[float, float, float, bool]]:
+    """By condition: change of the error, its interval, and whether it is sure."""
+    return {
+        one.condition: (
+            one.difference.value,
+            one.difference.low,
+            one.difference.high,
+            one.holm_p <= SIGNIFICANT,
+        )
+        for one in found.changes
+        if one.other == other and one.metric == "top1_error"
+    }
+
+
+def _score_rows(found: Comparison) -> list[dict[str, Any]]:
+    """Every shared score, a row each."""
+    return [
+        {"metric": metric, "condition": condition, "values": [score.to_json() for score in scores]}
+        for (metric, condition), scores in found.scores.items()
+    ]

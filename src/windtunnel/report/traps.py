@@ -1,0 +1,151 @@
+"""The known traps that this run's numbers stand next to; the headings are those of docs/footguns.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
+from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.score import Score
+from windtunnel.metrics.slices import MINIMUM
+from windtunnel.published.results import PUBLISHED_PICTURES
+from windtunnel.store.run import Run
+
+Top1 = Mapping[str, Score]
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A way to misread this run: the heading in the list of traps, and what in the run calls for it."""
+
+    heading: str
+    why: str
+
+
+def traps(run: Run, scores: Sequence[Score]) -> list[Trap]:
+    """Every known trap that applies, in the order of the list."""
+    top1 = {score.condition: score for score in scores if score.metric == "top1_error"}
+    if not top1:
+        return []
+    return [Trap(heading, why) for heading, find in TRAPS.items() for why in find(run, top1)]
+
+
+def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
+    units = set(run.recipe["suite"]["units"])
+    if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
+        yield (
+            f"The mean is over {len(units)} corruptions, and not ImageNet-C's fifteen: do not set it beside "
+            "means over the fifteen."
+        )
+
+
+def _which_pictures(run: Run, top1: Top1) -> Iterator[str]:
+    if run.recipe["data"]["count"] != PUBLISHED_PICTURES:
+        widest = max(top1.values(), key=lambda score: score.high - score.low)
+        yield (
+            f"{widest.n:,} pictures: the interval of one condition's error is up to "
+            f"{100 * (widest.high - widest.low):.1f} points wide. Compare models on the same pictures "
+            "(windtunnel compare), not through tables."
+        )
+
+
+def _files_or_memory(run: Run, _: Top1) -> Iterator[str]:
+    codecs = {str(one["codec"]) for one in run.conditions if one["kind"] == "corruption"}
+    if codecs == {"none"} and run.recipe["canvas"]["edition"] in (224, 299):
+        yield (
+            "Nothing was compressed after the corruption. The published files are JPEG 85: numbers from them "
+            "differ by some points."
+        )
+
+
+def _cut_differently(_: Run, top1: Top1) -> Iterator[str]:
+    native, clean = top1.get("native"), top1.get("clean")
+    if native and clean and (native.low > clean.high or native.high < clean.low):
+        yield (
+            f"The error is {native.value:.1%} by the model's own preprocess and {clean.value:.1%} on the "
+            "suite's canvas: part of the fall is the canvas. Measure it against clean, not against native."
+        )
+
+
+def _at_chance(run: Run, top1: Top1) -> Iterator[str]:
+    first = top1.get("native") or top1.get("clean")
+    guessing = 1 - 1 / int(run.recipe["model"]["classes"])
+    if first and first.high >= guessing:
+        yield (
+            f"The {first.condition} error, {first.value:.1%}, is what guessing gives. Look for a wrong "
+            "preprocess, label order or channel order before reading anything else."
+        )
+
+
+def _no_mask(run: Run, _: Top1) -> Iterator[str]:
+    classes, outputs = len(set(_labels(run))), int(run.recipe["model"]["classes"])
+    if run.recipe["projection"]["kind"] == "identity" and classes < outputs:
+        yield (
+            f"The pictures are of {classes:,} classes and all {outputs:,} outputs may win: errors are higher "
+            "than with --mask."
+        )
+
+
+def _not_monotone(run: Run, top1: Top1) -> Iterator[str]:
+    by_unit: dict[str, list[Score]] = {}
+    for one in run.conditions:
+        if one["kind"] == "corruption" and one["name"] in top1:
+            by_unit.setdefault(str(one["unit"]), []).append(top1[str(one["name"])])
+    falls = [
+        f"{milder.condition} {milder.value:.1%} to {harder.condition} {harder.value:.1%}"
+        for found in by_unit.values()
+        for milder, harder in pairwise(found)
+        if harder.high < milder.low
+    ]
+    if falls:
+        yield f"The error falls with severity: {'; '.join(falls)}. Severities are settings, not a scale."
+
+
+def _few_per_class(run: Run, _: Top1) -> Iterator[str]:
+    counts = Counter(_labels(run))
+    small = sum(count < MINIMUM for count in counts.values())
+    if small:
+        yield (
+            f"{small:,} of {len(counts):,} classes have fewer than {MINIMUM} pictures: nothing can be said "
+            "of any one of them."
+        )
+
+
+def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
+    asked = {"relative_mce", "residual_robustness"} & set(run.metrics)
+    if asked:
+        names = " and ".join(TITLES.get(name, name.replace("_", " ")) for name in sorted(asked))
+        yield (
+            f"What a model loses depends on what it had: rank models by their errors, and read {names} only "
+            "at comparable clean error."
+        )
+
+
+def _small_pictures(run: Run, _: Top1) -> Iterator[str]:
+    edition = int(run.recipe["canvas"]["edition"])
+    if edition < 224:
+        yield (
+            f"Severities of edition {edition} are milder than ImageNet-C's: errors here and there are two "
+            "different scales."
+        )
+
+
+def _labels(run: Run) -> Iterator[int]:
+    return (label for labels in run.observed.labels for label in labels)
+
+
+TRAPS: dict[str, Callable[[Run, Top1], Iterator[str]]] = {
+    "Fifteen or nineteen?": _fifteen_or_nineteen,
+    "Which pictures?": _which_pictures,
+    "Files or memory?": _files_or_memory,
+    "Clean and corrupted cut differently": _cut_differently,
+    "The model's preprocess": _at_chance,
+    "With or without the mask": _no_mask,
+    "More severity, more error?": _not_monotone,
+    "Few pictures per class": _few_per_class,
+    "Whose fall is larger?": _whose_fall,
+    "Small pictures with large numbers": _small_pictures,
+}

@@ -1,0 +1,72 @@
+"""The worst classes, sizes and other slices of a run, for the page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from windtunnel.labels import IMAGENET_1K, imagenet_names
+from windtunnel.metrics.slices import MINIMUM, Slice, group_of_pictures, slices
+from windtunnel.store.run import Run
+
+SHOWN = 10
+# A column with more values than this divides pictures into names, not into kinds.
+MOST_VALUES = 20
+
+
+def worst_slices(run: Run) -> list[dict[str, Any]]:
+    """By class, by size and by every column with few values: the worst slices of the run's main score."""
+    metric = _metric(run)
+    if not metric:
+        return []
+    found = []
+    for by in ("class", "size", *_columns(run)):
+        groups = group_of_pictures(run, by)
+        if len(groups) < 2:
+            continue
+        rows = slices(run, by, metric)
+        found.append(
+            {
+                "by": by,
+                "metric": metric,
+                "formula": rows[0].formula if rows else "",
+                "groups": len(groups),
+                "left_out": len(groups) - len(rows),
+                "minimum": MINIMUM,
+                "alike": len({round(row.shrunk, 12) for row in rows}) == 1 and len(rows) > 1,
+                "rows": [_row(run, row) for row in rows[:SHOWN]],
+            }
+        )
+    return found
+
+
+def _metric(run: Run) -> str:
+    """The mean error where there is one, else the error on clean pictures; "" where nothing is scored."""
+    if not len(run.observed.ids):
+        return ""
+    return next((metric for metric in ("mean_error", "top1_error") if metric in run.metrics), "")
+
+
+def _columns(run: Run) -> list[str]:
+    """Columns of the data's table that divide the pictures into few kinds."""
+    if "meta" not in run.samples.column_names:
+        return []
+    values: dict[str, set[str]] = {}
+    for text in set(run.samples["meta"].to_pylist()):
+        for name, value in json.loads(text).items():
+            values.setdefault(name, set()).add(str(value))
+    return sorted(name for name, found in values.items() if 2 <= len(found) <= MOST_VALUES)
+
+
+def _row(run: Run, one: Slice) -> dict[str, Any]:
+    words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
+    name = words.get(one.group, one.group) if one.by == "class" else one.group
+    return {
+        "group": one.group.strip(),
+        "name": name.strip(),
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
+        "n": one.n,
+        "shrunk": one.shrunk,
+    }

@@ -1,0 +1,100 @@
+"""Reports opened in a real browser: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import windtunnel
+from windtunnel.golden import golden_picture
+from windtunnel.labels import imagenet_1k
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium; the tests need it and do not go without."""
+    found = shutil.which("chromium")
+    assert found, "no chromium on this machine; apt-get install chromium (make test does it)"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a file; afterwards nothing may have gone wrong in it, and nothing may have been asked for."""
+    opened: list[Page] = []
+    wrong: list[str] = []
+
+    def call(path: Path, **options: object) -> Page:
+        page = browser.new_page(**options)  # type: ignore[arg-type]
+        opened.append(page)
+        page.on(
+            "console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: None if _inside(asked.url, path) else wrong.append(asked.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield call
+    for page in opened:
+        page.close()
+    assert wrong == []
+
+
+def _inside(url: str, path: Path) -> bool:
+    return url.startswith(("data:", "blob:")) or url.split("#")[0] == path.as_uri()
+
+
+CLASSES = 12
+
+
+class NearestColour:
+    """A model of 1,000 outputs that knows twelve classes by their mean colour, in some of the channels."""
+
+    def __init__(self, known: np.ndarray, channels: int) -> None:
+        self.name = self.fingerprint = f"nearest-in-{channels}"
+        self.known, self.channels = known, channels
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        means = batch.reshape(len(batch), -1, 3).mean(axis=1)
+        gaps = (means[:, None] - self.known[None])[:, :, : self.channels]
+        logits = np.full((len(batch), 1000), -30, np.float32)
+        logits[:, :CLASSES] = -(gaps**2).sum(axis=2) / 50
+        return logits
+
+
+@pytest.fixture(scope="session")
+def imagenet_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two models of 1,000 classes on the fifteen corruptions of twelve pictures: run folders with reports."""
+    root = tmp_path_factory.mktemp("imagenet")
+    rng = np.random.default_rng(0)
+    known = np.empty((CLASSES, 3))
+    for number, name in enumerate(imagenet_1k().classes[:CLASSES]):
+        (root / "val" / name).mkdir(parents=True)
+        grain = rng.integers(-30, 31, (240, 240, 3)) + rng.integers(-60, 61, 3)
+        pixels = np.clip(golden_picture(240) + grain, 0, 255).astype(np.uint8)
+        known[number] = pixels.mean(axis=(0, 1))
+        Image.fromarray(pixels).save(root / "val" / name / f"{number}.JPEG", quality=92)
+    for name, channels in (("all", 3), ("red", 1)):
+        declared = root / f"{name}.toml"
+        declared.write_text(f'preset = "imagenet"\nfamily = "colours"\nparameters = {CLASSES * channels}\n')
+        model = NearestColour(known, channels)
+        windtunnel.run(model, root / "val", "imagenet-c", preprocess=declared, out=root / name).report()
+    return root / "all", root / "red"
+
+
+@pytest.fixture(scope="session")
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's run folder, with its report."""
+    out = tmp_path_factory.mktemp("demo") / "run"
+    windtunnel.run("demo", "demo", "demo", out=out).report()
+    return out

@@ -1,0 +1,168 @@
+"""The reports in a browser: they draw, keep to themselves, and serve phones, paper, night and keyboards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+import windtunnel
+from windtunnel.report.files import write_comparison
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "device_scale_factor": 2}
+MOST_BYTES = 8_000_000
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def both(imagenet_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two runs."""
+    file = tmp_path_factory.mktemp("both") / "both.html"
+    return write_comparison(windtunnel.compare(*imagenet_runs), file)
+
+
+@pytest.fixture(params=["one run", "demo", "several runs"])
+def report(request: pytest.FixtureRequest) -> Path:
+    """Each kind of page."""
+    if request.param == "several runs":
+        return Path(request.getfixturevalue("both"))
+    if request.param == "demo":
+        return Path(request.getfixturevalue("demo_run")) / "report.html"
+    return Path(request.getfixturevalue("imagenet_runs")[0]) / "report.html"
+
+
+def visible_figures(page: Page) -> list[str]:
+    """Ids of the figures that are not folded away."""
+    found = page.eval_on_selector_all(
+        ".figure", "all => all.filter(one => one.checkVisibility()).map(one => one.id)"
+    )
+    return [str(one) for one in found]
+
+
+def marks(page: Page, figure: str) -> int:
+    """How many lines, points and cells a figure shows."""
+    return page.locator(f"#{figure} .main-svg .trace, #{figure} .main-svg .hm").count()
+
+
+def test_every_figure_is_drawn_and_nothing_is_asked_for(open_page: Open, report: Path) -> None:
+    assert report.stat().st_size < MOST_BYTES
+    page = open_page(report)
+    figures = visible_figures(page)
+    assert figures
+    for figure in figures:
+        assert marks(page, figure) > 0, figure
+        box = page.locator(f"#{figure}").bounding_box()
+        assert box is not None and box["width"] > 300 and box["height"] > 100, figure
+
+
+def test_folded_figures_are_drawn_at_full_width_when_opened(
+    open_page: Open, imagenet_runs: tuple[Path, Path]
+) -> None:
+    page = open_page(imagenet_runs[0] / "report.html")
+    folded = page.locator("details:not([open])", has=page.locator("#published_mean_error"))
+    folded.locator("> summary").click()
+    page.wait_for_function("document.querySelector('#published_mean_error .main-svg').clientWidth > 500")
+    assert marks(page, "published_mean_error") > 1
+
+
+def test_a_phone_needs_no_sideways_scrolling(open_page: Open, report: Path) -> None:
+    page = open_page(report, **PHONE)
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= PHONE["viewport"]["width"]
+    for figure in visible_figures(page):
+        box = page.locator(f"#{figure}").bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["viewport"]["width"]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `rgb(r, g, b)`, as WCAG 2 defines it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(page: Page, selector: str, paint: str) -> float:
+    """Contrast of an element's paint with the page behind it."""
+    ink, paper = page.evaluate(
+        f"[getComputedStyle(document.querySelector('{selector}')).{paint},"
+        " getComputedStyle(document.body).backgroundColor]"
+    )
+    high, low = sorted((luminance(ink), luminance(paper)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_day_and_night_are_readable_figures_included(open_page: Open, report: Path, scheme: str) -> None:
+    page = open_page(report, color_scheme=scheme)
+    paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert paper > 0.9 if scheme == "light" else paper < 0.02
+    # 4.5 is what WCAG asks of text.
+    assert contrast(page, "h1", "color") > 4.5
+    assert contrast(page, ".lead", "color") > 4.5
+    assert contrast(page, ".xtick text", "fill") > 4.5
+
+
+def test_figures_follow_when_night_falls(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
+    page = open_page(imagenet_runs[0] / "report.html", color_scheme="light")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("getComputedStyle(document.querySelector('.xtick text')).fill > 'rgb(2'")
+    assert contrast(page, ".xtick text", "fill") > 4.5
+
+
+def test_paper_is_white_and_nothing_stays_folded(open_page: Open, report: Path, tmp_path: Path) -> None:
+    page = open_page(report, color_scheme="dark")
+    page.pdf(path=tmp_path / "report.pdf")
+    assert page.locator("details:not([open])").count() == 0
+    page.emulate_media(media="print", color_scheme="dark")
+    assert luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.9
+    assert contrast(page, "h1", "color") > 7
+
+
+def test_the_keyboard_reaches_everything(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
+    page = open_page(imagenet_runs[0] / "report.html")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    reached = set()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.tagName + '.' + document.activeElement.className"))
+        if page.evaluate("document.activeElement.matches('details:not([open]) > summary')"):
+            page.keyboard.press("Enter")
+            assert page.evaluate("document.activeElement.parentElement.open")
+    # What unfolds, and what scrolls sideways.
+    assert {"SUMMARY.", "DIV.scroll"} <= reached
+
+
+def test_any_score_is_drawn_against_any_other(open_page: Open, both: Path) -> None:
+    page = open_page(both)
+    titles = page.locator("#across option").all_inner_texts()
+    assert titles[:2] == ["clean accuracy, %", "parameters"]
+    page.locator("#across").select_option(label="parameters")
+    page.locator("#up").select_option(label="mCE, %")
+    axes = page.locator("#plane .xtitle, #plane .ytitle").all_text_contents()
+    assert axes == ["parameters", "mCE, %"]
+    assert sorted(page.locator("#plane .textpoint").all_text_contents()) == ["nearest-in-1", "nearest-in-3"]
+    # By keyboard too.
+    page.locator("#up").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#plane .ytitle").text_content() != "mCE, %"
+
+
+def test_hovering_says_what_a_cell_is(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
+    page = open_page(imagenet_runs[0] / "report.html")
+    heat = page.locator("#heat")
+    heat.scroll_into_view_if_needed()
+    heat.locator(".nsewdrag").hover()
+    text = heat.locator(".hovertext").text_content()
+    assert text is not None and re.search(r"\w+:3.*% wrong", text)
+
+
+def test_pictures_are_there(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
+    page = open_page(imagenet_runs[1] / "report.html")
+    widths = page.eval_on_selector_all(".pictures img", "all => all.map(one => one.naturalWidth)")
+    assert len(widths) >= 2 and min(widths) >= 100
