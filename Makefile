@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INSTALLED_FROM := pyproject.toml constraints.txt
 BENCH := .venv-bench
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .PHONY: demo test lint bench clean
 
@@ -35,10 +36,12 @@ $(VENV)/.demo: $(INSTALLED_FROM) | $(VENV)/bin/python
 	$(PIP) --editable .
 	@touch $@
 
+# Browser tests open reports in Debian's Chromium.
 # torch first and by its exact version: asked for by another package, it would come with gigabytes of CUDA.
 $(VENV)/.test: $(INSTALLED_FROM) | $(VENV)/bin/python
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[test,torch]'
+	command -v chromium >/dev/null || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium >/dev/null; }
 	@touch $@ $(VENV)/.demo
 
 # The peer needs an old setuptools, and has an environment of its own.

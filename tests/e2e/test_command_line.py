@@ -60,7 +60,8 @@ def test_demo_leaves_a_report(demo: subprocess.CompletedProcess[str], tmp_path: 
     mean = float(lines["mean error"].split()[0])
     assert 2 < clean < 7 < mean < 15
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        "lock", "report.html", "run.json", "samples.parquet", "scores.csv", "scores.json", "shards",
+        "lock", "report.html", "report.md", "run.json", "samples.parquet", "scores.csv", "scores.json",
+        "shards",
     }  # fmt: skip
 
 

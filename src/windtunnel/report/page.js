@@ -7,9 +7,11 @@ function decorated(layout) {
   const whole = structuredClone(layout);
   Object.assign(whole, {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: ink, size: 13},
-    margin: {l: 60, r: 20, t: 20, b: 50}, legend: {orientation: "h", y: -0.25, yanchor: "top"},
+    margin: {l: 60, r: 20, t: 20, b: 50}, legend: {orientation: "h", y: -70 / Math.max(120, layout.height - 300), yanchor: "top"},
   });
-  for (const axis of ["xaxis", "yaxis"]) Object.assign(whole[axis], {gridcolor: line, zerolinecolor: line});
+  // Below ticks and title, however small the plot: legends are placed by shares of its height.
+  whole.xaxis.title.standoff = 4;
+  for (const axis of ["xaxis", "yaxis"]) Object.assign(whole[axis], {gridcolor: line, zerolinecolor: line, automargin: true});
   return whole;
 }
 

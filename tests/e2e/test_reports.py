@@ -1,0 +1,179 @@
+"""What reports say beside the scores: published company, traps, slices, calibration, several runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+from sklearn.calibration import calibration_curve
+
+import windtunnel
+from windtunnel.cli import cli
+from windtunnel.errors import UserError
+from windtunnel.metrics.calibration import expected_calibration_error, reliability
+from windtunnel.report.tables import run_document
+from windtunnel.report.traps import TRAPS
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+class Guess:
+    """A model that says class 0 of so many, as surely as it is told."""
+
+    def __init__(self, classes: int) -> None:
+        self.name = self.fingerprint = f"guess-{classes}"
+        self.classes = classes
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        scores = np.zeros((len(batch), self.classes), np.float32)
+        scores[:, 0] = 1 + batch.mean(axis=(1, 2, 3)) / 255
+        return scores
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("reports") / "demo"
+    windtunnel.run("demo", "demo", "demo", out=out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def table_run(tmp_path_factory: pytest.TempPathFactory) -> windtunnel.Run:
+    """Forty pictures in a table that says which camera took them: one class from each."""
+    root = tmp_path_factory.mktemp("table")
+    rng = np.random.default_rng(1)
+    rows = ["path,label,camera,serial"]
+    for number in range(40):
+        Image.fromarray(rng.integers(0, 256, (64, 64, 3)).astype(np.uint8)).save(root / f"{number}.png")
+        rows.append(f"{number}.png,{number % 2},{'left' if number % 2 else 'right'},{number}")
+    (root / "pictures.csv").write_text("\n".join(rows))
+    return windtunnel.run(Guess(2), root / "pictures.csv", "smoke", out=root / "run")
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(one) for one in arguments], catch_exceptions=True)
+
+
+def document_of(run: windtunnel.Run) -> dict[str, object]:
+    return json.loads(json.dumps(run_document(run, run.scores())))
+
+
+def test_bins_are_scikit_learns_and_sum_to_the_ece() -> None:
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.05, 1, 500)
+    right = rng.uniform(size=500) < confidence**2
+    bins = reliability(confidence[:, None], right[:, None])
+    accuracy, mean = calibration_curve(right, confidence, n_bins=15)
+    np.testing.assert_allclose([one.accuracy for one in bins], accuracy)
+    np.testing.assert_allclose([one.confidence for one in bins], mean)
+    ece = sum(one.n / 500 * abs(one.confidence - one.accuracy) for one in bins)
+    assert ece == pytest.approx(expected_calibration_error(confidence, right))
+
+
+def test_calibration_is_of_clean_and_of_corrupted_pictures(demo: Path) -> None:
+    found = document_of(windtunnel.load_run(demo))["reliability"]
+    seen = windtunnel.load_run(demo).observed
+    assert sum(one["n"] for one in found["clean"]) == len(seen.ids)
+    corrupted = [name for name in seen.conditions if ":" in name.split("+")[0]]
+    assert sum(one["n"] for one in found["corrupted"]) == len(seen.ids) * len(corrupted)
+
+
+def test_worst_slices_are_those_of_the_slices_command(demo: Path) -> None:
+    found = {one["by"]: one for one in document_of(windtunnel.load_run(demo))["slices"]}
+    printed = json.loads(call("slices", demo, "--by", "class", "--metric", "mean_error", "--json").output)
+    assert [row["group"] for row in found["class"]["rows"]] == [row["group"] for row in printed][:10]
+    assert found["class"]["rows"][0]["value"] == printed[0]["value"]
+    assert "size" not in found, "digits have one size"
+
+
+def test_columns_with_few_values_are_slices_and_names_are_not(table_run: windtunnel.Run) -> None:
+    found = {one["by"]: one for one in document_of(table_run)["slices"]}
+    assert set(found) == {"class", "camera"}
+    rows = found["camera"]["rows"]
+    assert [(row["name"], row["n"]) for row in rows] == [("left", 20), ("right", 20)]
+    assert [row["value"] for row in rows] == pytest.approx([1, 0])
+
+
+def test_every_trap_has_its_paragraph_in_the_docs() -> None:
+    headings = re.findall(r"^## (.+)$", (DOCS / "footguns.md").read_text(), re.M)
+    assert [heading for heading in headings if heading in TRAPS] == list(TRAPS)
+
+
+def test_traps_are_told_where_they_apply_and_only_there(demo: Path, table_run: windtunnel.Run) -> None:
+    of_demo = {trap["heading"] for trap in document_of(windtunnel.load_run(demo))["traps"]}
+    assert "The model's preprocess" not in of_demo and "Few pictures per class" not in of_demo
+    assert "Small pictures with large numbers" in of_demo
+    of_guess = {trap["heading"]: trap["why"] for trap in document_of(table_run)["traps"]}
+    assert "what guessing gives" in of_guess["The model's preprocess"]
+    assert "With or without the mask" not in of_guess
+
+
+def test_a_run_of_few_corruptions_has_no_published_company(demo: Path) -> None:
+    assert document_of(windtunnel.load_run(demo))["published"] == []
+
+
+def test_fifteen_corruptions_stand_among_published_models(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for number, name in enumerate(("n01440764", "n01443537")):
+        (tmp_path / "val" / name).mkdir(parents=True)
+        pixels = rng.integers(0, 256, (40, 40, 3)).astype(np.uint8)
+        Image.fromarray(pixels).resize((256, 256)).save(tmp_path / "val" / name / f"{number}.png")
+    run = windtunnel.run(Guess(1000), tmp_path / "val", "imagenet-c", out=tmp_path / "run")
+    scores = {score.metric: score.value for score in run.scores() if not score.condition}
+    found = {one["metric"]: one for one in document_of(run)["published"]}
+    assert list(found) == ["mce", "mean_error", "relative_mce"]
+    models = found["mce"]["models"]
+    place = models.index(None)
+    assert all(one["value"] < scores["mce"] for one in models[:place])
+    assert all(one["value"] >= scores["mce"] for one in models[place + 1 :])
+    assert {"AlexNet", "ResNet-50"} <= {one["name"] for one in models if one}
+    for source in found["mce"]["sources"]:
+        assert "2 pictures, theirs" in source["unlike"]
+
+
+def test_markdown_holds_the_headline_and_every_cell(demo: Path) -> None:
+    text = call("report", demo, "--markdown").output
+    run = windtunnel.load_run(demo)
+    assert text.startswith("# digits on held-out-digits\n")
+    for score in run.scores():
+        if score.metric == "mean_error":
+            assert f"| mean error | {100 * score.value:.1f} % | " in text
+        if score.metric == "top1_error" and ":" in score.condition:
+            assert f"{100 * score.value:.1f}" in text
+    widths = {line.count("|") for line in text.splitlines() if line.startswith("| gaussian_noise")}
+    assert len(widths) == 1
+    assert (demo / "report.md").exists() is False, "printing writes nothing"
+
+
+def test_several_runs_make_one_page_and_leave_the_runs_alone(demo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    windtunnel.run("demo", "demo", "demo", out=other, seed=1)
+    before = {path: path.stat().st_mtime_ns for path in other.rglob("*")}
+    page = tmp_path / "both.html"
+    done = call("report", demo, other, "--out", page)
+    assert done.exit_code == 0 and done.output.strip() == str(page)
+    assert "Not paired" in page.read_text(), "other seeds"
+    assert {path: path.stat().st_mtime_ns for path in other.rglob("*")} == before
+    as_json = json.loads(call("report", demo, other, "--json").output)
+    assert as_json == json.loads(call("compare", demo, other, "--json").output)
+    assert call("report", demo, other, "--csv").output == call("compare", demo, other, "--csv").output
+    assert call("report", demo, other, "--markdown").output.startswith("# digits (1) against digits (2)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--json", "--csv"), "exclude each other"),
+        (("--markdown", "--csv"), "exclude each other"),
+        (("--out", "page.html"), "--out is for the page of several runs"),
+    ],
+)
+def test_options_that_do_not_go_together(demo: Path, arguments: tuple[str, ...], words: str) -> None:
+    done = call("report", demo, *arguments)
+    assert isinstance(done.exception, UserError)
+    assert words in str(done.exception)
