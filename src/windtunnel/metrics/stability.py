@@ -1,0 +1,91 @@
+"""Stability: how often and how far answers change between frames that hardly differ, as ImageNet-P has it.
+
+A noise sequence compares every frame with the first, which is clean; a temporal one every frame with the one
+`stride` before it. With tau the ranking of classes and sigma(i) the rank in the later frame of the class
+ranked i in the earlier one:
+
+flip probability   FP   = mean over pictures and pairs of [best class differs]
+top-5 distance     d    = sum over i = 1..5 of |i - min(sigma(i), 6)|
+                   uT5D = mean over pictures and pairs of d
+discounted         d_w  = sum over i = 1..K of w_i * |w_i - w_sigma(i)|
+                   w_i  = 1/i (Zipf), or 1/log2(i + 1)
+
+The distance has a direction: from (2, 3, 4, 5, 6, ..., 1) to its inverse it is 5 one way and 9 the other.
+Its maximum is 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError
+
+Classes = NDArray[np.int32]
+Places = NDArray[np.int64]
+# What a sequence's frames are compared with: the first, or the one before.
+Comparison = Literal["noise", "temporal"]
+DIFFICULTIES = (1, 2, 3)
+TOP = 5
+
+
+def frame_pairs(frames: int, comparison: Comparison, stride: int = 1) -> tuple[Places, Places]:
+    """Which frames are compared: the earlier ones and the later ones.
+
+    Every frame of a noise sequence with the first; of a temporal one with that `stride` before, so that all
+    phases count.
+    """
+    if frames <= stride:
+        raise UserError(f"{frames} frames cannot be compared {stride} apart; a clip needs more frames.")
+    if comparison == "noise":
+        later = np.arange(1, frames)
+        return np.zeros_like(later), later
+    later = np.arange(stride, frames)
+    return later - stride, later
+
+
+def flips(best: Classes, pairs: tuple[Places, Places]) -> NDArray[np.bool_]:
+    """Whether the best class changes, pictures x pairs, of best classes (pictures, frames)."""
+    earlier, later = pairs
+    return np.asarray(best[:, earlier] != best[:, later])
+
+
+def top5_distance(earlier: Classes, later: Classes) -> NDArray[np.int64]:
+    """sum over i = 1..5 of |i - min(sigma(i), 6)| of top fives (..., 5), best first; -1 is no class."""
+    same = earlier[..., :, None] == later[..., None, :]
+    rank = np.where(same.any(axis=-1), same.argmax(axis=-1), TOP)
+    steps = np.abs(np.arange(TOP) - rank)
+    return np.where(earlier >= 0, steps, 0).sum(axis=-1)
+
+
+def zipf_weight(rank: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1/i."""
+    return 1 / rank
+
+
+def log_weight(rank: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1/log2(i + 1), the discount of search engines' rankings."""
+    return 1 / np.log2(rank + 1)
+
+
+Weight = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def discounted_distance(
+    earlier: NDArray[np.float32], later: NDArray[np.float32], weight: Weight
+) -> NDArray[np.float64]:
+    """sum over i = 1..K of w_i * |w_i - w_sigma(i)| of scores (..., K); equal scores by rising class."""
+    weights = weight(np.arange(1, earlier.shape[-1] + 1, dtype=np.float64))
+    before, after = weights[ranks(earlier)], weights[ranks(later)]
+    return np.asarray((before * np.abs(before - after)).sum(axis=-1), np.float64)
+
+
+def ranks(scores: NDArray[np.float32]) -> Places:
+    """The place of every class, 0 for the best; equal scores by rising class."""
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    found = np.empty_like(order)
+    np.put_along_axis(found, order, np.broadcast_to(np.arange(scores.shape[-1]), order.shape), axis=-1)
+    return found
