@@ -35,6 +35,7 @@ def plan(
     labels_are_outputs: bool = False,
     label_map: str | Path | None = None,
     edition: int | None = None,
+    difficulty: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
     include: Sequence[str | Path] = (),
@@ -53,6 +54,8 @@ def plan(
         chosen = chosen.only([only] if isinstance(only, str) else only)
     if edition is not None:
         chosen = chosen.at_edition(edition)
+    if difficulty is not None:
+        chosen = chosen.at_difficulty(difficulty)
     if codec is not None:
         chosen = chosen.stored_as(codec)
     return make_plan(
@@ -88,6 +91,7 @@ def run(
     labels_are_outputs: bool = False,
     label_map: str | Path | None = None,
     edition: int | None = None,
+    difficulty: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
     include: Sequence[str | Path] = (),
@@ -114,8 +118,9 @@ def run(
         label_map: CSV file with the columns output,class: which of the model's outputs stand for which class
             of the data; the highest score of a class's outputs is the class's.
         edition: 32, 64, 224 or 299, if not as the suite says.
-        codec: how corrupted pictures are stored before the model sees them (`none`, `png`, `jpeg:85`), if
-            not as the suite says.
+        difficulty: 1, 2 or 3, of suites of sequences: stronger noise, and frames further apart.
+        codec: how pictures are stored before the model sees them (`none`, `png`, `jpeg:85`; sequences also
+            `h264`), if not as the suite says.
         settings: texts for units, such as `frost.textures=DIR`.
         include: Python files with your own corruptions.
         workers: processes; more than one needs a model and data that can be loaded again.
@@ -143,6 +148,7 @@ def run(
         labels_are_outputs=labels_are_outputs,
         label_map=label_map,
         edition=edition,
+        difficulty=difficulty,
         codec=codec,
         settings=settings,
         include=include,

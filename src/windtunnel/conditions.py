@@ -10,9 +10,12 @@ from functools import cached_property
 from typing import Literal
 
 from windtunnel.corruptions import REGISTRY
+from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.imaging import Stage
 
-Kind = Literal["clean", "native", "corruption"]
+Kind = Literal["clean", "native", "corruption", "sequence"]
+# How people tell the sequence tilt from a corruption of that name.
+SEQUENCE_PREFIX = "seq/"
 
 
 @dataclass(frozen=True)
@@ -20,16 +23,17 @@ class Condition:
     """What is done to the picture.
 
     Attributes:
-        kind: `clean` (the suite's canvas, nothing done), `native` (the model's own preprocess) or
-            `corruption`.
-        unit: name of the corruption.
-        level: its severity, 1..5.
+        kind: `clean` (the suite's canvas, nothing done), `native` (the model's own preprocess),
+            `corruption` or `sequence`.
+        unit: name of the corruption, or of the sequence with its prefix: `seq/tilt`.
+        level: a corruption's severity, 1..5; a noise sequence's difficulty, 1..3; 0 where there is none.
         edition: whose severity table.
         codec: how the result is stored before the model sees it.
         stage: where in the geometry the unit acts.
         revision: of the unit.
         geometry: where the canvas differs from the edition's usual one (pictures taken as they are).
         assets: digests of the files the unit's pixels depend on.
+        frames: how many pictures it makes of one; 1 for all but sequences.
         settings: texts given to the unit, such as a folder; their content is in `assets`, their place is
             nobody's business.
     """
@@ -44,11 +48,12 @@ class Condition:
     geometry: Mapping[str, object] = field(default_factory=dict)
     assets: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    frames: int = 1
 
     @cached_property
     def name(self) -> str:
-        """How people write it: `clean`, `fog:3`, `fog:3+jpeg:85`."""
-        base = f"{self.unit}:{self.level}" if self.kind == "corruption" else self.kind
+        """How people write it: `clean`, `fog:3`, `fog:3+jpeg:85`, `seq/tilt`, `seq/gaussian_noise:2`."""
+        base = (f"{self.unit}:{self.level}" if self.level else self.unit) or self.kind
         return base if self.codec == "none" else f"{base}+{self.codec}"
 
     @cached_property
@@ -65,8 +70,13 @@ class Condition:
                 "geometry": dict(self.geometry),
                 "codec": self.codec,
                 "assets": dict(self.assets),
+                **self._frames,
             }
         )
+
+    @property
+    def _frames(self) -> dict[str, int]:
+        return {"frames": self.frames} if self.kind == "sequence" else {}
 
     def to_json(self) -> dict[str, object]:
         """The condition as the run folder keeps it."""
@@ -82,6 +92,7 @@ class Condition:
             "revision": self.revision,
             "geometry": dict(self.geometry),
             "assets": dict(self.assets),
+            **self._frames,
         }
 
 
@@ -107,6 +118,27 @@ def corruption_condition(
         geometry or {},
         found.assets(settings or {}),
         settings or {},
+    )
+
+
+def sequence_condition(
+    unit: str, difficulty: int, edition: int, codec: str, geometry: Mapping[str, object] | None = None
+) -> Condition:
+    """The condition of a registered sequence, `seq/tilt`; difficulties of temporal ones are strides of scoring."""
+    found = SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX))
+    table = found.table(edition)
+    own_pixels = found.type == "noise"
+    found.parameters(difficulty if own_pixels else 1, edition)
+    return Condition(
+        "sequence",
+        unit,
+        difficulty if own_pixels else 0,
+        edition,
+        codec,
+        table.stage,
+        found.revision,
+        geometry or {},
+        frames=table.frames,
     )
 
 

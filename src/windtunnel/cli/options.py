@@ -70,9 +70,12 @@ _PLAN: tuple[Decorator, ...] = (
     ),
     click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the suite says."),
     click.option(
+        "--difficulty", type=int, help="1, 2 or 3: of sequences, stronger noise and frames further apart."
+    ),
+    click.option(
         "--codec",
-        metavar="none|png|jpeg:85",
-        help="How corrupted pictures are stored before the model sees them, if not as the suite says.",
+        metavar="none|png|jpeg:85|h264",
+        help="How pictures are stored before the model sees them, if not as the suite says; h264: sequences.",
     ),
     click.option(
         "--set",

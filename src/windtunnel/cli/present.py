@@ -20,7 +20,7 @@ from rich.text import Text
 
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.names import NOT_SHARES, TITLES
 from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.report.tables import normaliser_notes
@@ -99,12 +99,9 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         else f"{count:,} of {total:,} pictures (by class, seed {plan.seed})"
     )
     failed = sum(one.status != "ok" for one in plan.surveyed)
-    spoilt = [condition for condition in plan.conditions if condition.kind == "corruption"]
     beside = " and ".join(
-        one.name for one in plan.conditions if one.codec == "none" and one.kind != "corruption"
+        one.name for one in plan.conditions if one.codec == "none" and one.kind in ("clean", "native")
     )
-    units = len({condition.unit for condition in spoilt})
-    levels = ", ".join(map(str, sorted({condition.level for condition in spoilt})))
     missing, remarks = plan.info["missing"], plan.info["remarks"]
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     return [
@@ -116,7 +113,7 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ),
         (
             "suite",
-            f"{plan.suite.citation}   {units} corruptions x severities {levels}, "
+            f"{plan.suite.citation}   {_what_is_done(plan)}, "
             f"codec {plan.conditions[-1].codec}" + (f", beside {beside}" if beside else ", without clean"),
         ),
         *([("lacking", f"{len(missing)} conditions: {_by_unit(missing)}")] if missing else []),
@@ -129,6 +126,17 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ),
         ("run", str(folder)),
     ]
+
+
+def _what_is_done(plan: Plan) -> str:
+    """The suite's corruptions and severities, or its sequences and difficulty, in a few words."""
+    spoilt = [condition for condition in plan.conditions if condition.kind not in ("clean", "native")]
+    units = len({condition.unit for condition in spoilt})
+    if plan.suite.holds_sequences:
+        frames = sum(condition.frames for condition in spoilt)
+        return f"{units} sequences of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
+    levels = ", ".join(map(str, sorted({condition.level for condition in spoilt})))
+    return f"{units} corruptions x severities {levels}"
 
 
 def _by_unit(names: list[str]) -> str:
@@ -176,6 +184,7 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     lines += [("note", note) for note in normaliser_notes(run)]
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds[score.condition] == "corruption"]
+    spoilt = spoilt or [score for score in scores if score.metric == "flip_probability"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {score.value:.1%}" for score in worst)))
@@ -187,4 +196,6 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
 
 
 def _shown(score: Score) -> str:
+    if score.metric in NOT_SHARES:
+        return f"{score.value:7.3f}  [{score.low:.3f}, {score.high:.3f}]"
     return f"{100 * score.value:5.1f} %  [{100 * score.low:.1f}, {100 * score.high:.1f}]"

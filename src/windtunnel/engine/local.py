@@ -92,7 +92,7 @@ def finished_predictions(plan: Plan, folder: Path) -> int:
 
 
 def _rows(plan: Plan, chunk: Chunk) -> int:
-    return len(chunk.pictures) * len(plan.conditions)
+    return len(chunk.pictures) * plan.views
 
 
 def _scored(

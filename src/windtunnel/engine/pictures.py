@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from windtunnel.conditions import Condition
+from windtunnel.conditions import SEQUENCE_PREFIX, Condition
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset, content_hash
 from windtunnel.data.finished import FinishedDataset
@@ -13,8 +15,9 @@ from windtunnel.errors import PictureError, RunFailed
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
+from windtunnel.imaging.geometry import Geometry, crop_step, finish, kept_window, resize_step
 from windtunnel.imaging.header import read_header
+from windtunnel.sequences import REGISTRY as SEQUENCES
 
 
 class Source:
@@ -32,6 +35,29 @@ class Source:
         if condition.kind == "corruption" and self._finished:
             return self._stored(self._finished, condition)
         return round_trip(self.before_codec(condition, geometry, seed), condition.codec)
+
+    def frames_under(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
+        """The pictures a condition makes of this one, each when it is asked for."""
+        if condition.kind != "sequence":
+            yield self.under(condition, geometry, seed)
+            return
+        yield from clip_round_trip(self.clip(condition, geometry, seed), condition)
+
+    def clip(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
+        """The frames of a sequence, before they are stored."""
+        unit = SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
+        stages = dict(zip(("source", "resized", "canvas"), self._made(geometry), strict=True))
+        image = stages[condition.stage]
+        difficulty = condition.level or 1
+        frames = unit.apply(
+            image,
+            unit.draws(seed, self._picture.sample.id, difficulty),
+            difficulty,
+            condition.edition,
+            kept_window(image, condition.stage, geometry),
+        )
+        for frame in frames:
+            yield np.ascontiguousarray(finish(frame, condition.stage, geometry))
 
     def before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
         """The picture under a condition, before it is stored."""

@@ -59,7 +59,12 @@ class Plan:
     @property
     def predictions(self) -> int:
         """How many predictions the whole run makes."""
-        return len(self.surveyed) * len(self.conditions)
+        return len(self.surveyed) * self.views
+
+    @property
+    def views(self) -> int:
+        """How many pictures the model is shown of each: every condition's frames."""
+        return sum(condition.frames for condition in self.conditions)
 
     @property
     def samples_table(self) -> pa.Table:
@@ -142,7 +147,7 @@ def make_plan(
     if masked and collapsed:
         projection = replace(collapsed, kept=projection.kept)
     logits_for = _logits_for(keep, conditions)
-    size = chunk or chunk_size(len(surveyed), len(conditions))
+    size = chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
     recipe: dict[str, Any] = {
         "model": {
             "kind": model.kind,
@@ -226,9 +231,9 @@ def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def chunk_size(pictures: int, conditions: int) -> int:
+def chunk_size(pictures: int, views: int) -> int:
     """Pictures per shard; never a matter of how many workers there are."""
-    return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // conditions, -(-pictures // MIN_SHARDS)))
+    return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-pictures // MIN_SHARDS)))
 
 
 def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windtunnel.conditions import Condition
+from windtunnel.conditions import SEQUENCE_PREFIX, Condition
 from windtunnel.corruptions import REGISTRY, include_units
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
@@ -27,6 +28,7 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.labels import Projection
 from windtunnel.models import Model, Scores, probe_pictures
+from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.store.rows import TOP, schema
 
 
@@ -42,6 +44,11 @@ class Work:
     projection: Projection
     logits_for: frozenset[str]
     strict: bool
+
+    @cached_property
+    def views(self) -> tuple[tuple[Condition, int], ...]:
+        """What the model is shown of every picture: each condition's frames."""
+        return tuple((condition, frame) for condition in self.conditions for frame in range(condition.frames))
 
     def geometry_of(self, condition: Condition, model: Model) -> Geometry:
         """How the picture of a condition is made: the model's own way for `native`, else the suite's."""
@@ -61,6 +68,13 @@ def warm_up(conditions: Sequence[Condition]) -> None:
                 condition.edition,
                 condition.settings,
             )
+        elif condition.kind == "sequence":
+            # The second frame, since the first may be the picture itself.
+            clip = SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
+            level = condition.level or 1
+            frames = clip.apply(picture, clip.draws(0, "", level), level, condition.edition)
+            for _ in zip(frames, range(2), strict=False):
+                pass
 
 
 def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
@@ -107,18 +121,20 @@ def _inputs(
     work: Work, model: Model, pictures: Sequence[Surveyed], rows: _Rows
 ) -> Iterator[tuple[int, Image]]:
     """What the model sees, by row; pictures that cannot be made are noted as failed rows."""
-    width = len(work.conditions)
-    for number, picture in enumerate(pictures):
+    place = 0
+    for picture in pictures:
         source = Source(work.dataset, picture)
-        for offset, condition in enumerate(work.conditions):
-            place = number * width + offset
+        for condition in work.conditions:
             geometry = work.geometry_of(condition, model)
+            after = place + condition.frames
             try:
-                image = source.under(condition, geometry, work.seed)
+                for image in source.frames_under(condition, geometry, work.seed):
+                    yield place, _fit(image, model)
+                    place += 1
             except PictureError as error:
-                rows.fail(place, error)
-            else:
-                yield place, _fit(image, model)
+                for lost in range(place, after):
+                    rows.fail(lost, error)
+            place = after
 
 
 def _fit(image: Image, model: Model) -> Image:
@@ -137,7 +153,7 @@ class _Rows:
         self._model = model
         self._samples = [picture.sample for picture in pictures]
         self._advance = advance
-        self._count = len(pictures) * len(work.conditions)
+        self._count = len(pictures) * len(work.views)
         self._mask = work.projection.mask_for(model.class_count)
         self._columns: dict[str, NDArray[Any]] = {}
         self._logits: list[NDArray[np.float32] | None] = [None] * self._count
@@ -147,11 +163,11 @@ class _Rows:
 
     def fail(self, place: int, error: PictureError) -> None:
         """Note that a row has no prediction, and why."""
-        number, offset = divmod(place, len(self._work.conditions))
+        number, offset = divmod(place, len(self._work.views))
         id_ = self._samples[number].id
         if self._work.strict:
             raise UserError(
-                f"{id_} under {self._work.conditions[offset].name}: {error.reason}. "
+                f"{id_} under {self._work.views[offset][0].name}: {error.reason}. "
                 "--strict stops at the first such picture."
             )
         self._status[place] = error.status
@@ -182,7 +198,7 @@ class _Rows:
             raise RunFailed(f"the model fails on every picture: {type(error).__name__}: {error}") from error
 
     def _keep(self, places: list[int], scores: Scores) -> None:
-        width = len(self._work.conditions)
+        width = len(self._work.views)
         finite = np.isfinite(scores).all(axis=1)
         for place in np.asarray(places)[~finite]:
             self.fail(int(place), PictureError("model_error", "the model's output is not finite"))
@@ -199,20 +215,20 @@ class _Rows:
                 self._columns[field.name] = np.zeros((self._count, *values.shape[1:]), values.dtype)
             self._columns[field.name][kept] = values
         for row, place in enumerate(kept):
-            if self._work.conditions[place % width].name in self._work.logits_for:
+            if self._work.views[place % width][0].name in self._work.logits_for:
                 self._logits[place] = scores[row]
         self._advance(len(kept), 0)
 
     def table(self) -> pa.Table:
         """The rows as Arrow columns; numbers of failed rows are null."""
-        conditions = [condition.name for condition in self._work.conditions]
+        views = self._work.views
         ok = np.array([status == "ok" for status in self._status])
         labelled = ok & (self._column("label_rank", -1) >= 0)
         kept = bool(self._work.logits_for)
         columns = {
-            "sample_id": [sample.id for sample in self._samples for _ in conditions],
-            "condition": conditions * len(self._samples),
-            "frame": np.zeros(self._count, np.int16),
+            "sample_id": [sample.id for sample in self._samples for _ in views],
+            "condition": [condition.name for condition, _ in views] * len(self._samples),
+            "frame": np.tile(np.array([frame for _, frame in views], np.int16), len(self._samples)),
             "top": _nullable(self._column("top", -1, TOP), ok),
             "top_score": _nullable(self._column("top_score", 0, TOP), ok),
             "label_score": _nullable(self._column("label_score", 0), labelled),

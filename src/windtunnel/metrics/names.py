@@ -16,13 +16,23 @@ MEASURES = {
     "aurra": "windtunnel.metrics.response:aurra",
     "brier": "windtunnel.metrics.proper:brier",
     "nll": "windtunnel.metrics.proper:nll",
+    "flip_probability": "windtunnel.metrics.perturbed:flip_probability",
+    "mfp": "windtunnel.metrics.perturbed:mfp",
+    "flip_rate": "windtunnel.metrics.perturbed:flip_rate",
+    "mfr": "windtunnel.metrics.perturbed:mfr",
+    "ut5d": "windtunnel.metrics.perturbed:ut5d",
+    "mean_ut5d": "windtunnel.metrics.perturbed:mean_ut5d",
+    "t5d": "windtunnel.metrics.perturbed:t5d",
+    "mt5d": "windtunnel.metrics.perturbed:mt5d",
+    "zipf_distance": "windtunnel.metrics.perturbed:zipf_distance",
+    "log_distance": "windtunnel.metrics.perturbed:log_distance",
 }
 
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
 
 # Scores that are no shares, and are not shown in per cent.
-NOT_SHARES = ("brier", "nll")
+NOT_SHARES = ("brier", "nll", "ut5d", "mean_ut5d", "zipf_distance", "log_distance")
 
 # How people write those that head a report.
 TITLES = {
@@ -30,4 +40,8 @@ TITLES = {
     "weighted_error": "weighted error",
     "mce": "mCE",
     "relative_mce": "relative mCE",
+    "mfp": "mFP",
+    "mfr": "mFR",
+    "mean_ut5d": "mean uT5D",
+    "mt5d": "mT5D",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +69,7 @@ class Run:
     @property
     def expected_rows(self) -> int:
         """How many rows the finished run has."""
-        return int(self.recipe["data"]["count"]) * len(self.conditions)
+        return int(self.recipe["data"]["count"]) * sum(map(frames_of, self.conditions))
 
     def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Every prediction as an Arrow table, sorted by picture and condition."""
@@ -121,6 +121,11 @@ class Run:
         found.baseline = baseline if isinstance(baseline, Run) else Run(baseline)
         check_baseline(found, found.baseline)
         return found
+
+
+def frames_of(condition: Mapping[str, Any]) -> int:
+    """How many rows a stored condition has per picture."""
+    return int(condition.get("frames", 1))
 
 
 def load_run(path: str | Path, *, baseline: str | Path | Run | None = None) -> Run:

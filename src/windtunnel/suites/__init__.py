@@ -10,14 +10,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from windtunnel.conditions import Condition, corruption_condition
+from windtunnel.conditions import (
+    SEQUENCE_PREFIX,
+    Condition,
+    corruption_condition,
+    sequence_condition,
+)
 from windtunnel.corruptions import EDITIONS, MIN_SIDE_PX, REGISTRY, SEVERITIES, edition_of
 from windtunnel.data import Dataset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.clips import H264
 from windtunnel.metrics.names import MEASURES
+from windtunnel.sequences import DIFFICULTIES
+from windtunnel.sequences import REGISTRY as SEQUENCES
 
 CANVASES = ("imagenet-c", "native")
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
@@ -67,8 +75,8 @@ class Suite:
         edition: 32, 64, 224, 299, or `auto` by the pictures' sizes.
         codec: how corrupted pictures are stored before the model sees them; `published` as the edition's
             published set is.
-        units: corruptions.
-        levels: severities.
+        units: corruptions, or sequences (`seq/tilt`), never both.
+        levels: severities; of sequences the one difficulty.
         metrics: what is scored.
         weights: of corruptions, for the score `weighted_error`; empty for no such score.
         subset: how many pictures, drawn by class with the run's seed; 0 for all.
@@ -114,14 +122,22 @@ class Suite:
         edition, overrides = canvas.edition, canvas.overrides()
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
         found = [Condition("native"), Condition("clean", edition=edition, geometry=overrides)]
-        if codec != "none":
+        if codec not in ("none", H264):
             found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
-        found += [
-            corruption_condition(unit, level, edition, codec, overrides, settings.get(unit))
-            for unit in self.units
-            for level in self.levels
-        ]
+        for unit in self.units:
+            for level in self.levels:
+                if unit.startswith(SEQUENCE_PREFIX):
+                    found.append(sequence_condition(unit, level, edition, codec, overrides))
+                else:
+                    found.append(
+                        corruption_condition(unit, level, edition, codec, overrides, settings.get(unit))
+                    )
         return found
+
+    @property
+    def holds_sequences(self) -> bool:
+        """Whether the units are sequences."""
+        return any(unit.startswith(SEQUENCE_PREFIX) for unit in self.units)
 
     def of_finished(self, dataset: FinishedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
         """The conditions of this suite that a finished set holds, and the names of those it lacks."""
@@ -153,10 +169,13 @@ class Suite:
         units: dict[str, set[int]] = {}
         for item in selected:
             unit, colon, level = item.partition(":")
+            if self.holds_sequences and SEQUENCE_PREFIX + unit in self.units:
+                unit = SEQUENCE_PREFIX + unit
             if unit not in self.units and not self.stored:
-                REGISTRY.get(unit)
-            if colon and (not level.isdecimal() or int(level) not in SEVERITIES):
-                raise UserError(f"'{item}' has no such level; give one of {_listed(SEVERITIES)}.")
+                _check_unit(unit)
+            allowed = DIFFICULTIES if unit.startswith(SEQUENCE_PREFIX) else SEVERITIES
+            if colon and (not level.isdecimal() or int(level) not in allowed):
+                raise UserError(f"'{item}' has no such level; give one of {_listed(allowed)}.")
             units.setdefault(unit, set()).update({int(level)} if colon else self.levels)
         if len({frozenset(levels) for levels in units.values()}) > 1:
             raise UserError(
@@ -172,6 +191,14 @@ class Suite:
             weights={unit: weight for unit, weight in self.weights.items() if unit in order},
         )
 
+    def at_difficulty(self, difficulty: int) -> Suite:
+        """The same suite of sequences at another difficulty, under a name of its own."""
+        if not self.holds_sequences:
+            raise UserError(f"Suite {self.name} holds no sequences; --difficulty is theirs.")
+        if difficulty not in DIFFICULTIES:
+            raise UserError(f"The difficulty is {difficulty!r}; give {_listed(DIFFICULTIES)}.")
+        return replace(self, name=f"{self.name}-difficulty-{difficulty}", levels=(difficulty,))
+
     def at_edition(self, edition: int) -> Suite:
         """The same suite in one edition, under a name of its own."""
         if edition not in EDITIONS:
@@ -180,7 +207,7 @@ class Suite:
 
     def stored_as(self, codec: str) -> Suite:
         """The same suite with another codec, under a name of its own."""
-        checked = check_codec(codec)
+        checked = _check_codec(self, codec, "--codec")
         return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)
 
     def to_json(self) -> dict[str, object]:
@@ -272,8 +299,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         raise unknown_name(f"canvas in {where}", suite.canvas, CANVASES)
     if suite.edition != "auto" and suite.edition not in EDITIONS:
         raise UserError(f"{where}: edition is {suite.edition!r}; give 'auto', {_listed(EDITIONS)}.")
-    if not suite.levels or any(level not in SEVERITIES for level in suite.levels):
-        raise UserError(f"{where}: levels are {_listed(suite.levels)}; give some of {_listed(SEVERITIES)}.")
+    _check_levels(suite, where)
     if suite.subset < 0:
         raise UserError(f"{where}: subset is {suite.subset}; give the number of pictures, or 0 for all.")
     if not suite.name or suite.version < 1 or not suite.metrics:
@@ -282,9 +308,39 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         if metric not in MEASURES:
             raise unknown_name(f"metric in {where}", metric, MEASURES)
     for unit in () if suite.stored else suite.units:
-        REGISTRY.get(unit)
+        _check_unit(unit)
     _check_weights(suite, where)
-    return suite if suite.codec == PUBLISHED else replace(suite, codec=check_codec(suite.codec))
+    return suite if suite.codec == PUBLISHED else replace(suite, codec=_check_codec(suite, suite.codec, where))
+
+
+def _check_unit(unit: str) -> None:
+    if unit.startswith(SEQUENCE_PREFIX):
+        SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX))
+    else:
+        REGISTRY.get(unit)
+
+
+def _check_levels(suite: Suite, where: str) -> None:
+    kinds = {unit.startswith(SEQUENCE_PREFIX) for unit in suite.units}
+    if len(kinds) > 1:
+        raise UserError(f"{where} mixes corruptions and sequences; write a suite for each.")
+    if suite.holds_sequences:
+        if len(suite.levels) != 1 or suite.levels[0] not in DIFFICULTIES:
+            raise UserError(
+                f"{where}: levels are {_listed(suite.levels)}; sequences have one difficulty, "
+                f"of {_listed(DIFFICULTIES)}."
+            )
+    elif not suite.levels or any(level not in SEVERITIES for level in suite.levels):
+        raise UserError(f"{where}: levels are {_listed(suite.levels)}; give some of {_listed(SEVERITIES)}.")
+
+
+def _check_codec(suite: Suite, codec: str, where: str) -> str:
+    """A codec's canonical name; video is for sequences."""
+    if codec != H264:
+        return check_codec(codec)
+    if not suite.holds_sequences:
+        raise UserError(f"{where} is {H264}, which stores sequences; suite {suite.name} has none.")
+    return codec
 
 
 def _check_weights(suite: Suite, where: str) -> None:

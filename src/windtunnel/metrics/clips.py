@@ -1,0 +1,75 @@
+"""What a model said of every frame: best classes and scores, sequence by sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windtunnel.metrics.stability import TOP
+from windtunnel.store.run import frames_of
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+
+class Clips:
+    """The frames of a finished run's sequences.
+
+    A picture that fails in one frame leaves all sequences, so that every score rests on the same pictures.
+    Labels are not needed: stability asks whether answers change, not whether they are right.
+
+    Attributes:
+        kept: which of the run's pictures are complete.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._places: dict[str, slice] = {}
+        width = 0
+        for condition in run.conditions:
+            self._places[str(condition["name"])] = slice(width, width := width + frames_of(condition))
+        self._width = width
+        shards = list(run.shards(["status", "top"]))
+        ok = np.concatenate([_numbers(pc.equal(one["status"], "ok")) for one in shards])
+        self.kept: NDArray[np.bool_] = ok.reshape(-1, width).all(axis=1)
+        best = np.concatenate([_lists(one["top"]) for one in shards])
+        self._top = best.reshape(-1, width, TOP)[self.kept]
+
+    @cached_property
+    def ids(self) -> NDArray[Any]:
+        """The complete pictures' ids."""
+        return np.array(self._run.samples["id"].to_pylist(), object)[self.kept]
+
+    def top(self, condition: str) -> NDArray[np.int32]:
+        """The best classes, pictures x frames x 5, best first; -1 where there are fewer."""
+        return self._top[:, self._places[condition]]
+
+    def scores(self, condition: str) -> Iterator[NDArray[np.float32]]:
+        """Every class's score, frames x classes, picture by picture; only of runs that kept them."""
+        number = 0
+        for shard in self._run.shards(["logits"]):
+            rows = shard["logits"].combine_chunks()
+            for start in range(0, len(rows), self._width):
+                if self.kept[number]:
+                    some = rows[start : start + self._width][self._places[condition]]
+                    yield np.array(some.to_pylist(), np.float32)
+                number += 1
+
+
+def _numbers(values: pa.ChunkedArray) -> NDArray[Any]:
+    return values.to_numpy()
+
+
+def _lists(values: pa.ChunkedArray) -> NDArray[np.int32]:
+    """Top fives as rows of classes; failed rows are -1."""
+    parts = []
+    for chunk in values.chunks:
+        flat = chunk.fill_null([-1] * TOP) if chunk.null_count else chunk
+        parts.append(np.asarray(flat.flatten(), np.int32).reshape(-1, TOP))
+    return np.concatenate(parts)

@@ -1,0 +1,275 @@
+"""Scores of perturbation sequences: how often and how far answers change, and against AlexNet's.
+
+With FP a sequence's flip probability and uT5D its mean top-5 distance (`metrics/stability.py`), and A the
+same of AlexNet:
+
+FR_p  = FP_p / A_p          mFR  = mean over the 10 sequences of FR_p      mFP  = mean of FP_p
+T5D_p = uT5D_p / A_p        mT5D = mean over the 10 sequences of T5D_p     mean uT5D likewise
+
+The picture is the unit: its pairs of frames, and its sequences, do not count as many pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError
+from windtunnel.labels import IMAGENET_1K
+from windtunnel.metrics.clips import Clips
+from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.score import Measure
+from windtunnel.metrics.stability import (
+    Weight,
+    discounted_distance,
+    flips,
+    frame_pairs,
+    log_weight,
+    top5_distance,
+    zipf_weight,
+)
+from windtunnel.published.results import perturbation_normalisers
+from windtunnel.sequences import REGISTRY
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+PREFIX = "seq/"
+# mFR and mT5D are defined over these and no others; the other four are for validation.
+THE_TEN = (
+    "gaussian_noise", "shot_noise", "motion_blur", "zoom_blur", "snow", "brightness", "translate", "rotate",
+    "tilt", "scale",
+)  # fmt: skip
+ALEXNET = "AlexNet's published one (50,000 clips stored as H.264, edition 224, difficulty 1)"
+
+Numbers = NDArray[np.float64]
+# From best classes (pictures, frames, 5) and pairs of frames to pictures x pairs.
+Distance = Callable[[NDArray[np.int32], tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[Any]]
+
+
+def sequences_of(run: Run) -> list[dict[str, Any]]:
+    """The run's sequences, in its order."""
+    return [condition for condition in run.conditions if condition["kind"] == "sequence"]
+
+
+def bare(condition: dict[str, Any]) -> str:
+    """A sequence's name without its prefix."""
+    return str(condition["unit"]).removeprefix(PREFIX)
+
+
+def pairs_of(run: Run, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of a sequence's frames are compared; a temporal one's difficulty is the stride."""
+    kind = REGISTRY.get(bare(condition)).type
+    return frame_pairs(int(condition["frames"]), kind, difficulty_of(run))
+
+
+def difficulty_of(run: Run) -> int:
+    """The difficulty: strength of noise, stride of temporal sequences."""
+    return int(run.recipe["suite"]["levels"][0])
+
+
+def _flips(top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.bool_]:
+    return flips(top[:, :, 0], pairs)
+
+
+def _distances(top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Numbers:
+    earlier, later = pairs
+    found = np.empty((len(top), len(earlier)))
+    for place, (before, after) in enumerate(zip(earlier, later, strict=True)):
+        found[:, place] = top5_distance(top[:, before], top[:, after])
+    return found
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One way to measure change: its names, its words, and AlexNet's figure by sequence."""
+
+    each: str
+    mean: str
+    ratio: str
+    mean_ratio: str
+    words: str
+    distance: Distance
+    normaliser: str
+
+
+FLIPS = Kind(
+    "flip_probability", "mfp", "flip_rate", "mfr",
+    "share of compared frames whose best class differs", _flips, "fp",
+)  # fmt: skip
+TOP_FIVE = Kind(
+    "ut5d", "mean_ut5d", "t5d", "mt5d",
+    "mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|",
+    _distances, "ut5d",
+)  # fmt: skip
+
+
+def each(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+    """The score of every sequence."""
+    clips = run.clips
+    return [
+        Measure(kind.each, name(one), _formula(run, kind, one), (name(one),), columns, weights)
+        for one in sequences_of(run)
+        for columns, weights in [_columns(run, clips, kind, [one])]
+    ]
+
+
+def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+    """The mean over the run's sequences, however many there are."""
+    found = sequences_of(run)
+    if not found:
+        return []
+    columns, weights = _columns(run, run.clips, kind, found)
+    formula = f"{kind.words}; mean over {len(found)} sequences, difficulty {difficulty_of(run)}"
+    return [Measure(kind.mean, "", formula, tuple(map(name, found)), columns, weights)]
+
+
+def ratio(kind: Kind, run: Run, seen: Observed) -> list[Measure]:
+    """Every sequence's score divided by a stored run's, or by AlexNet's where that fits."""
+    if run.baseline:
+        return [_divided(kind, kind.ratio, name(one), run, run.baseline, [one]) for one in _shared(run)]
+    if why_not_normalised(run):
+        return []
+    return [_scaled(one, kind, run) for one in each(kind, run, seen)]
+
+
+def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+    """The mean of those ratios, where the run has exactly the ten sequences."""
+    found = sequences_of(run)
+    if {bare(one) for one in found} != set(THE_TEN):
+        return []
+    if run.baseline:
+        shared = _shared(run)
+        return [_divided(kind, kind.mean_ratio, "", run, run.baseline, shared)] if len(shared) == 10 else []
+    if why_not_normalised(run):
+        return []
+    columns, weights = _columns(run, run.clips, kind, found, [1 / _alexnet(kind, one) for one in found])
+    formula = f"mean over the 10 sequences of: {kind.words}, divided by {ALEXNET}"
+    return [Measure(kind.mean_ratio, "", formula, tuple(map(name, found)), columns, weights)]
+
+
+def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observed) -> list[Measure]:
+    """A distance over the whole ranking, of every sequence; it needs every class's score of every frame."""
+    found = []
+    for one in sequences_of(run):
+        if name(one) not in run.recipe["keep"]:
+            raise UserError(f"{metric} needs every class's score of every frame; run with --keep logits.")
+        earlier, later = pairs_of(run, one)
+        means = [
+            discounted_distance(scores[earlier], scores[later], weight).mean()
+            for scores in run.clips.scores(name(one))
+        ]
+        formula = f"{words}, mean over compared frames ({_compared(run, one)})"
+        found.append(Measure(metric, name(one), formula, (name(one),), np.array(means)[:, None]))
+    return found
+
+
+def name(condition: dict[str, Any]) -> str:
+    """What scores call a sequence."""
+    return str(condition["name"])
+
+
+def _columns(
+    run: Run, clips: Clips, kind: Kind, found: Sequence[dict[str, Any]], factors: Sequence[float] | None = None
+) -> tuple[NDArray[Any], Numbers]:
+    """Pictures x pairs of all sequences, and weights that make their mean, each sequence counting alike."""
+    parts = [kind.distance(clips.top(name(one)), pairs_of(run, one)) for one in found]
+    weights = [
+        np.full(part.shape[1], factor / part.shape[1] / len(parts))
+        for part, factor in zip(parts, factors or [1.0] * len(parts), strict=True)
+    ]
+    return np.hstack(parts), np.concatenate(weights)
+
+
+def _formula(run: Run, kind: Kind, condition: dict[str, Any]) -> str:
+    return f"{kind.words} ({_compared(run, condition)})"
+
+
+def _compared(run: Run, condition: dict[str, Any]) -> str:
+    if REGISTRY.get(bare(condition)).type == "noise":
+        return "each frame against the first, which is clean"
+    stride = difficulty_of(run)
+    return "each frame against the one before" if stride == 1 else f"frames {stride} apart"
+
+
+def _alexnet(kind: Kind, condition: dict[str, Any]) -> float:
+    return perturbation_normalisers()[bare(condition)][kind.normaliser]
+
+
+def _scaled(one: Measure, kind: Kind, run: Run) -> Measure:
+    """A sequence's measure divided by AlexNet's figure."""
+    condition = next(found for found in sequences_of(run) if name(found) == one.condition)
+    weights = one.linear_weights / _alexnet(kind, condition)
+    formula = f"{one.formula}, divided by {ALEXNET}"
+    return Measure(kind.ratio, one.condition, formula, one.parts, one.columns, weights)
+
+
+def _shared(run: Run) -> list[dict[str, Any]]:
+    """The run's sequences that its baseline has too."""
+    theirs = {condition["id"] for condition in run.baseline.conditions} if run.baseline else set()
+    return [one for one in sequences_of(run) if one["id"] in theirs]
+
+
+def _divided(
+    kind: Kind, metric: str, condition: str, run: Run, baseline: Run, found: Sequence[dict[str, Any]]
+) -> Measure:
+    """Ratios to a stored run on the same pictures, both drawn together in the bootstrap."""
+    _, ours, theirs = np.intersect1d(
+        run.clips.ids, baseline.clips.ids, assume_unique=True, return_indices=True
+    )
+    names = {one["id"]: name(one) for one in baseline.conditions}
+    halves = [
+        [
+            kind.distance(clips.top(named), pairs_of(run, one))[rows].mean(axis=1)
+            for one in found
+            for named in [name(one) if clips is run.clips else names[one["id"]]]
+        ]
+        for clips, rows in ((run.clips, ours), (baseline.clips, theirs))
+    ]
+    half = len(found)
+
+    def combine(means: Numbers) -> Numbers:
+        below = means[..., half:]
+        return np.asarray((means[..., :half] / np.where(below > 0, below, np.nan)).mean(axis=-1), np.float64)
+
+    over = f"mean over {half} sequences of: " if not condition else ""
+    formula = (
+        f"{over}{kind.words}, divided by that of {baseline.info['model']['name']} on the same {len(ours):,} "
+        "pictures; both drawn together in the interval"
+    )
+    columns = np.stack([*halves[0], *halves[1]], axis=1)
+    return Measure(metric, condition, formula, tuple(map(name, found)), columns, combine=combine)
+
+
+def why_not_normalised(run: Run) -> str:
+    """Why AlexNet's published figures do not fit this run, or "" where they do."""
+    found = sequences_of(run)
+    if run.recipe["canvas"]["edition"] != 224:
+        return f"they hold for edition 224, this run is edition {run.recipe['canvas']['edition']}"
+    if difficulty_of(run) != 1:
+        return f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}"
+    if any(one["geometry"] for one in found):
+        return "they hold for ImageNet-P's own canvas"
+    if run.recipe["data"]["label_space"] != IMAGENET_1K or run.recipe["projection"]["kind"] != "identity":
+        return "they hold for ImageNet's 1,000 classes"
+    return ""
+
+
+flip_probability, mfp, flip_rate, mfr = (
+    partial(measure, FLIPS) for measure in (each, mean, ratio, mean_ratio)
+)
+ut5d, mean_ut5d, t5d, mt5d = (partial(measure, TOP_FIVE) for measure in (each, mean, ratio, mean_ratio))
+zipf_distance = partial(
+    discounted, "zipf_distance", zipf_weight, "sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/i"
+)
+log_distance = partial(
+    discounted,
+    "log_distance",
+    log_weight,
+    "sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/log2(i + 1)",
+)
