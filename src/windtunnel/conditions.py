@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from windtunnel.corruptions import REGISTRY, Stage
+from windtunnel.corruptions import REGISTRY
+from windtunnel.imaging import Stage
 
 Kind = Literal["clean", "native", "corruption"]
 

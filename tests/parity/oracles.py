@@ -372,10 +372,14 @@ def spatter(
         return truncated(x * (1 - mask) + np.float32(np.array(MUD) / 255) * mask)
     # Nothing clips the layer: the reference wraps 256 to 0. An empty layer gives 0 / 0, as there.
     drops = (layer * 255).astype(int).astype(np.uint8)
-    distance = cv2.distanceTransform(255 - cv2.Canny(drops, *CANNY_THRESHOLDS), cv2.DIST_L2, 5)
-    rims = cv2.blur(np.minimum(distance, LONGEST_DISTANCE), (3, 3)).astype(np.uint8)
-    relief = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
-    rims = cv2.blur(cv2.filter2D(cv2.equalizeHist(rims), cv2.CV_8U, relief), (3, 3))
-    mask = drops * rims.astype(np.float32)
+    mask = drops * rims(drops).astype(np.float32)
     mask = (mask / mask.max() * strength)[..., None]
     return truncated(x + mask * np.float32(np.array(WATER) / 255))
+
+
+def rims(drops: np.ndarray) -> np.ndarray:
+    """The light in drops of water, from the distance to their edges."""
+    distance = cv2.distanceTransform(255 - cv2.Canny(drops, *CANNY_THRESHOLDS), cv2.DIST_L2, 5)
+    near = cv2.blur(np.minimum(distance, LONGEST_DISTANCE), (3, 3)).astype(np.uint8)
+    relief = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
+    return cv2.blur(cv2.filter2D(cv2.equalizeHist(near), cv2.CV_8U, relief), (3, 3))

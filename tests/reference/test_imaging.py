@@ -13,9 +13,10 @@ from windtunnel.errors import UserError
 from windtunnel.golden import golden_picture
 from windtunnel.imaging.codecs import check_codec, jpeg_round_trip, round_trip
 from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.geometry import Geometry, centre_crop, crop_step, resize_step, short_side_size
+from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, short_side_size
 from windtunnel.imaging.header import read_header
 from windtunnel.imaging.resizers import OPENCV_FILTERS, PILLOW_FILTERS, resize
+from windtunnel.imaging.window import centre_window
 
 
 def encoded(image: np.ndarray, kind: str = "JPEG", **options: object) -> bytes:
@@ -102,10 +103,10 @@ def test_squash_and_exact_ignore_the_aspect() -> None:
     assert np.array_equal(crop_step(resize_step(image, exact), exact), whole)
 
 
-def test_centre_crop_of_even_and_odd_margins() -> None:
+def test_centre_windows_of_even_and_odd_margins() -> None:
     image = np.arange(7 * 7 * 3, dtype=np.uint8).reshape(7, 7, 3)
-    assert np.array_equal(centre_crop(image, 3, 3), image[2:5, 2:5])
-    assert np.array_equal(centre_crop(image, 4, 4), image[2:6, 2:6])  # 1.5 rounds to 2
+    assert np.array_equal(centre_window(image, 3, 3).cut(image), image[2:5, 2:5])
+    assert np.array_equal(centre_window(image, 4, 4).cut(image), image[2:6, 2:6])  # 1.5 rounds to 2
 
 
 @pytest.mark.parametrize("quality", [5, 7, 10, 25, 50, 80, 85, 95, 100])

@@ -130,7 +130,7 @@ def test_floats_a_rounding_error_out_of_range_are_taken() -> None:
         (np.zeros((64, 64, 3), np.int64), "holds int64; give uint8"),
         (torch.zeros(3, 64, 64, dtype=torch.int64), "holds int64; give uint8"),
         (np.zeros((64, 64), bool), "holds bool; give uint8"),
-        (np.zeros((31, 64, 3), np.uint8), "64x31 pixels; corruptions need at least 32"),
+        (np.zeros((31, 64, 3), np.uint8), "64x31 pixels; give one of at least 32"),
         (np.zeros((0, 64, 3)), "64x0 pixels"),
         (torch.zeros(3, 16, 16), "16x16 pixels"),
         ([[1, 2], [3, 4]], "is a list; give a PIL image"),

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.imaging import Image
+from windtunnel.imaging import Image, Stage
 from windtunnel.registry import Registry
 from windtunnel.seeding import Draws, fresh_seed
 
@@ -29,7 +28,6 @@ MIN_SIDE_PX = 32
 WHOLE = (int, np.integer)
 BYTES = np.dtype(np.uint8)
 
-Stage = Literal["source", "resized", "canvas"]
 PixelFunction = Callable[..., Image]
 
 
@@ -292,7 +290,7 @@ def corrupt(
 
 
 def as_canvas(image: NDArray[np.uint8]) -> Image:
-    """A picture as corruptions take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side."""
+    """A picture as units take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side."""
     if (
         not isinstance(image, np.ndarray)
         or image.dtype != BYTES
@@ -307,7 +305,7 @@ def as_canvas(image: NDArray[np.uint8]) -> Image:
     height, width = image.shape[:2]
     if min(height, width) < MIN_SIDE_PX:
         raise UserError(
-            f"The picture is {width}x{height} pixels; corruptions need at least {MIN_SIDE_PX} on each side."
+            f"The picture is {width}x{height} pixels; give one of at least {MIN_SIDE_PX} on each side."
         )
     if image.ndim == 2 or image.shape[2] == 1:
         return np.repeat(image.reshape(height, width, 1), 3, axis=2)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from windtunnel.errors import PictureError, UserError, unknown_name
-from windtunnel.imaging import Image
+from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.decoders import DECODERS
 from windtunnel.imaging.header import MAX_PIXELS
 from windtunnel.imaging.resizers import RESIZERS, resize
+from windtunnel.imaging.window import Window, centre_window, whole
 
 Rule = Literal["none", "short-side", "squash", "exact", "crop-then-resize"]
 Exif = Literal["ignore", "apply"]
@@ -93,6 +94,33 @@ class Geometry:
 
 def resize_step(source: Image, geometry: Geometry) -> Image:
     """Bring a decoded picture to the size its geometry asks for, before the crop."""
+    if geometry.rule == "crop-then-resize":
+        source = kept_window(source, "source", geometry).cut(source)
+    return _resize_whole(source, geometry)
+
+
+def crop_step(resized: Image, geometry: Geometry) -> Image:
+    """Crop the middle of a resized picture where the geometry crops last."""
+    return kept_window(resized, "resized", geometry).cut(resized)
+
+
+def kept_window(image: Image, stage: Stage, geometry: Geometry) -> Window:
+    """The part of a picture at a stage that the geometry keeps next: what need not be made is outside."""
+    height, width = image.shape[:2]
+    if stage == "source" and geometry.rule == "crop-then-resize":
+        return centre_window(image, int(width * geometry.crop_frac), int(height * geometry.crop_frac))
+    if stage == "resized" and geometry.rule in ("short-side", "squash") and geometry.crop_px:
+        return centre_window(image, geometry.crop_px, geometry.crop_px)
+    return whole(image)
+
+
+def finish(kept: Image, stage: Stage, geometry: Geometry) -> Image:
+    """The canvas of what `kept_window` has kept of a picture at a stage."""
+    return crop_step(_resize_whole(kept, geometry), geometry) if stage == "source" else kept
+
+
+def _resize_whole(source: Image, geometry: Geometry) -> Image:
+    """The resize of a geometry, where whatever it crops before has been cropped."""
     height, width = source.shape[:2]
     if geometry.rule == "none":
         return source
@@ -101,18 +129,8 @@ def resize_step(source: Image, geometry: Geometry) -> Image:
         if new_width * new_height > MAX_PIXELS:
             raise PictureError("too_large", f"{width}x{height} becomes {new_width}x{new_height} pixels")
         return resize(source, new_width, new_height, geometry.resizer)
-    if geometry.rule == "squash":
-        return resize(source, geometry.resize_px, geometry.resize_px, geometry.resizer)
-    if geometry.rule == "crop-then-resize":
-        source = centre_crop(source, int(width * geometry.crop_frac), int(height * geometry.crop_frac))
-    return resize(source, geometry.crop_px, geometry.crop_px, geometry.resizer)
-
-
-def crop_step(resized: Image, geometry: Geometry) -> Image:
-    """Crop the middle of a resized picture where the geometry crops last."""
-    if geometry.rule in ("short-side", "squash") and geometry.crop_px:
-        return centre_crop(resized, geometry.crop_px, geometry.crop_px)
-    return resized
+    side_px = geometry.resize_px if geometry.rule == "squash" else geometry.crop_px
+    return resize(source, side_px, side_px, geometry.resizer)
 
 
 def short_side_size(width: int, height: int, short_px: int) -> tuple[int, int]:
@@ -120,10 +138,3 @@ def short_side_size(width: int, height: int, short_px: int) -> tuple[int, int]:
     if width <= height:
         return short_px, int(short_px * height / width)
     return int(short_px * width / height), short_px
-
-
-def centre_crop(image: Image, width: int, height: int) -> Image:
-    """The middle width x height; odd margins are split by half-to-even rounding, as the reference does."""
-    top = round((image.shape[0] - height) / 2)
-    left = round((image.shape[1] - width) / 2)
-    return image[top : top + height, left : left + width]
