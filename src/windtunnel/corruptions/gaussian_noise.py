@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
-
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
-from windtunnel.kernels.noise_table import LEVELS, alias_table, apply_noise, matrix_from_cdf
+from windtunnel.kernels.noise_table import apply_noise, gaussian_table
 from windtunnel.seeding import Draws
 
 
@@ -31,12 +25,4 @@ from windtunnel.seeding import Draws
 )
 def gaussian_noise(image: Image, rng: Draws, *, sigma: float) -> Image:
     """Add normal noise of standard deviation sigma (in units of the full range)."""
-    return apply_noise(image, _table(sigma), rng.key("noise"))
-
-
-@lru_cache(maxsize=32)
-def _table(sigma: float) -> NDArray[np.uint32]:
-    value = np.arange(LEVELS)[:, None]
-    edge = np.arange(1, LEVELS)[None, :]
-    # The output is the truncation of v + 255*sigma*z, clipped: it is below k where that is below k.
-    return alias_table(matrix_from_cdf(ndtr((edge - value) / (255.0 * sigma))))
+    return apply_noise(image, gaussian_table(sigma), rng.key("noise"))

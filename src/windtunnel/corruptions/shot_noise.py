@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import poisson
-
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
-from windtunnel.kernels.noise_table import LEVELS, alias_table, apply_noise
+from windtunnel.kernels.noise_table import apply_noise, shot_table
 from windtunnel.seeding import Draws
 
 
@@ -31,17 +25,4 @@ from windtunnel.seeding import Draws
 )
 def shot_noise(image: Image, rng: Draws, *, rate: float) -> Image:
     """Count photons: full white expects `rate` of them."""
-    return apply_noise(image, _table(rate), rng.key("noise"))
-
-
-@lru_cache(maxsize=32)
-def _table(rate: float) -> NDArray[np.uint32]:
-    # From rate photons on the output is white, so that one more column holds the whole tail.
-    counts = np.arange(int(np.ceil(rate)))
-    output = (np.clip(counts / rate, 0, 1) * 255).astype(np.uint8)
-    matrix = np.zeros((LEVELS, LEVELS))
-    for value in range(LEVELS):
-        expected = value / 255 * rate
-        np.add.at(matrix[value], output, poisson.pmf(counts, expected))
-        matrix[value, 255] += poisson.sf(counts[-1], expected)
-    return alias_table(matrix)
+    return apply_noise(image, shot_table(rate), rng.key("noise"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,14 +10,10 @@ from windtunnel.imaging import Image
 from windtunnel.kernels.fields import normal_field
 from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.water import wet
 from windtunnel.seeding import Draws
 
-WATER = np.array([175, 238, 238], np.float32) / np.float32(255)
 MUD = np.array([63, 42, 20], np.float32) / np.float32(255)
-# The reference's numbers: edges of drops, how far their rim reaches, and the slope of the light in them.
-CANNY = (50, 150)
-RIM_PX = 20
-SLOPE = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
 MUD_CUT = 0.8
 
 
@@ -79,8 +74,7 @@ def spatter(
     if mud:
         cover = smooth_replicated((layer > threshold).astype(np.float64), glow_or_blur).astype(np.float32)
         return _lay_mud(image, cover)
-    liquid = _liquid(layer, threshold)
-    return _lay_water(image, liquid, _light(liquid), np.float32(glow_or_blur))
+    return wet(image, layer, threshold, glow_or_blur)
 
 
 @jit
@@ -98,52 +92,5 @@ def _lay_mud(image: Image, cover: NDArray[np.float32]) -> Image:
                 add[3 * x + channel] = MUD[channel] * thick
         for x in range(width * 3):
             mixed = np.float32(source[x]) / np.float32(255) * keep[x] + add[x]
-            target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
-    return out
-
-
-@jit
-def _liquid(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
-    """The layer as bytes where it reaches the threshold; above full scale they begin again at black."""
-    out = np.empty(layer.shape, np.uint8)
-    for y in range(layer.shape[0]):
-        source, target = layer[y], out[y]
-        for x in range(source.size):
-            target[x] = np.uint8(np.int32(source[x] * 255.0)) if source[x] >= threshold else np.uint8(0)
-    return out
-
-
-def _light(liquid: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """How light falls into drops: along their rims, and from one side."""
-    edges = 255 - cv2.Canny(liquid, *CANNY)
-    rim = cv2.threshold(cv2.distanceTransform(edges, cv2.DIST_L2, 5), RIM_PX, RIM_PX, cv2.THRESH_TRUNC)[1]
-    lit = cv2.equalizeHist(cv2.blur(rim, (3, 3)).astype(np.uint8))
-    return np.asarray(cv2.blur(cv2.filter2D(lit, cv2.CV_8U, SLOPE), (3, 3)), np.uint8)
-
-
-@jit
-def _lay_water(
-    image: Image, liquid: NDArray[np.uint8], light: NDArray[np.uint8], strength: np.float32
-) -> Image:
-    """x + water * liquid * light, the brightest water at `strength`, clipped at white."""
-    height, width = image.shape[:2]
-    # A layer without a drop divides nothing by nothing in the reference; here it adds nothing.
-    brightest = np.int32(1)
-    for y in range(height):
-        wet, lit = liquid[y], light[y]
-        for x in range(width):
-            brightest = np.maximum(brightest, np.int32(wet[x]) * np.int32(lit[x]))
-    out = np.empty((height, width, 3), np.uint8)
-    glow, add = np.empty(width, np.float32), np.empty(width * 3, np.float32)
-    for y in range(height):
-        wet, lit = liquid[y], light[y]
-        source, target = image[y].reshape(-1), out[y].reshape(-1)
-        for x in range(width):
-            glow[x] = np.float32(np.int32(wet[x]) * np.int32(lit[x])) / np.float32(brightest) * strength
-        for x in range(width):
-            for channel in range(3):
-                add[3 * x + channel] = glow[x] * WATER[channel]
-        for x in range(width * 3):
-            mixed = np.float32(source[x]) / np.float32(255) + add[x]
             target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
-
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
-from windtunnel.kernels.noise_table import LEVELS, alias_table, apply_noise, matrix_from_cdf
+from windtunnel.kernels.noise_table import apply_noise, speckle_table
 from windtunnel.seeding import Draws
 
 
@@ -31,13 +25,4 @@ from windtunnel.seeding import Draws
 )
 def speckle_noise(image: Image, rng: Draws, *, sigma: float) -> Image:
     """Add normal noise of standard deviation sigma times the value itself."""
-    return apply_noise(image, _table(sigma), rng.key("noise"))
-
-
-@lru_cache(maxsize=32)
-def _table(sigma: float) -> NDArray[np.uint32]:
-    value = np.arange(LEVELS, dtype=np.float64)[:, None]
-    edge = np.arange(1, LEVELS)[None, :]
-    with np.errstate(divide="ignore"):
-        # Black has no noise: its spread is zero, and every edge lies infinitely far above.
-        return alias_table(matrix_from_cdf(ndtr((edge - value) / (value * sigma))))
+    return apply_noise(image, speckle_table(sigma), rng.key("noise"))

@@ -21,12 +21,14 @@ Precision = TypeVar("Precision", np.float32, np.float64)
 
 # Where the reference's libraries cut a blur.
 BLUR_TRUNCATE = 4.0
-# Within a shorter reach not only even areas sum to a whole level, but every ramp does, or nearly: there the
+# Under a narrower bell not only even areas sum to a whole level, but every ramp does, or nearly: there the
 # last bit matters in too many places.
-SHORTEST_FLOAT32_RADIUS = 4
+NARROWEST_FLOAT32_SIGMA = 0.875
+# Kept blurs: a sequence has one for each of its frames.
+_KEPT = 256
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=_KEPT)
 def weights(sigma: float, truncate: float = BLUR_TRUNCATE) -> NDArray[np.float64]:
     """The weights at 0, 1, 2 ... of a Gaussian that sums to one over both sides."""
     radius = int(truncate * sigma + 0.5)
@@ -37,15 +39,15 @@ def weights(sigma: float, truncate: float = BLUR_TRUNCATE) -> NDArray[np.float64
     return np.ascontiguousarray((full / full.sum())[radius:])
 
 
-def blur_bytes(image: Image, sigma: float) -> Image:
+def blur_bytes(image: Image, sigma: float, truncate: float = BLUR_TRUNCATE) -> Image:
     """Blur every channel (border replicated), truncated back to bytes."""
-    radius = len(weights(sigma)) - 1
-    if radius == 0:
+    side = weights(sigma, truncate)
+    if len(side) == 1:
         return image.copy()
-    if radius < SHORTEST_FLOAT32_RADIUS:
-        return _blur_bytes(image, weights(sigma), _unit_levels(), np.float64(255))
-    side, levels = _float32_blur(sigma)
-    return _blur_bytes(image, side, levels, np.float32(1))
+    if sigma < NARROWEST_FLOAT32_SIGMA:
+        return _blur_bytes(image, side, _unit_levels(), np.float64(255))
+    narrow_side, levels = _float32_blur(sigma, truncate)
+    return _blur_bytes(image, narrow_side, levels, np.float32(1))
 
 
 @lru_cache(maxsize=1)
@@ -54,13 +56,13 @@ def _unit_levels() -> NDArray[np.float64]:
     return np.arange(256) / 255.0
 
 
-@lru_cache(maxsize=128)
-def _float32_blur(sigma: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+@lru_cache(maxsize=_KEPT)
+def _float32_blur(sigma: float, truncate: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Weights, and the levels 0 to 255, each a hair up or down: the way truncation takes an even area of it.
 
     The hair is wider than what float32 can miss, and too thin to show where levels are mixed.
     """
-    side = weights(sigma)
+    side = weights(sigma, truncate)
     each = np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(256, 1, 1, 3)
     even = np.array([_blur_bytes(pixel, side, _unit_levels(), np.float64(255))[0, 0, 0] for pixel in each])
     levels = np.arange(256)

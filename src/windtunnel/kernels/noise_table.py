@@ -4,12 +4,17 @@ Noise that looks only at the value of one channel of one pixel is a 256x256 matr
 probabilities of every output byte for the input byte v, with clipping and truncation already in it.
 Sampling a row by the alias method costs one 32-bit draw whatever the distribution: 8 bits choose a
 column, 24 bits choose between that column and its alias.
+
+The tables of the noises that both corruptions and sequences have are made here.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, ndtr, pdtrc, xlogy
 
 from windtunnel.imaging import Image
 from windtunnel.kernels.draws import word
@@ -22,6 +27,41 @@ _COLUMN = np.uint32(0xFF)  # a row of the table holds 2**8 columns
 _COLUMN_BITS = np.uint32(8)
 _LINE = 16  # entries in a cache line of 64 bytes
 _BLOCK = 2048
+# Tables kept, a quarter of a megabyte each: as many as one noise has levels in all editions.
+_KEPT = 32
+
+
+@lru_cache(maxsize=_KEPT)
+def gaussian_table(sigma: float) -> NDArray[np.uint32]:
+    """clip(x + N(0, sigma^2)), of values in units of the full range."""
+    value = np.arange(LEVELS)[:, None]
+    edge = np.arange(1, LEVELS)[None, :]
+    # The output is the truncation of v + 255*sigma*z, clipped: it is below k where that is below k.
+    return alias_table(matrix_from_cdf(ndtr((edge - value) / (255.0 * sigma))))
+
+
+@lru_cache(maxsize=_KEPT)
+def speckle_table(sigma: float) -> NDArray[np.uint32]:
+    """clip(x + x * N(0, sigma^2))."""
+    value = np.arange(LEVELS, dtype=np.float64)[:, None]
+    edge = np.arange(1, LEVELS)[None, :]
+    with np.errstate(divide="ignore"):
+        # Black has no noise: its spread is zero, and every edge lies infinitely far above.
+        return alias_table(matrix_from_cdf(ndtr((edge - value) / (value * sigma))))
+
+
+@lru_cache(maxsize=_KEPT)
+def shot_table(rate: float) -> NDArray[np.uint32]:
+    """clip(Poisson(x * rate) / rate)."""
+    # From rate photons on the output is white, so that one more column holds the whole tail.
+    counts = np.arange(int(np.ceil(rate)))
+    output = (np.clip(counts / rate, 0, 1) * 255).astype(np.uint8)
+    matrix = np.zeros((LEVELS, LEVELS))
+    for value in range(LEVELS):
+        expected = value / 255 * rate
+        np.add.at(matrix[value], output, np.exp(xlogy(counts, expected) - gammaln(counts + 1) - expected))
+        matrix[value, 255] += pdtrc(counts[-1], expected)
+    return alias_table(matrix)
 
 
 def matrix_from_cdf(below: NDArray[np.float64]) -> NDArray[np.float64]:

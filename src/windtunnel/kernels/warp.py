@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.imaging import Image
+from windtunnel.imaging.window import Window
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.mirror import mirror_101, mirror_edge
+from windtunnel.kernels.sheet import black_place, blend_row, pack
 
 # OpenCV 3.4 rounds coordinates to 1/1024, then to 1/32 of a pixel.
 FINE = 1024.0
@@ -21,6 +26,9 @@ STEPS = np.uint64(32)
 GREEN, BLUE = np.uint64(21), np.uint64(42)
 FIELD = np.uint64(2**21 - 1)
 ONE, TWO = np.uint64(1), np.uint64(2)
+# The perspective map's steps in a pixel, and the farthest step a 32-bit number is sure to hold.
+GRID, GRID_BITS, GRID_MASK = 32.0, np.int32(5), np.int32(31)
+FARTHEST = 2.0**30
 
 
 @jit
@@ -129,4 +137,164 @@ def displace_mirrored(
         target = out[y].reshape(-1)
         for x in range(width * 3):
             target[x] = np.uint8(np.int32(min(sampled[x] + FLOAT32_MISS, np.float32(255))))
+    return out
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A map from places of the output back to places of the source, both counted from pixels' corners.
+
+    Place x of the source is a*x + b*y + c, place y is d*x + e*y + f.
+    """
+
+    a: float
+    b: float
+    c: float
+    d: float
+    e: float
+    f: float
+
+
+def about_centre(
+    width: int, height: int, *, degrees: float = 0.0, shear_degrees: float = 0.0, scale: float = 1.0
+) -> Affine:
+    """Back from a picture that was turned clockwise, sheared and enlarged as the reference does it.
+
+    Its fixed point is the pixel with index (width/2, height/2), half a pixel right of and below the middle.
+    A shear also squeezes: it turns the vertical axis and keeps its length.
+    """
+    turn, lean = math.radians(degrees), math.radians(degrees) + math.radians(shear_degrees)
+    # The forward map is scale * [[cos turn, -sin lean], [sin turn, cos lean]]. Its inverse is summed in the
+    # reference's order: at places between two pixels the last bit may decide about a level.
+    size = 1 / scale / (math.cos(lean) * math.cos(turn) + math.sin(lean) * math.sin(turn))
+    a, b = size * math.cos(lean), size * math.sin(lean)
+    d, e = size * -math.sin(turn), size * math.cos(turn)
+    x, y = width / 2 + 0.5, height / 2 + 0.5
+    return Affine(a, b, a * -x + b * -y + x, d, e, d * -x + e * -y + y)
+
+
+class AffineWarp:
+    """Affine transforms of one picture as Pillow makes them: bilinear, truncated, black outside.
+
+    A place is inside if it lies within the picture's outline; between the outline and the outermost pixels'
+    middles the edge is repeated, so that the border is hard.
+    """
+
+    def __init__(self, image: Image, window: Window) -> None:
+        self._height, self._width = image.shape[:2]
+        self._sheet = pack(image, True)
+        self._window = window
+
+    def __call__(self, back: Affine) -> Image:
+        """The window's part of the transformed picture."""
+        window = self._window
+        return _affine(
+            self._sheet,
+            self._height,
+            self._width,
+            (back.a, back.b, back.c, back.d, back.e, back.f),
+            window.top,
+            window.left,
+            np.empty((window.height, window.width, 3), np.uint8),
+        )
+
+
+@jit
+def _affine(
+    sheet: NDArray[np.int32],
+    height: int,
+    width: int,
+    back: tuple[float, float, float, float, float, float],
+    top: int,
+    left: int,
+    out: Image,
+) -> Image:
+    a, b, c, d, e, f = back
+    stride = np.int32(width + 2)
+    black = np.int32(black_place(height, width))
+    count = out.shape[1]
+    place = np.empty(count, np.int32)
+    right, low = np.empty(count, np.float64), np.empty(count, np.float64)
+    near = np.empty((4, count), np.int32)
+    for y in range(out.shape[0]):
+        down = y + top + 0.5
+        for x in range(count):
+            across = x + left + 0.5
+            at_x, at_y = a * across + b * down + c, d * across + e * down + f
+            inside = (at_x >= 0.0) & (at_x < width) & (at_y >= 0.0) & (at_y < height)
+            at_x, at_y = at_x - 0.5, at_y - 0.5
+            column, row = np.floor(at_x), np.floor(at_y)
+            right[x], low[x] = at_x - column, at_y - row
+            spot = (np.int32(row) + np.int32(1)) * stride + np.int32(column) + np.int32(1)
+            place[x] = spot if inside else black
+        blend_row(sheet, width + 2, place, right, low, np.float64(0), near, out[y].reshape(-1))
+    return out
+
+
+def shift_across(image: Image, shift_px: int, window: Window) -> Image:
+    """The window's part of a picture moved to the right (to the left if negative), black behind it."""
+    out = np.zeros((window.height, window.width, 3), np.uint8)
+    begin = max(window.left, shift_px)
+    end = min(window.left + window.width, image.shape[1] + shift_px)
+    if begin < end:
+        rows = slice(window.top, window.top + window.height)
+        out[:, begin - window.left : end - window.left] = image[rows, begin - shift_px : end - shift_px]
+    return out
+
+
+Homography = tuple[float, float, float, float, float, float, float, float, float]
+
+
+class PerspectiveWarp:
+    """Perspective transforms of one picture as OpenCV 3.4 makes them.
+
+    Bilinear on a grid of 1/32 pixel, rounded, black outside: the outermost pixels fade into it.
+    """
+
+    def __init__(self, image: Image, window: Window) -> None:
+        self._height, self._width = image.shape[:2]
+        self._sheet = pack(image, False)
+        self._window = window
+
+    def __call__(self, back: Homography) -> Image:
+        """The window's part of the picture seen through a map from its output back to its source."""
+        window = self._window
+        return _perspective(
+            self._sheet,
+            self._height,
+            self._width,
+            back,
+            window.top,
+            window.left,
+            np.empty((window.height, window.width, 3), np.uint8),
+        )
+
+
+@jit
+def _perspective(
+    sheet: NDArray[np.int32], height: int, width: int, back: Homography, top: int, left: int, out: Image
+) -> Image:
+    a, b, c, d, e, f, g, h, i = back
+    stride = np.int32(width + 2)
+    black = np.int32(black_place(height, width))
+    count = out.shape[1]
+    place = np.empty(count, np.int32)
+    right, low = np.empty(count, np.float32), np.empty(count, np.float32)
+    near = np.empty((4, count), np.int32)
+    for row in range(out.shape[0]):
+        y = float(row + top)
+        for column in range(count):
+            x = float(column + left)
+            depth = GRID / (g * x + h * y + i)
+            # Far outside is outside, whatever the number; whole numbers end somewhere.
+            at_x = min(max(np.rint((a * x + b * y + c) * depth), -FARTHEST), FARTHEST)
+            at_y = min(max(np.rint((d * x + e * y + f) * depth), -FARTHEST), FARTHEST)
+            fixed_x, fixed_y = np.int32(at_x), np.int32(at_y)
+            cell_x, cell_y = fixed_x >> GRID_BITS, fixed_y >> GRID_BITS
+            right[column] = np.float32(fixed_x & GRID_MASK) * np.float32(1 / GRID)
+            low[column] = np.float32(fixed_y & GRID_MASK) * np.float32(1 / GRID)
+            inside = (cell_x >= -1) & (cell_x < width) & (cell_y >= -1) & (cell_y < height)
+            spot = (cell_y + np.int32(1)) * stride + cell_x + np.int32(1)
+            place[column] = spot if inside else black
+        blend_row(sheet, width + 2, place, right, low, np.float32(0.5), near, out[row].reshape(-1))
     return out

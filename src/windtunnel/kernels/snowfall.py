@@ -1,0 +1,121 @@
+"""Snowfall: flakes drawn as magnified noise, and a picture whitened and overlaid with them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.imaging import Image
+from windtunnel.kernels.fields import normal_field
+from windtunnel.kernels.jit import jit
+from windtunnel.kernels.zoom import zoom_axis, zoom_layer
+
+WHITE = np.float32(255)
+
+
+def draw_flakes(
+    key: int, height: int, width: int, mean: float, spread: float, zoom: float, threshold: float
+) -> NDArray[np.uint8]:
+    """A layer (HxWx1) of normal noise, its middle magnified, black below a threshold."""
+    rows, columns = zoom_axis(height, zoom), zoom_axis(width, zoom)
+    # Only the middle of the field survives the magnification, so only that is drawn.
+    field = normal_field(key, rows.length, columns.length, mean, spread)
+    layer = zoom_layer(field, rows.index, rows.fraction, columns.index, columns.fraction)
+    return _cut(layer, threshold)
+
+
+@jit
+def _cut(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
+    height, width = layer.shape
+    out = np.zeros((height, width, 1), np.uint8)
+    for y in range(height):
+        for x in range(width):
+            value = layer[y, x]
+            if value >= threshold:
+                out[y, x, 0] = np.uint8(min(max(value, 0.0), 1.0) * 255.0)
+    return out
+
+
+def whiten(image: Image, keep: float) -> NDArray[np.float32]:
+    """A picture in the light of snow, HxWx3 from 0 on: keep*x + (1-keep)*max(x, 1.5*grey + .5)."""
+    return _whiten(image, np.float32(keep), np.float32(1 - keep))
+
+
+def snow_over(image: Image, flakes: NDArray[np.uint8], keep: float) -> Image:
+    """`whiten` and `lay_flakes` in one go, line by line."""
+    return _snow_over(image, flakes, np.float32(keep), np.float32(1 - keep))
+
+
+@jit
+def lay_flakes(whitened: NDArray[np.float32], flakes: NDArray[np.uint8]) -> Image:
+    """A whitened picture with flakes, and the flakes turned by 180 degrees, added; clipped at white."""
+    height, width = whitened.shape[:2]
+    flake = np.arange(256) / 255.0
+    fall = np.empty(width * 3, np.float64)
+    out = np.empty((height, width, 3), np.uint8)
+    for y in range(height):
+        _lay_flakes_row(whitened[y].reshape(-1), flakes, y, flake, fall, out[y].reshape(-1))
+    return out
+
+
+@jit
+def _whiten(image: Image, keep: np.float32, rest: np.float32) -> NDArray[np.float32]:
+    height, width = image.shape[:2]
+    out = np.empty((height, width, 3), np.float32)
+    bright = np.empty(width * 3, np.float32)
+    for y in range(height):
+        _whiten_row(image[y].reshape(-1), keep, rest, bright, out[y].reshape(-1))
+    return out
+
+
+@jit
+def _snow_over(image: Image, flakes: NDArray[np.uint8], keep: np.float32, rest: np.float32) -> Image:
+    height, width = image.shape[:2]
+    flake = np.arange(256) / 255.0
+    out = np.empty((height, width, 3), np.uint8)
+    whitened = np.empty(width * 3, np.float32)
+    bright = np.empty(width * 3, np.float32)
+    fall = np.empty(width * 3, np.float64)
+    for y in range(height):
+        _whiten_row(image[y].reshape(-1), keep, rest, bright, whitened)
+        _lay_flakes_row(whitened, flakes, y, flake, fall, out[y].reshape(-1))
+    return out
+
+
+@jit
+def _whiten_row(
+    source: NDArray[np.uint8],
+    keep: np.float32,
+    rest: np.float32,
+    bright: NDArray[np.float32],
+    target: NDArray[np.float32],
+) -> None:
+    for x in range(source.size):
+        target[x] = np.float32(source[x]) / WHITE
+    for x in range(source.size // 3):
+        grey = target[3 * x] * np.float32(0.299) + target[3 * x + 1] * np.float32(0.587)
+        grey += target[3 * x + 2] * np.float32(0.114)
+        white = grey * np.float32(1.5) + np.float32(0.5)
+        for channel in range(3):
+            bright[3 * x + channel] = white
+    for x in range(source.size):
+        target[x] = keep * target[x] + rest * max(target[x], bright[x])
+
+
+@jit
+def _lay_flakes_row(
+    whitened: NDArray[np.float32],
+    flakes: NDArray[np.uint8],
+    y: int,
+    flake: NDArray[np.float64],
+    fall: NDArray[np.float64],
+    target: NDArray[np.uint8],
+) -> None:
+    height, width = flakes.shape[:2]
+    falling, turned = flakes[y].reshape(-1), flakes[height - 1 - y].reshape(-1)
+    for x in range(width):
+        both = flake[falling[x]] + flake[turned[np.uint64(width - 1 - x)]]
+        for channel in range(3):
+            fall[3 * x + channel] = both
+    for x in range(width * 3):
+        target[x] = np.uint8(np.int32(min(np.float64(whitened[x]) + fall[x], 1.0) * 255.0))
