@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from windtunnel.data import open_dataset
     from windtunnel.errors import UserError
     from windtunnel.models import load_model
+    from windtunnel.sequences import perturb
     from windtunnel.store.run import Run, load_run
 
 # Public names and where they live; each is imported on first use, so that importing the package is light.
@@ -26,6 +27,7 @@ _PUBLIC = {
     "load_run": "windtunnel.store.run",
     "make_set": "windtunnel.api",
     "open_dataset": "windtunnel.data",
+    "perturb": "windtunnel.sequences",
     "plan": "windtunnel.api",
     "run": "windtunnel.api",
 }
@@ -40,6 +42,7 @@ __all__ = [
     "load_run",
     "make_set",
     "open_dataset",
+    "perturb",
     "plan",
     "run",
 ]

@@ -6,11 +6,13 @@ They hold under constraints.txt on x86-64 Linux; elsewhere the parity tests deci
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 import numpy as np
 
 from windtunnel.corruptions import SEVERITIES, Corruption
 from windtunnel.imaging import Image
+from windtunnel.sequences import Perturbation
 
 
 def golden_picture(side_px: int) -> Image:
@@ -29,12 +31,23 @@ def golden_picture(side_px: int) -> Image:
     return np.asarray(np.floor(picture), np.uint8)
 
 
-def golden_digest(unit: Corruption) -> str:
-    """Digest of a unit's pixels at every severity of every edition, at that edition's size."""
+def golden_digest(unit: Corruption | Perturbation) -> str:
+    """Digest of a unit's pixels at every level of every edition, on the golden picture of that size."""
     digest = hashlib.blake2b(digest_size=16)
+    for pixels in _severities(unit) if isinstance(unit, Corruption) else _frames(unit):
+        digest.update(np.ascontiguousarray(pixels).tobytes())
+    return digest.hexdigest()
+
+
+def _severities(unit: Corruption) -> Iterator[Image]:
     for edition in sorted(unit.severities):
         picture = golden_picture(edition)
         for severity in SEVERITIES:
-            rng = unit.draws(0, "golden", severity)
-            digest.update(np.ascontiguousarray(unit.apply(picture.copy(), rng, severity, edition)).tobytes())
-    return digest.hexdigest()
+            yield unit.apply(picture.copy(), unit.draws(0, "golden", severity), severity, edition)
+
+
+def _frames(unit: Perturbation) -> Iterator[Image]:
+    for edition in sorted(unit.tables):
+        for difficulty in unit.difficulties:
+            rng = unit.draws(0, "golden", difficulty)
+            yield from unit.apply(golden_picture(edition), rng, difficulty, edition)

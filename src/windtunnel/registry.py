@@ -19,18 +19,24 @@ from windtunnel.seeding import digest64
 
 T = TypeVar("T")
 
-ENTRY_POINTS = "windtunnel.units"
+ENTRY_POINTS = "windtunnel.units"  # of corruptions, the first units there were
 
 
 class Registry(Generic[T]):
     """The units of one kind: one file each in a package, plus those users bring.
 
-    A unit is an object named like its file. Outside units come from the entry-point group
-    `windtunnel.units` (entry name = unit name) or from a file given to `include`.
+    A unit is an object named like its file. Outside units come from an entry-point group of their kind
+    (entry name = unit name) or from a file given to `include`.
     """
 
     def __init__(
-        self, kind: str, package: str, type_: type[T], command: str, origin: Callable[[T], str]
+        self,
+        kind: str,
+        package: str,
+        type_: type[T],
+        command: str,
+        origin: Callable[[T], str],
+        entry_points: str = ENTRY_POINTS,
     ) -> None:
         """`origin` gives the module a unit was written in, so that an imported unit is not taken for new."""
         self.kind = kind
@@ -38,6 +44,7 @@ class Registry(Generic[T]):
         self._package = package
         self._type = type_
         self._command = command
+        self._group = entry_points
         self._included: dict[str, T] = {}
         self._found: dict[str, T] = {}
 
@@ -88,7 +95,7 @@ class Registry(Generic[T]):
 
     @cached_property
     def _entry_points(self) -> dict[str, importlib.metadata.EntryPoint]:
-        return {entry.name: entry for entry in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+        return {entry.name: entry for entry in importlib.metadata.entry_points(group=self._group)}
 
     def _checked(self, unit: object, name: str) -> T:
         if not isinstance(unit, self._type):

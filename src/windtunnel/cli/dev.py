@@ -6,10 +6,13 @@ from pathlib import Path
 
 import click
 
+from windtunnel import sequences
 from windtunnel.cli.options import INCLUDE
-from windtunnel.corruptions import REGISTRY, include_units
+from windtunnel.corruptions import REGISTRY, Corruption, include_units
 from windtunnel.golden import golden_digest
 from windtunnel.report.gallery import write_gallery
+
+SEQUENCE = "seq/"
 
 
 @click.group()
@@ -22,11 +25,15 @@ def command() -> None:
 @click.option("--check", is_flag=True, help="Exit 1 where a digest differs from the one in the unit's file.")
 @INCLUDE
 def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> None:
-    """Print the golden digest of UNITS (default: all) for their files; raise `revision` when it changes."""
+    """Print the golden digest of UNITS (default: all) for their files; raise `revision` when it changes.
+
+    Sequences carry seq/ before their names.
+    """
     include_units(map(Path, include))
     changed = 0
-    for name in units or REGISTRY.names():
-        unit = REGISTRY.get(name)
+    every = [*REGISTRY.names(), *(SEQUENCE + name for name in sequences.REGISTRY.names())]
+    for name in units or every:
+        unit = _unit(name)
         digest = golden_digest(unit)
         changed += digest != unit.golden
         verdict = (
@@ -35,6 +42,12 @@ def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> Non
         click.echo(f'{name}  golden="{digest}"  {verdict}')
     if check and changed:
         raise SystemExit(1)
+
+
+def _unit(name: str) -> Corruption | sequences.Perturbation:
+    if name.startswith(SEQUENCE):
+        return sequences.REGISTRY.get(name.removeprefix(SEQUENCE))
+    return REGISTRY.get(name)
 
 
 @command.command("gallery")

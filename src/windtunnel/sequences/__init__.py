@@ -1,0 +1,272 @@
+"""Perturbation sequences: one file each, holding a generator of frames and its tables.
+
+A unit is the generator `name(image, rng, frames, **params)` in the file `name.py`, decorated with
+@sequence. One that takes a `window` too makes only that part of each frame.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.corruptions import (
+    WHOLE,
+    as_canvas,
+    check_edition,
+    check_seed,
+    edition_of,
+)
+from windtunnel.errors import UserError
+from windtunnel.imaging import Image, Stage
+from windtunnel.imaging.window import Window, whole
+from windtunnel.registry import Registry
+from windtunnel.seeding import Draws, fresh_seed
+
+DIFFICULTIES = (1, 2, 3)
+USUAL_FRAMES = 31
+
+Type = Literal["noise", "temporal"]
+FrameFunction = Callable[..., Iterator[Image]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A sequence in one edition.
+
+    Attributes:
+        rows: parameter values, one row for each difficulty (noise) or one in all (temporal).
+        frames: how many frames there are.
+        clean: which frame is the untouched picture; None where there is none.
+        stage: where in the geometry it acts.
+    """
+
+    rows: Sequence[Sequence[float]]
+    frames: int = USUAL_FRAMES
+    clean: int | None = None
+    stage: Stage = "canvas"
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """One way to change a picture little by little, as a sequence of frames.
+
+    Attributes:
+        function: the generator of frames.
+        type: `noise` (every frame is drawn anew, and is compared with frame 0) or `temporal` (every frame
+            follows from the one before, and is compared with it).
+        params: the names of the parameters, in the order of the tables' rows.
+        tables: edition -> its table.
+        imitates: what happens in the real world, in one sentence.
+        source: where the definition comes from.
+        revision: raised whenever the golden digest changes.
+        golden: digest of the frames of the golden picture (`windtunnel dev golden seq/NAME`).
+        random: whether it draws random numbers.
+        met_by: which users meet it, in one sentence.
+        family: what kind of change it is, one word for listings.
+    """
+
+    function: FrameFunction
+    type: Type
+    params: tuple[str, ...]
+    tables: Mapping[int, Table]
+    imitates: str
+    source: str
+    revision: int
+    golden: str
+    random: bool
+    met_by: str = ""
+    family: str = ""
+
+    @property
+    def name(self) -> str:
+        """The unit's name: its function's, and its file's."""
+        return self.function.__name__
+
+    @property
+    def difficulties(self) -> tuple[int, ...]:
+        """The difficulties that have pixels of their own; a temporal sequence's others are strides."""
+        return DIFFICULTIES if self.type == "noise" else DIFFICULTIES[:1]
+
+    def table(self, edition: int) -> Table:
+        """The table of one edition."""
+        if edition not in self.tables:
+            known = ", ".join(map(str, sorted(self.tables)))
+            raise UserError(f"The sequence {self.name} has no edition {edition}; it has {known}.")
+        return self.tables[edition]
+
+    def parameters(self, difficulty: int, edition: int) -> dict[str, float]:
+        """The parameters of one difficulty in one edition."""
+        self.check_difficulty(difficulty)
+        return dict(zip(self.params, self.table(edition).rows[difficulty - 1], strict=True))
+
+    def check_difficulty(self, difficulty: int) -> None:
+        """Refuse a difficulty without pixels of its own."""
+        if (
+            isinstance(difficulty, bool)
+            or not isinstance(difficulty, WHOLE)
+            or difficulty not in DIFFICULTIES
+        ):
+            raise UserError(f"The difficulty is {difficulty!r}; give 1, 2 or 3.")
+        if difficulty not in self.difficulties:
+            raise UserError(
+                f"{self.name} has the same frames at difficulty {difficulty} as at 1: of a temporal sequence "
+                "the difficulty is the stride at which frames are compared; give 1 and compare every "
+                f"{'second' if difficulty == 2 else 'third'} frame."
+            )
+
+    def apply(
+        self, image: Image, rng: Draws, difficulty: int, edition: int, window: Window | None = None
+    ) -> Iterator[Image]:
+        """The frames of a picture (uint8 HWC RGB, contiguous), each made when it is asked for.
+
+        Args:
+            image: the picture at the stage the edition's table names; it is left untouched and must not
+                change while frames are made.
+            rng: the random draws, from `draws`.
+            difficulty: 1, 2 or 3 of noise, 1 of temporal sequences.
+            edition: whose table.
+            window: the part of every frame that is kept; all of it when None.
+        """
+        parameters = self.parameters(difficulty, edition)
+        count = self.table(edition).frames
+        kept = window or whole(image)
+        if not self.is_shipped:
+            image = image.copy()
+        if self._takes_window:
+            made = self.function(image, rng, count, window=kept, **parameters)
+        else:
+            made = self.function(image, rng, count, **parameters)
+            if kept != whole(image):
+                made = (np.ascontiguousarray(kept.cut(frame)) for frame in made)
+        return made if self.is_shipped else self._checked(made, count, (kept.height, kept.width, 3))
+
+    def draws(self, seed: int, sample_id: str, difficulty: int) -> Draws:
+        """The random draws this unit makes on one sample."""
+        return Draws(seed, sample_id, f"sequence/{self.name}", difficulty)
+
+    @cached_property
+    def is_shipped(self) -> bool:
+        """Whether the unit comes with the package."""
+        return self.function.__module__.startswith("windtunnel.")
+
+    @cached_property
+    def _takes_window(self) -> bool:
+        return "window" in inspect.signature(self.function).parameters
+
+    def _checked(self, made: Iterator[Image], count: int, shape: tuple[int, ...]) -> Iterator[Image]:
+        """The frames of a unit from outside, each looked at before it is handed on."""
+        number = 0
+        try:
+            for frame in made:
+                if not isinstance(frame, np.ndarray) or frame.dtype != np.uint8 or frame.shape != shape:
+                    given = (
+                        f"{frame.dtype} {frame.shape}"
+                        if isinstance(frame, np.ndarray)
+                        else type(frame).__name__
+                    )
+                    raise UserError(f"Frame {number} of {self.name} is {given}; it must be uint8 {shape}.")
+                number += 1
+                yield frame
+        except UserError:
+            raise
+        except Exception as error:  # the user's own code
+            raise UserError(f"The sequence {self.name} failed: {type(error).__name__}: {error}.") from error
+        if number != count:
+            raise UserError(f"The sequence {self.name} makes {number} frames; its table says {count}.")
+
+
+def sequence(
+    *,
+    type: Type,
+    params: Sequence[str],
+    tables: Mapping[int, Table],
+    imitates: str,
+    source: str,
+    revision: int = 1,
+    golden: str = "",
+    random: bool = True,
+    met_by: str = "",
+    family: str = "",
+) -> Callable[[FrameFunction], Perturbation]:
+    """Make a generator of frames a perturbation sequence."""
+    if type not in get_args(Type):
+        raise UserError(f"The type is {type!r}; give 'noise' or 'temporal'.")
+    levels = len(DIFFICULTIES) if type == "noise" else 1
+    for edition, table in tables.items():
+        if len(table.rows) != levels or any(len(row) != len(params) for row in table.rows):
+            raise UserError(f"Edition {edition} needs {levels} rows of {len(params)} values each.")
+
+    def decorate(function: FrameFunction) -> Perturbation:
+        return Perturbation(
+            function,
+            type,
+            tuple(params),
+            tables,
+            imitates,
+            source,
+            revision,
+            golden,
+            random,
+            met_by,
+            family,
+        )
+
+    return decorate
+
+
+REGISTRY = Registry(
+    "sequence",
+    "windtunnel.sequences",
+    Perturbation,
+    "windtunnel.sequences.REGISTRY.names() lists them",
+    lambda unit: unit.function.__module__,
+    entry_points="windtunnel.sequences",
+)
+
+
+def perturb(
+    image: NDArray[np.uint8],
+    name: str,
+    *,
+    seed: int | None = None,
+    sample_id: str = "",
+    edition: int | None = None,
+    difficulty: int = 1,
+) -> Iterator[NDArray[np.uint8]]:
+    """Change one picture little by little: an iterator of its frames, each made when it is asked for.
+
+    Args:
+        image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is perturbed as RGB and returned in its own
+            shape. At least 32 pixels on each side. It is the whole picture: where content moves out of it,
+            black moves in.
+        name: the sequence, such as `tilt` (`windtunnel.sequences.REGISTRY.names()`).
+        seed: the same seed and sample_id give the same frames; None draws afresh.
+        sample_id: which picture this is, so that two pictures never share their noise.
+        edition: 32, 64, 224 or 299: whose tables; chosen by the short side when None.
+        difficulty: 1 to 3, of noise sequences. Temporal ones have the same frames at every difficulty; there
+            it is the stride at which frames are compared, and anything but 1 is refused.
+
+    Returns:
+        An iterator of new arrays of the input's shape.
+
+    Raises:
+        UserError: an unknown name, or a difficulty or picture that cannot be used.
+    """
+    unit = REGISTRY.get(name)
+    unit.check_difficulty(difficulty)
+    check_seed(seed)
+    check_edition(edition)
+    # A copy: frames are made later, and the caller may have changed the picture by then.
+    canvas = np.array(as_canvas(image), order="C")
+    height, width = canvas.shape[:2]
+    rng = unit.draws(fresh_seed() if seed is None else int(seed), sample_id, int(difficulty))
+    frames = unit.apply(canvas, rng, int(difficulty), edition or edition_of(width, height))
+    if image.ndim == 3 and image.shape[2] == 3:
+        return frames
+    return (np.ascontiguousarray(frame[:, :, 0]).reshape(image.shape) for frame in frames)

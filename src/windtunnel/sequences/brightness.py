@@ -1,0 +1,40 @@
+"""Brightness that rises from dark to light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from windtunnel.imaging import Image
+from windtunnel.kernels.colour import shift_saturation_and_value
+from windtunnel.seeding import Draws
+from windtunnel.sequences import Table, sequence
+
+
+@sequence(
+    type="temporal",
+    params=("step", "still"),
+    tables={
+        224: Table(((0.02, 15),)),
+        299: Table(((0.02, 15),)),
+        64: Table(((0.02, 15),)),
+        32: Table(((0.015, 15),)),
+    },
+    imitates="Light that comes and goes, or exposure that adapts.",
+    met_by="Cars in tunnels and avenues, cameras under passing clouds.",
+    family="weather",
+    source="Hendrycks & Dietterich 2019, ImageNet-P",
+    revision=1,
+    golden="3fff425b8b5bd7beab65f2ec2466c695",
+    random=False,
+)
+def brightness(
+    image: Image,
+    rng: Draws,  # noqa: ARG001
+    frames: int,
+    *,
+    step: float,
+    still: float,
+) -> Iterator[Image]:
+    """The value of HSV shifted by a step more in each frame, by nothing in frame `still`."""
+    for number in range(frames):
+        yield shift_saturation_and_value(image, 1.0, 0.0, step * (number - still))

@@ -1,0 +1,34 @@
+"""Shot noise, drawn anew for every frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from windtunnel.imaging import Image
+from windtunnel.kernels.noise_table import apply_noise, shot_table
+from windtunnel.seeding import Draws
+from windtunnel.sequences import Table, sequence
+
+
+@sequence(
+    type="noise",
+    params=("rate",),
+    tables={
+        224: Table(((300,), (120,), (60,)), clean=0),
+        299: Table(((250,), (100,), (50,)), clean=0),
+        64: Table(((500,), (250,), (125,)), clean=0),
+        32: Table(((700,), (400,), (200,)), clean=0),
+    },
+    imitates="A camera at rest with too few photons: every exposure counts others.",
+    met_by="Astronomers, microscopists, security cameras at night.",
+    family="noise",
+    source="Hendrycks & Dietterich 2019, ImageNet-P",
+    revision=1,
+    golden="57acac6fb47f107d9732f500f2d7f6be",
+)
+def shot_noise(image: Image, rng: Draws, frames: int, *, rate: float) -> Iterator[Image]:
+    """The picture, then the picture in photons, of which full white expects `rate`."""
+    table = shot_table(rate)
+    yield image.copy()
+    for number in range(1, frames):
+        yield apply_noise(image, table, rng.key(f"frame {number}"))

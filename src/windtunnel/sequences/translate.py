@@ -1,0 +1,42 @@
+"""The picture moves to the right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from windtunnel.imaging import Image
+from windtunnel.imaging.window import Window
+from windtunnel.kernels.warp import shift_across
+from windtunnel.seeding import Draws
+from windtunnel.sequences import Table, sequence
+
+
+@sequence(
+    type="temporal",
+    params=("step_px", "still"),
+    tables={
+        224: Table(((1, 20),), frames=41, clean=20, stage="resized"),
+        299: Table(((1, 20),), frames=41, clean=20, stage="source"),
+        64: Table(((1, 15),), clean=15),
+        32: Table(((1, 7),), frames=16, clean=7),
+    },
+    imitates="A camera or a subject that drifts sideways.",
+    met_by="Every camera that pans, conveyor belts, people walking by.",
+    family="geometry",
+    source="Hendrycks & Dietterich 2019, ImageNet-P",
+    revision=1,
+    golden="17e2ec557ce95df6e5600e2803431617",
+    random=False,
+)
+def translate(
+    image: Image,
+    rng: Draws,  # noqa: ARG001
+    frames: int,
+    *,
+    window: Window,
+    step_px: float,
+    still: float,
+) -> Iterator[Image]:
+    """Whole pixels to the right, a step more in each frame, none in frame `still`; black moves in."""
+    for number in range(frames):
+        yield shift_across(image, round(step_px * (number - still)), window)

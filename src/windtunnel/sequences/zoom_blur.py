@@ -1,0 +1,66 @@
+"""Zoom blur that builds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.imaging import Image
+from windtunnel.imaging.window import Window
+from windtunnel.kernels.jit import jit
+from windtunnel.kernels.warp import AffineWarp, about_centre
+from windtunnel.seeding import Draws
+from windtunnel.sequences import Table, sequence
+
+
+@sequence(
+    type="temporal",
+    params=("step",),
+    tables={
+        224: Table(((0.004,),), clean=0, stage="resized"),
+        299: Table(((0.004,),), clean=0),
+        64: Table(((0.004,),), clean=0),
+        32: Table(((0.004,),), clean=0),
+    },
+    imitates="A camera that moves forwards faster and faster during the exposure.",
+    met_by="Dashboard and train cameras, drones that climb or land, photographers of sport.",
+    family="blur",
+    source="Hendrycks & Dietterich 2019, ImageNet-P",
+    revision=1,
+    golden="5327fa78fe47751cf943b56d3fd4ddbc",
+    random=False,
+)
+def zoom_blur(
+    image: Image,
+    rng: Draws,  # noqa: ARG001
+    frames: int,
+    *,
+    window: Window,
+    step: float,
+) -> Iterator[Image]:
+    """The mean of the picture and all its enlargements so far, each larger by a step."""
+    height, width = image.shape[:2]
+    warp = AffineWarp(image, window)
+    total = np.zeros(window.height * window.width * 3, np.float32)
+    for number in range(frames):
+        yield _add_and_average(warp(about_centre(width, height, scale=1 + step * number)), total, number + 1)
+
+
+@jit
+def _add_and_average(image: Image, total: NDArray[np.float32], count: int) -> Image:
+    """Add a picture, as numbers from 0 to 1, to the total of `count`, and give their mean.
+
+    Divided and multiplied in the reference's order: in even areas the last bit decides about a level.
+    """
+    unit = np.arange(256).astype(np.float32) / np.float32(255)
+    out = np.empty(image.shape, np.uint8)
+    source, target = image.reshape(-1), out.reshape(-1)
+    share = np.float32(count)
+    for i in range(source.size):
+        total[i] += unit[source[i]]
+    for i in range(source.size):
+        mean = min(total[i] / share, np.float32(1))
+        target[i] = np.uint8(np.int32(mean * np.float32(255)))
+    return out
