@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Literal
 
 from windtunnel.corruptions import REGISTRY
-from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.imaging import Stage
+from windtunnel.sequences import REGISTRY as SEQUENCES
 
 Kind = Literal["clean", "native", "corruption", "sequence"]
 # How people tell the sequence tilt from a corruption of that name.

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import windtunnel
 from tests.parity import oracles, sequence_oracles
-from tests.parity.compare import ALPHA, caught, noise_p_value
+from tests.parity.compare import ALPHA, MAX_LEVELS, caught, noise_p_value
 from tests.parity.draws import Replay
 from tests.parity.sequence_compare import (
     COMPARED,
@@ -34,6 +34,10 @@ from windtunnel.sequences import REGISTRY
 from windtunnel.sequences.tilt import facing_back
 
 GEOMETRIC = ("zoom_blur", "translate", "rotate", "tilt", "scale", "shear")
+
+
+def nth(frames: object, number: int) -> np.ndarray:
+    return next(islice(frames, number, None))
 
 
 def test_all_published_sequences_are_there() -> None:
@@ -75,10 +79,24 @@ def test_frames_before_the_crop_are_the_oracles_with_a_margin(name: str) -> None
 
 
 @pytest.mark.parametrize("name", COMPARED)
-@pytest.mark.parametrize(("height", "width"), [(97, 97), (150, 101), (64, 133), (32, 75)])
+@pytest.mark.parametrize(("height", "width"), [(97, 97), (150, 101), (64, 133), (75, 41)])
 def test_other_sizes_and_shapes_follow_the_same_code(name: str, height: int, width: int) -> None:
-    for image in (wide_photograph(height, width), golden_picture(max(height, width))[:height, :width].copy()):
-        assert differing_frame(name, image, 224) is None
+    assert differing_frame(name, wide_photograph(height, width), 224) is None
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_ramps_and_checks_of_odd_shapes_are_within_one_level(name: str) -> None:
+    """On ramps every pixel may lie on the border of a level: there a blur in float32 may miss many."""
+    image = np.ascontiguousarray(golden_picture(133)[:64])
+    for ours, theirs in zip(unit_frames(name, image, 224), oracle_frames(name, image, 224), strict=True):
+        assert np.abs(ours.astype(int) - theirs).max() <= MAX_LEVELS
+
+
+@pytest.mark.parametrize("name", GEOMETRIC)
+def test_warps_are_the_libraries_to_the_last_bit(name: str) -> None:
+    for image in (golden_picture(133)[:64].copy(), wide_photograph(141, 97)):
+        for ours, theirs in zip(unit_frames(name, image, 224), oracle_frames(name, image, 224), strict=True):
+            assert np.array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -93,17 +111,24 @@ def test_clean_frames_are_the_picture(name: str, edition: int) -> None:
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_unmoved_brightness_and_tilt_are_nearly_the_picture(edition: int) -> None:
+def test_unmoved_brightness_is_within_a_level_of_the_picture(edition: int) -> None:
     image = wide_photograph(edition, edition)
-    bright = list(unit_frames("brightness", image, edition))[15]
+    bright = nth(unit_frames("brightness", image, edition), 15)
     assert np.abs(bright.astype(int) - image).max() <= 1
-    tilted = list(unit_frames("tilt", image, edition))[15]
-    assert np.abs(tilted.astype(int) - image).mean() < 8
+
+
+def test_unmoved_tilt_shrinks_a_little() -> None:
+    image = np.zeros((256, 341, 3), np.uint8)
+    image[:, 8] = 255
+    facing = nth(unit_frames("tilt", image, 224), 15)[128, :, 0].astype(float)
+    focus = math.hypot(256, 341)
+    wanted = 341 / 2 + (8 - 341 / 2) * focus / (focus + 1)
+    assert facing @ np.arange(341) / facing.sum() == pytest.approx(wanted, abs=0.05)
 
 
 def test_tilted_corners_are_black_where_the_reference_says() -> None:
     white = np.full((256, 256, 3), 255, np.uint8)
-    frames = list(unit_frames("tilt", white, 224))
+    frames = list(unit_frames("tilt", white, 224, window=kept_window(white, "resized", Geometry())))
     corners = [(0, 0), (0, -1), (-1, 0), (-1, -1)]
     assert [frames[0][corner].max() == 0 for corner in corners] == [True, False, False, False]
     assert [frames[30][corner].max() == 0 for corner in corners] == [False, False, False, True]
@@ -213,10 +238,6 @@ def test_noise_fields_are_independent(name: str) -> None:
 @pytest.fixture
 def picture() -> np.ndarray:
     return wide_photograph(256, 341)
-
-
-def nth(frames: object, number: int) -> np.ndarray:
-    return next(islice(frames, number, None))
 
 
 @pytest.mark.parametrize(("name", "angle"), [("rotate", "degrees"), ("shear", "shear_degrees")])

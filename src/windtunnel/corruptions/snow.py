@@ -59,6 +59,7 @@ def snow(
     keep: float,
 ) -> Image:
     """Whiten the picture and add noise that is magnified, cut at a threshold and blurred along its fall."""
-    flakes = draw_flakes(rng.key("field"), *image.shape[:2], mean, spread, zoom, threshold)
+    height, width = image.shape[:2]
+    flakes = draw_flakes(rng.key("field"), height, width, mean, spread, zoom, threshold)
     angle = rng.uniform("angle", *ANGLES)
     return snow_over(image, blur_along(flakes, radius, sigma, angle, exact=True), keep)

@@ -46,7 +46,9 @@ def encode_clip(frames: Iterable[Image], type_: str) -> bytes:
                 stream.height, stream.width = frame.shape[:2]
                 stream.pix_fmt = PIXELS
                 stream.thread_count = 1  # the same bytes on any machine
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")))
+            container.mux(
+                stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24"))
+            )
         if stream is not None:
             container.mux(stream.encode())
     return stored.getvalue()

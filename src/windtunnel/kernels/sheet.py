@@ -7,6 +7,8 @@ four looks, a blend. The compiler vectorises all but the looks.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,8 @@ from windtunnel.imaging import Image
 from windtunnel.kernels.jit import jit
 
 CHANNEL = np.int32(0xFF)
-GREEN, BLUE = np.int32(8), np.int32(16)
+RED, GREEN, BLUE = np.int32(0), np.int32(8), np.int32(16)
+Precision = TypeVar("Precision", np.float32, np.float64)
 
 
 @jit
@@ -48,13 +51,13 @@ def blend_row(
     sheet: NDArray[np.int32],
     stride: int,
     place: NDArray[np.int32],
-    right: NDArray[np.float32],
-    low: NDArray[np.float32],
-    nudge: np.float32,
+    right: NDArray[Precision],
+    low: NDArray[Precision],
+    nudge: Precision,
     near: NDArray[np.int32],
     target: NDArray[np.uint8],
 ) -> None:
-    """Bilinear samples of one row of output, nudged and truncated.
+    """Bilinear samples of one row of output, nudged and truncated, in the precision of the shares.
 
     Args:
         sheet: the packed picture, `stride` words a row.
@@ -64,31 +67,26 @@ def blend_row(
         near: room for four words a sample, 4 x width.
         target: the row, RGB.
     """
-    count = place.size
+    number = right.dtype.type
     a, b, c, d = near[0], near[1], near[2], near[3]
-    for x in range(count):
-        at = np.uint64(place[x])
+    for x in range(place.size):
+        at = np.uint64(place[x])  # unsigned: no negative index to look for
         a[x] = sheet[at]
         b[x] = sheet[at + np.uint64(1)]
         at += np.uint64(stride)
         c[x] = sheet[at]
         d[x] = sheet[at + np.uint64(1)]
-    for x in range(count):
-        red = _between(a[x], b[x], c[x], d[x], right[x], low[x]) + nudge
-        green = _between(a[x] >> GREEN, b[x] >> GREEN, c[x] >> GREEN, d[x] >> GREEN, right[x], low[x]) + nudge
-        blue = _between(a[x] >> BLUE, b[x] >> BLUE, c[x] >> BLUE, d[x] >> BLUE, right[x], low[x]) + nudge
-        a[x] = np.int32(red) | np.int32(green) << GREEN | np.int32(blue) << BLUE
-    for x in range(count):
+    for x in range(place.size):
+        blended = np.int32(0)
+        for shift in (RED, GREEN, BLUE):
+            upper_left = number((a[x] >> shift) & CHANNEL)
+            lower_left = number((c[x] >> shift) & CHANNEL)
+            upper = upper_left + (number((b[x] >> shift) & CHANNEL) - upper_left) * right[x]
+            lower = lower_left + (number((d[x] >> shift) & CHANNEL) - lower_left) * right[x]
+            blended |= np.int32(upper + (lower - upper) * low[x] + nudge) << shift
+        a[x] = blended
+    for x in range(place.size):
         at = np.uint64(3 * x)
         target[at] = np.uint8(a[x])
         target[at + np.uint64(1)] = np.uint8(a[x] >> GREEN)
         target[at + np.uint64(2)] = np.uint8(a[x] >> BLUE)
-
-
-@jit
-def _between(a: np.int32, b: np.int32, c: np.int32, d: np.int32, right: np.float32, low: np.float32) -> float:
-    """The lowest channel of four words, blended."""
-    upper_left, lower_left = np.float32(a & CHANNEL), np.float32(c & CHANNEL)
-    upper = upper_left + (np.float32(b & CHANNEL) - upper_left) * right
-    lower = lower_left + (np.float32(d & CHANNEL) - lower_left) * right
-    return upper + (lower - upper) * low

@@ -181,7 +181,7 @@ class AffineWarp:
     """
 
     def __init__(self, image: Image, window: Window) -> None:
-        self._size = image.shape[:2]
+        self._height, self._width = image.shape[:2]
         self._sheet = pack(image, True)
         self._window = window
 
@@ -190,7 +190,8 @@ class AffineWarp:
         window = self._window
         return _affine(
             self._sheet,
-            *self._size,
+            self._height,
+            self._width,
             (back.a, back.b, back.c, back.d, back.e, back.f),
             window.top,
             window.left,
@@ -213,7 +214,7 @@ def _affine(
     black = np.int32(black_place(height, width))
     count = out.shape[1]
     place = np.empty(count, np.int32)
-    right, low = np.empty(count, np.float32), np.empty(count, np.float32)
+    right, low = np.empty(count, np.float64), np.empty(count, np.float64)
     near = np.empty((4, count), np.int32)
     for y in range(out.shape[0]):
         down = y + top + 0.5
@@ -223,10 +224,10 @@ def _affine(
             inside = (at_x >= 0.0) & (at_x < width) & (at_y >= 0.0) & (at_y < height)
             at_x, at_y = at_x - 0.5, at_y - 0.5
             column, row = np.floor(at_x), np.floor(at_y)
-            right[x], low[x] = np.float32(at_x - column), np.float32(at_y - row)
+            right[x], low[x] = at_x - column, at_y - row
             spot = (np.int32(row) + np.int32(1)) * stride + np.int32(column) + np.int32(1)
             place[x] = spot if inside else black
-        blend_row(sheet, width + 2, place, right, low, np.float32(0), near, out[y].reshape(-1))
+        blend_row(sheet, width + 2, place, right, low, np.float64(0), near, out[y].reshape(-1))
     return out
 
 
@@ -251,7 +252,7 @@ class PerspectiveWarp:
     """
 
     def __init__(self, image: Image, window: Window) -> None:
-        self._size = image.shape[:2]
+        self._height, self._width = image.shape[:2]
         self._sheet = pack(image, False)
         self._window = window
 
@@ -260,7 +261,8 @@ class PerspectiveWarp:
         window = self._window
         return _perspective(
             self._sheet,
-            *self._size,
+            self._height,
+            self._width,
             back,
             window.top,
             window.left,

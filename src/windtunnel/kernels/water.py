@@ -8,18 +8,17 @@ from numpy.typing import NDArray
 
 from windtunnel.imaging import Image
 from windtunnel.kernels.jit import jit
+from windtunnel.kernels.rims import light_from_edges
 
 WATER = np.array([175, 238, 238], np.float32) / np.float32(255)
-# The reference's numbers: edges of drops, how far their rim reaches, and the slope of the light in them.
+# Where the reference finds edges of drops.
 CANNY = (50, 150)
-RIM_PX = 20
-SLOPE = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
 
 
 def wet(image: Image, layer: NDArray[np.float64], threshold: float, glow: float) -> Image:
     """Lay water over a picture wherever a layer reaches a threshold, the brightest drop at `glow`."""
     liquid = _liquid(layer, threshold)
-    return _lay_water(image, liquid, _light(liquid), np.float32(glow))
+    return _lay_water(image, liquid, light_from_edges(cv2.Canny(liquid, *CANNY)), np.float32(glow))
 
 
 @jit
@@ -31,14 +30,6 @@ def _liquid(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
         for x in range(source.size):
             target[x] = np.uint8(np.int32(source[x] * 255.0)) if source[x] >= threshold else np.uint8(0)
     return out
-
-
-def _light(liquid: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """How light falls into drops: along their rims, and from one side."""
-    edges = 255 - cv2.Canny(liquid, *CANNY)
-    rim = cv2.threshold(cv2.distanceTransform(edges, cv2.DIST_L2, 5), RIM_PX, RIM_PX, cv2.THRESH_TRUNC)[1]
-    lit = cv2.equalizeHist(cv2.blur(rim, (3, 3)).astype(np.uint8))
-    return np.asarray(cv2.blur(cv2.filter2D(lit, cv2.CV_8U, SLOPE), (3, 3)), np.uint8)
 
 
 @jit
@@ -54,17 +45,22 @@ def _lay_water(
         for x in range(width):
             brightest = np.maximum(brightest, np.int32(wet[x]) * np.int32(lit[x]))
     out = np.empty((height, width, 3), np.uint8)
-    glow, add = np.empty(width, np.float32), np.empty(width * 3, np.float32)
+    glow = np.empty(width, np.float32)
+    shine, colour = np.empty(width * 3, np.float32), np.empty(width * 3, np.float32)
+    for x in range(width * 3):
+        colour[x] = WATER[x % 3]
     for y in range(height):
         wet, lit = liquid[y], light[y]
         source, target = image[y].reshape(-1), out[y].reshape(-1)
         for x in range(width):
             glow[x] = np.float32(np.int32(wet[x]) * np.int32(lit[x])) / np.float32(brightest) * strength
         for x in range(width):
-            for channel in range(3):
-                add[3 * x + channel] = glow[x] * WATER[channel]
+            at, value = np.uint64(3 * x), glow[x]  # unsigned: no negative index to look for
+            shine[at] = value
+            shine[at + np.uint64(1)] = value
+            shine[at + np.uint64(2)] = value
         for x in range(width * 3):
-            mixed = np.float32(source[x]) / np.float32(255) + add[x]
+            mixed = np.float32(source[x]) / np.float32(255) + shine[x] * colour[x]
             target[x] = np.uint8(np.int32(min(mixed, np.float32(1)) * np.float32(255)))
     return out
 
@@ -74,11 +70,12 @@ def run_down(layer: NDArray[np.float64], shares: tuple[float, float, float, floa
     """Every row gives shares of itself to the row above, to itself and to the two below."""
     up, stay, down, far_down = shares
     height, width = layer.shape
-    padded = np.zeros((height + 3, width))
-    padded[2 : height + 2] = layer
+    dry = np.zeros(width)
     out = np.empty((height, width))
     for y in range(height):
-        two_above, above, here, below = padded[y], padded[y + 1], padded[y + 2], padded[y + 3]
+        two_above = layer[y - 2] if y > 1 else dry
+        above = layer[y - 1] if y > 0 else dry
+        here, below = layer[y], layer[y + 1] if y + 1 < height else dry
         target = out[y]
         for x in range(width):
             target[x] = up * below[x] + stay * here[x] + down * above[x] + far_down * two_above[x]

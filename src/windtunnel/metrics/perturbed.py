@@ -175,7 +175,11 @@ def name(condition: dict[str, Any]) -> str:
 
 
 def _columns(
-    run: Run, clips: Clips, kind: Kind, found: Sequence[dict[str, Any]], factors: Sequence[float] | None = None
+    run: Run,
+    clips: Clips,
+    kind: Kind,
+    found: Sequence[dict[str, Any]],
+    factors: Sequence[float] | None = None,
 ) -> tuple[NDArray[Any], Numbers]:
     """Pictures x pairs of all sequences, and weights that make their mean, each sequence counting alike."""
     parts = [kind.distance(clips.top(name(one)), pairs_of(run, one)) for one in found]

@@ -24,7 +24,7 @@ from windtunnel.sequences import Table, sequence
     family="weather",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="3fff425b8b5bd7beab65f2ec2466c695",
     random=False,
 )
 def brightness(

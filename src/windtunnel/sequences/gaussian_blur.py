@@ -24,7 +24,7 @@ from windtunnel.sequences import Table, sequence
     family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-P (validation)",
     revision=1,
-    golden="",
+    golden="5c1ccf6193d6b6a60dfb9c7140e727bc",
     random=False,
 )
 def gaussian_blur(

@@ -24,7 +24,7 @@ from windtunnel.sequences import Table, sequence
     family="noise",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="96540ce5d8da20bcbbb63cb60e6af7ed",
 )
 def gaussian_noise(image: Image, rng: Draws, frames: int, *, sigma: float) -> Iterator[Image]:
     """The picture, then the picture with normal noise of standard deviation sigma (of the full range)."""

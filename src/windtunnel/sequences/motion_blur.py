@@ -24,7 +24,7 @@ from windtunnel.sequences import Table, sequence
     family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="d0395170970a5be8e8cfd33fe9bf4687",
     random=False,
 )
 def motion_blur(

@@ -25,7 +25,7 @@ from windtunnel.sequences import Table, sequence
     family="geometry",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="bbcdd0345ae71d4b3a9696090bec0973",
     random=False,
 )
 def rotate(

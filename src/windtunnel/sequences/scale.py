@@ -25,7 +25,7 @@ from windtunnel.sequences import Table, sequence
     family="geometry",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="2bd620ad209842dd68f2bcb0ed4aff70",
     random=False,
 )
 def scale(

@@ -25,7 +25,7 @@ from windtunnel.sequences import Table, sequence
     family="geometry",
     source="Hendrycks & Dietterich 2019, ImageNet-P (validation)",
     revision=1,
-    golden="",
+    golden="6fd2b76bd5abe68de086c2b75be761ee",
     random=False,
 )
 def shear(

@@ -24,7 +24,7 @@ from windtunnel.sequences import Table, sequence
     family="noise",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="57acac6fb47f107d9732f500f2d7f6be",
 )
 def shot_noise(image: Image, rng: Draws, frames: int, *, rate: float) -> Iterator[Image]:
     """The picture, then the picture in photons, of which full white expects `rate`."""

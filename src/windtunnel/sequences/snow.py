@@ -37,7 +37,7 @@ LARGE = Table(((0.05, 0.3, 3, 0.5, 14, 4, 0.85, -150, 4),))
     family="weather",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="5819c301b235cfa4617d939818c02ab6",
 )
 def snow(
     image: Image,
@@ -55,7 +55,8 @@ def snow(
     step_degrees: float,
 ) -> Iterator[Image]:
     """One layer of flakes over the whitened picture, their trails turned by a step more in each frame."""
-    flakes = draw_flakes(rng.key("field"), *image.shape[:2], mean, spread, zoom, threshold)
+    height, width = image.shape[:2]
+    flakes = draw_flakes(rng.key("field"), height, width, mean, spread, zoom, threshold)
     whitened = whiten(image, keep)
     for number in range(frames):
         angle = first_degrees + step_degrees * number

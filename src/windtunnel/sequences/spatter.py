@@ -32,7 +32,7 @@ SLOW = (0.0, 0.2, 0.8, 0.0)
     family="weather",
     source="Hendrycks & Dietterich 2019, ImageNet-P (validation)",
     revision=1,
-    golden="",
+    golden="a53b4c23ec3fb8b2b478d953dfbd32b9",
 )
 def spatter(
     image: Image,

@@ -24,7 +24,7 @@ from windtunnel.sequences import Table, sequence
     family="noise",
     source="Hendrycks & Dietterich 2019, ImageNet-P (validation)",
     revision=1,
-    golden="",
+    golden="59d91ed7cc3e7245c1f13dc7d685d0d7",
 )
 def speckle_noise(image: Image, rng: Draws, frames: int, *, sigma: float) -> Iterator[Image]:
     """The picture, then the picture with normal noise of standard deviation sigma times the value itself."""

@@ -26,7 +26,7 @@ from windtunnel.sequences import Table, sequence
     family="geometry",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="7e68a4bcf4c0dfa5081ff9ac11c30317",
     random=False,
 )
 def tilt(

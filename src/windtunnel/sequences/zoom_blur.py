@@ -29,7 +29,7 @@ from windtunnel.sequences import Table, sequence
     family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
     revision=1,
-    golden="",
+    golden="5327fa78fe47751cf943b56d3fd4ddbc",
     random=False,
 )
 def zoom_blur(

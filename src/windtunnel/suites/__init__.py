@@ -20,9 +20,9 @@ from windtunnel.corruptions import EDITIONS, MIN_SIDE_PX, REGISTRY, SEVERITIES, 
 from windtunnel.data import Dataset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.errors import UserError, unknown_name
+from windtunnel.imaging.clips import H264
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.imaging.clips import H264
 from windtunnel.metrics.names import MEASURES
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.sequences import REGISTRY as SEQUENCES
@@ -310,7 +310,9 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
     for unit in () if suite.stored else suite.units:
         _check_unit(unit)
     _check_weights(suite, where)
-    return suite if suite.codec == PUBLISHED else replace(suite, codec=_check_codec(suite, suite.codec, where))
+    return (
+        suite if suite.codec == PUBLISHED else replace(suite, codec=_check_codec(suite, suite.codec, where))
+    )
 
 
 def _check_unit(unit: str) -> None:
