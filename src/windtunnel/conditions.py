@@ -12,6 +12,7 @@ from typing import Literal
 from windtunnel.corruptions import REGISTRY
 from windtunnel.imaging import Stage
 from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.sequences import Perturbation
 
 Kind = Literal["clean", "native", "corruption", "sequence"]
 # How people tell the sequence tilt from a corruption of that name.
@@ -124,7 +125,7 @@ def corruption_condition(
 def sequence_condition(
     unit: str, difficulty: int, edition: int, codec: str, geometry: Mapping[str, object] | None = None
 ) -> Condition:
-    """The condition of a registered sequence, `seq/tilt`; difficulties of temporal ones are strides of scoring."""
+    """The condition of a registered sequence; a temporal one has the same frames at any difficulty."""
     found = SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX))
     table = found.table(edition)
     own_pixels = found.type == "noise"
@@ -140,6 +141,11 @@ def sequence_condition(
         geometry or {},
         frames=table.frames,
     )
+
+
+def sequence_of(condition: Condition) -> Perturbation:
+    """The registered sequence of a condition."""
+    return SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
 
 
 def digest(value: object) -> str:

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from windtunnel.conditions import SEQUENCE_PREFIX, Condition
+from windtunnel.conditions import Condition, sequence_of
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset, content_hash
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import PictureError, RunFailed
 from windtunnel.imaging import Image
+from windtunnel.imaging.clips import clip_round_trip
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.geometry import Geometry, crop_step, finish, kept_window, resize_step
 from windtunnel.imaging.header import read_header
-from windtunnel.sequences import REGISTRY as SEQUENCES
 
 
 class Source:
@@ -41,11 +41,12 @@ class Source:
         if condition.kind != "sequence":
             yield self.under(condition, geometry, seed)
             return
-        yield from clip_round_trip(self.clip(condition, geometry, seed), condition)
+        type_ = sequence_of(condition).type
+        yield from clip_round_trip(self.clip(condition, geometry, seed), condition.codec, type_)
 
     def clip(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
         """The frames of a sequence, before they are stored."""
-        unit = SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
+        unit = sequence_of(condition)
         stages = dict(zip(("source", "resized", "canvas"), self._made(geometry), strict=True))
         image = stages[condition.stage]
         difficulty = condition.level or 1

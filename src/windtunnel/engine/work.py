@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windtunnel.conditions import SEQUENCE_PREFIX, Condition
+from windtunnel.conditions import Condition, sequence_of
 from windtunnel.corruptions import REGISTRY, include_units
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
@@ -28,7 +28,6 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.labels import Projection
 from windtunnel.models import Model, Scores, probe_pictures
-from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.store.rows import TOP, schema
 
 
@@ -70,7 +69,7 @@ def warm_up(conditions: Sequence[Condition]) -> None:
             )
         elif condition.kind == "sequence":
             # The second frame, since the first may be the picture itself.
-            clip = SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
+            clip = sequence_of(condition)
             level = condition.level or 1
             frames = clip.apply(picture, clip.draws(0, "", level), level, condition.edition)
             for _ in zip(frames, range(2), strict=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def decode_clip(content: bytes) -> Iterator[Image]:
             yield np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
 
 
-def load_av() -> object:
+def load_av() -> Any:
     """PyAV, or the cure where it is missing."""
     try:
         import av

@@ -36,8 +36,8 @@ class Clips:
             self._places[str(condition["name"])] = slice(width, width := width + frames_of(condition))
         self._width = width
         shards = list(run.shards(["status", "top"]))
-        ok = np.concatenate([_numbers(pc.equal(one["status"], "ok")) for one in shards])
-        self.kept: NDArray[np.bool_] = ok.reshape(-1, width).all(axis=1)
+        ok = np.concatenate([np.asarray(pc.equal(one["status"], "ok")) for one in shards])
+        self.kept: NDArray[np.bool_] = np.logical_and.reduce(ok.reshape(-1, width), axis=1)
         best = np.concatenate([_lists(one["top"]) for one in shards])
         self._top = best.reshape(-1, width, TOP)[self.kept]
 
@@ -60,10 +60,6 @@ class Clips:
                     some = rows[start : start + self._width][self._places[condition]]
                     yield np.array(some.to_pylist(), np.float32)
                 number += 1
-
-
-def _numbers(values: pa.ChunkedArray) -> NDArray[Any]:
-    return values.to_numpy()
 
 
 def _lists(values: pa.ChunkedArray) -> NDArray[np.int32]:

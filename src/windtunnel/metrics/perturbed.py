@@ -223,9 +223,8 @@ def _divided(
     kind: Kind, metric: str, condition: str, run: Run, baseline: Run, found: Sequence[dict[str, Any]]
 ) -> Measure:
     """Ratios to a stored run on the same pictures, both drawn together in the bootstrap."""
-    _, ours, theirs = np.intersect1d(
-        run.clips.ids, baseline.clips.ids, assume_unique=True, return_indices=True
-    )
+    here, there = run.clips.ids, baseline.clips.ids
+    _, ours, theirs = np.intersect1d(here, there, assume_unique=True, return_indices=True)
     names = {one["id"]: name(one) for one in baseline.conditions}
     halves = [
         [

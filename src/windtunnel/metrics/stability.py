@@ -58,7 +58,7 @@ def top5_distance(earlier: Classes, later: Classes) -> NDArray[np.int64]:
     same = earlier[..., :, None] == later[..., None, :]
     rank = np.where(same.any(axis=-1), same.argmax(axis=-1), TOP)
     steps = np.abs(np.arange(TOP) - rank)
-    return np.where(earlier >= 0, steps, 0).sum(axis=-1)
+    return np.asarray(np.where(earlier >= 0, steps, 0).sum(axis=-1), np.int64)
 
 
 def zipf_weight(rank: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from windtunnel.errors import UserError
 from windtunnel.store.folder import SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 
 if TYPE_CHECKING:
+    from windtunnel.metrics.clips import Clips
     from windtunnel.metrics.observed import Observed
     from windtunnel.metrics.score import Score
 
@@ -93,6 +94,13 @@ class Run:
         from windtunnel.metrics.observed import Observed
 
         return Observed(self)
+
+    @cached_property
+    def clips(self) -> Clips:
+        """What the model said of every frame of every sequence."""
+        from windtunnel.metrics.clips import Clips
+
+        return Clips(self)
 
     def report(self) -> Path:
         """Write report.html, scores.json and scores.csv into the run folder; returns the page's path."""
