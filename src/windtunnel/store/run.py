@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from windtunnel.conditions import digest
 from windtunnel.errors import UserError
 from windtunnel.store.folder import SAMPLES_FILE, SHARDS_FOLDER, read_run_json
+from windtunnel.store.parquet import read_parquet
 
 if TYPE_CHECKING:
     from windtunnel.metrics.observed import Observed
@@ -64,7 +64,7 @@ class Run:
 
         `meta` holds what else the data says of a picture, as JSON; runs of an older kind lack it.
         """
-        return _read(self.path / SAMPLES_FILE)
+        return _read(self.path / SAMPLES_FILE, None, int(self.recipe["data"]["count"]))
 
     @property
     def expected_rows(self) -> int:
@@ -81,11 +81,13 @@ class Run:
 
     def shards(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """The finished shards' columns, in the order of pictures; what is not finished is left out."""
+        if not self.path.is_dir():
+            raise UserError(f"{self.path} has gone since it was opened; restore it, or run again.")
         size, count = int(self.recipe["chunk"]), int(self.recipe["data"]["count"])
         for start in range(0, count, size):
             path = self.path / SHARDS_FOLDER / f"{digest([self.digest, start])}.parquet"
             if path.exists():
-                yield _read(path, columns)
+                yield _read(path, columns, min(size, count - start) * len(self.conditions))
 
     @cached_property
     def observed(self) -> Observed:
@@ -98,7 +100,13 @@ class Run:
         """Write report.html, scores.json and scores.csv into the run folder; returns the page's path."""
         from windtunnel.report.files import write_reports
 
-        return write_reports(self, self.scores()).html
+        try:
+            return write_reports(self, self.scores()).html
+        except OSError as error:
+            raise UserError(
+                f"{error.filename or self.path} cannot be written: {error.strerror or error}; copy the run "
+                "folder to where you may write."
+            ) from error
 
     def scores(
         self, metrics: Sequence[str] | None = None, *, baseline: str | Path | Run | None = None
@@ -128,9 +136,15 @@ def load_run(path: str | Path, *, baseline: str | Path | Run | None = None) -> R
     return Run(path) if baseline is None else Run(path).against(baseline)
 
 
-def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+def _read(path: Path, columns: Sequence[str] | None, rows: int) -> pa.Table:
+    """One of a run's tables, which holds as many rows as it should, or else is damaged."""
     try:
-        return pq.read_table(path, columns=list(columns) if columns else None)
+        table = read_parquet(path, list(columns) if columns else None)
+        if len(table) == rows:
+            return table
+        reason = f"{len(table):,} rows where {rows:,} belong"
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing; run the same command to make it again.") from None
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path} is damaged ({reason}); run the same command to make it again.") from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+    raise UserError(f"{path} is damaged ({reason}); run the same command to make it again.")
