@@ -192,13 +192,13 @@ def test_what_cannot_be_mended_is_not_run_over(
 def test_a_folder_that_goes_while_it_is_open(place: Path) -> None:
     run = windtunnel.load_run("hurt")
     shutil.rmtree("hurt")
-    with pytest.raises(windtunnel.UserError, match="hurt has gone since it was opened|is missing"):
+    with pytest.raises(windtunnel.UserError, match=r"hurt has gone since it was opened|is missing"):
         run.scores()
     run = windtunnel.load_run("good")
     scores = run.scores()
     shutil.rmtree("good")
     assert scores == run.scores()  # what was read is kept
-    with pytest.raises(windtunnel.UserError, match="good/.* cannot be written"):
+    with pytest.raises(windtunnel.UserError, match=r"good/.* cannot be written"):
         run.report()
     assert not Path("good").exists()
 

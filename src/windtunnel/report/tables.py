@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from windtunnel.corruptions import REGISTRY
@@ -23,22 +24,7 @@ MISSING_SHOWN = 8
 
 def failures(run: Run) -> list[dict[str, Any]]:
     """Pictures that could not be scored: id, how many conditions, status and reason of the first."""
-    table = run.predictions(["condition", "status", "reason"])
-    failed = table.filter(_not_ok(table))
-    found: dict[str, dict[str, Any]] = {}
-    for row in failed.to_pylist():
-        entry = found.setdefault(
-            row["sample_id"],
-            {"picture": row["sample_id"], "conditions": 0, "status": row["status"], "reason": row["reason"]},
-        )
-        entry["conditions"] += 1
-    return list(found.values())
-
-
-def _not_ok(table: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.not_equal(table["status"], "ok")
+    return [asdict(one) for one in run.observed.unscored]
 
 
 def notes(run: Run) -> list[str]:
@@ -152,23 +138,11 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "recipe": run.recipe,
         "notes": notes(run),
         "scores": [score.to_json() for score in scores],
-        "tie_share": tie_share(run),
+        "tie_share": run.observed.tie_share,
         "failed_pictures": len(failed),
         "failed_by_status": dict(Counter(entry["status"] for entry in failed)),
         "failures": failed[:FAILURES_KEPT],
     }
-
-
-def tie_share(run: Run) -> float:
-    """Share of predictions whose two best scores are equal, so that class order decided."""
-    import pyarrow.compute as pc
-
-    best = run.predictions(["top_score", "status"])
-    best = best.filter(pc.equal(best["status"], "ok"))
-    if not len(best):
-        return 0.0
-    first, second = (pc.list_element(best["top_score"], place) for place in (0, 1))
-    return float(pc.mean(pc.equal(first, second).cast("float64")).as_py() or 0.0)
 
 
 CSV_COLUMNS = ("metric", "condition", "value", "low", "high", "n", "recipe", "formula")
