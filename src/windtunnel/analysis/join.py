@@ -64,7 +64,7 @@ def open_runs(runs: Sequence[Run | str | Path]) -> tuple[Run, ...]:
 
 
 def join_runs(given: Sequence[Run | str | Path]) -> Joined:
-    """Join runs on pictures (id, content, labels) and conditions (id).
+    """Join runs on pictures (id, content of the source, labels) and conditions (id).
 
     Raises:
         UserError: fewer than two runs, an unfinished one, one without labels, no shared picture, or no
@@ -73,7 +73,7 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     runs = open_runs(given)
     if len(runs) < 2:
         raise UserError(f"{len(runs)} run given; give two run folders or more.")
-    pictures = [_pictures(run) for run in runs]
+    pictures = [run.pictures for run in runs]
     shared = set.intersection(*(set(one.values()) for one in pictures))
     if not shared:
         raise UserError(
@@ -94,16 +94,6 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     if not measures[0]:
         raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
     return Joined(runs, rows, tuple(key[0] for key in everywhere), why, measures, lacking)
-
-
-def _pictures(run: Run) -> dict[str, tuple[str, str, tuple[str, ...]]]:
-    """By id: id, content hash and names of the classes, which is what makes a picture the same."""
-    classes = run.info["data"]["classes"]
-    columns = (run.samples[name].to_pylist() for name in ("id", "content", "labels"))
-    return {
-        id_: (id_, content or "", tuple(str(classes[label]) for label in labels))
-        for id_, content, labels in zip(*columns, strict=True)
-    }
 
 
 def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class Plan:
     chunks: tuple[Chunk, ...]
     recipe: dict[str, Any]
     info: dict[str, Any]
+    sources: Mapping[str, str]
 
     @property
     def predictions(self) -> int:
@@ -64,7 +65,7 @@ class Plan:
     @property
     def samples_table(self) -> pa.Table:
         """The pictures as the run folder keeps them."""
-        return samples_table(self.surveyed)
+        return samples_table(self.surveyed, self.sources)
 
     def default_folder(self) -> Path:
         """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
@@ -203,8 +204,15 @@ def make_plan(
     info = json.loads(json.dumps(info))
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
-        recipe, info,
+        recipe, info, _sources(dataset, surveyed),
     )  # fmt: skip
+
+
+def _sources(dataset: Dataset, surveyed: Sequence[Surveyed]) -> dict[str, str]:
+    """What the pictures of a made set were made of; a user's own clean pictures are their own sources."""
+    if not isinstance(dataset, FinishedDataset) or dataset.manifest is None or dataset.clean_is_given:
+        return {}
+    return dataset.manifest.sources({one.sample.id: one.content for one in surveyed})
 
 
 def _also_there(finished: FinishedDataset, conditions: Sequence[Condition]) -> list[str]:

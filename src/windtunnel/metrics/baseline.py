@@ -3,8 +3,8 @@
 CE_c          = sum_s E_sc / sum_s B_sc                            B: the baseline's errors
 relative CE_c = sum_s (E_sc - E_clean) / sum_s (B_sc - B_clean)
 
-Pictures are joined by id, conditions by theirs. A denominator that is not clearly above zero (its 95 %
-interval reaches zero) gives no number but a note.
+Pictures are joined by id, content and labels, conditions by their id. A denominator that is not clearly above
+zero (its 95 % interval reaches zero) gives no number but a note.
 """
 
 from __future__ import annotations
@@ -85,7 +85,11 @@ def check_baseline(run: Run, baseline: Run) -> None:
 def joined(run: Run, baseline: Run) -> Joined:
     """The pictures and conditions that both runs have."""
     here, there = run.observed, baseline.observed
-    _, ours, theirs = np.intersect1d(here.ids, there.ids, assume_unique=True, return_indices=True)
+    rows = {baseline.pictures[id_]: row for row, id_ in enumerate(there.ids)}
+    pairs = [
+        (row, rows[picture]) for row, id_ in enumerate(here.ids) if (picture := run.pictures[id_]) in rows
+    ]
+    ours, theirs = np.array(pairs, np.int64).reshape(-1, 2).T
     where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
     shared = [
         (place, where[condition["id"]], condition)

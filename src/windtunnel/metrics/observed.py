@@ -31,7 +31,7 @@ READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "logsumexp": ("logsumexp", lambda values: values),
     "sum_p2": ("sum_p2", lambda values: values),
 }
-# Predictions that are converted at a time: one by one, small shards would take longer to convert than to read.
+# Predictions that are converted at a time: shard by shard, converting would take longer than reading.
 BLOCK = 200_000
 COLUMNS = list(dict.fromkeys(["reason", *(column for column, _ in READ.values())]))
 

@@ -41,9 +41,9 @@ PARTS = {
 }
 
 
-def samples_table(surveyed: Sequence[Surveyed]) -> pa.Table:
-    """The pictures of a run as a table."""
-    return pa.table(
+def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> pa.Table:
+    """The pictures of a run as a table; `source`, if any, is what a finished picture was made of."""
+    table = pa.table(
         {
             "id": pa.array([one.sample.id for one in surveyed], pa.string()),
             "labels": pa.array([list(one.sample.labels) for one in surveyed], pa.list_(pa.int32())),
@@ -54,6 +54,9 @@ def samples_table(surveyed: Sequence[Surveyed]) -> pa.Table:
             "meta": pa.array([_meta_text(one.sample.meta) for one in surveyed], pa.string()),
         }
     )
+    if not sources:
+        return table
+    return table.append_column("source", pa.array([sources.get(one.sample.id) for one in surveyed]))
 
 
 def _meta_text(meta: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windtunnel.conditions import digest
 from windtunnel.errors import UserError
@@ -17,6 +18,10 @@ from windtunnel.store.parquet import read_parquet
 if TYPE_CHECKING:
     from windtunnel.metrics.observed import Observed
     from windtunnel.metrics.score import Score
+
+
+# Id, content hash and names of the classes.
+Picture = tuple[str, str, tuple[str, ...]]
 
 
 class Run:
@@ -62,9 +67,27 @@ class Run:
     def samples(self) -> pa.Table:
         """The pictures: id, labels (indices into the data's classes), content hash, width, height, format.
 
-        `meta` holds what else the data says of a picture, as JSON; runs of an older kind lack it.
+        `meta` holds what else the data says of a picture, as JSON; runs of an older kind lack it. `source` is
+        the content hash of what a finished picture was made of, in runs over made sets.
         """
         return _read(self.path / SAMPLES_FILE, None, int(self.recipe["data"]["count"]))
+
+    @cached_property
+    def pictures(self) -> dict[str, Picture]:
+        """By id, what makes a picture the same in two runs: id, content and names of its classes.
+
+        The content is the source's, so that finished pictures are those they were made of.
+        """
+        classes = self.info["data"]["classes"]
+        content = self.samples["content"]
+        if "source" in self.samples.column_names:
+            content = pc.coalesce(self.samples["source"], content)
+        rows = zip(self.samples["id"].to_pylist(), content.to_pylist(), self.samples["labels"].to_pylist(),
+                   strict=True)  # fmt: skip
+        return {
+            id_: (id_, hash_ or "", tuple(str(classes[label]) for label in labels))
+            for id_, hash_, labels in rows
+        }
 
     @property
     def expected_rows(self) -> int:
