@@ -106,7 +106,7 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
     columns = np.hstack([measure.columns for measure in measures])
     if all(measure.combine is None for measure in measures):
         weights = np.concatenate([measure.linear_weights for measure in measures]) / len(measures)
-        return Measure(first.metric, name, formula, parts, columns, weights)
+        return Measure(first.metric, name, formula, parts, columns, weights, groups=first.groups)
     cuts = np.cumsum([measure.columns.shape[1] for measure in measures])[:-1]
 
     def combine(means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -114,7 +114,7 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
         values = [measure.of_means(piece) for measure, piece in zip(measures, pieces, strict=True)]
         return np.asarray(np.mean(values, axis=0), np.float64)
 
-    return Measure(first.metric, name, formula, parts, columns, combine=combine)
+    return Measure(first.metric, name, formula, parts, columns, combine=combine, groups=first.groups)
 
 
 def _fits(pattern: str, condition: str, kind: str) -> bool:

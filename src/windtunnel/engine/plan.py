@@ -17,7 +17,7 @@ from windtunnel.data import Dataset, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
-from windtunnel.errors import UserError
+from windtunnel.errors import UserError, unknown_name
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
 from windtunnel.models import Model
 from windtunnel.seeding import STREAM_VERSION
@@ -86,6 +86,7 @@ def make_plan(
     labels_are_outputs: bool = False,
     label_map_file: Path | None = None,
     settings: Sequence[str] = (),
+    group: str = "",
     present: Callable[[Sequence[Condition]], Sequence[Condition]] = lambda conditions: conditions,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
@@ -102,6 +103,9 @@ def make_plan(
         raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
     total = sorted(dataset.samples(), key=lambda sample: sample.id)
     refuse_duplicates(total, dataset.location)
+    columns = {name for sample in total for name in sample.meta}
+    if group and group not in columns:
+        raise unknown_name("column to group by", group, columns, "other columns of the data's table")
     used = sorted({label for sample in total for label in sample.labels})
     collapsed: Projection | None = None
     if label_map_file is None:
@@ -195,7 +199,7 @@ def make_plan(
             "classes": list(dataset.label_space.classes),
         },
         "suite": suite.citation,
-        "scoring": suite.scoring(),
+        "scoring": {**suite.scoring(), **({"group": group} if group else {})},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
         "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else [],

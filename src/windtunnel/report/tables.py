@@ -37,6 +37,11 @@ def notes(run: Run) -> list[str]:
             f"{seen.left_out} pictures could not be scored under some condition and are left out of all of "
             "them, so that every number rests on the same pictures."
         )
+    if run.groups is not None:
+        lines.append(
+            f"{len(run.groups):,} pictures in {run.groups.max() + 1:,} groups by {run.group}: intervals "
+            "draw whole groups, since pictures of one group are not independent."
+        )
     lines += run.info.get("remarks", [])
     if run.missing:
         shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
