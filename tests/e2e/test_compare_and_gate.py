@@ -20,6 +20,7 @@ from windtunnel.analysis.join import join_runs
 from windtunnel.analysis.relative_error import error_against
 from windtunnel.cli import cli
 from windtunnel.data.demo import demo_model_path
+from windtunnel.report.gating import check_cells, gate_markdown, sentence
 from windtunnel.store.run import Run
 
 ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'
@@ -211,6 +212,25 @@ def test_what_cannot_be_told_passes_unless_it_must_not(invoke: object) -> None:
     document = json.loads(result.stdout)
     assert document["failed"] is True
     assert [one["outcome"] for one in document["checks"]].count("unsure") == 1
+
+
+def test_scores_that_are_no_shares_keep_their_unit(digit_folder: Path, tmp_path: Path) -> None:
+    suite = tmp_path / "likely.toml"
+    suite.write_text(
+        "name = 'likely'\nversion = 1\nextends = 'smoke'\nmetrics = ['top1_error', 'nll', 'brier']\n"
+    )
+    old = windtunnel.run("demo", digit_folder, suite, out=tmp_path / "old")
+    declared = demo_model_path().with_name("digits.onnx.toml")
+    new = windtunnel.run(Spoilt(0.5), digit_folder, suite, out=tmp_path / "new", preprocess=declared)
+    found = windtunnel.gate(new, old, ["nll <= +0.05", "clean brier <= +3", "clean error <= +90"])
+    nll, brier, error = found.checks
+    values = [next(one.value for one in run.scores(["nll"]) if not one.condition) for run in (old, new)]
+    assert (nll.base, nll.run, nll.limit) == pytest.approx((*values, 0.05))
+    assert (brier.limit, error.limit, nll.outcome, brier.outcome) == (3, 0.9, "worse", "not worse")
+    assert check_cells(nll)[2:5] == [f"{nll.base:.4f} nats", f"{nll.run:.4f} nats", f"{nll.difference:+.4f}"]
+    assert check_cells(nll)[6] == "+0.05" and check_cells(error)[6] == "+90"
+    assert "percentage points (brier, nll in their own units)" in gate_markdown(found)
+    assert " points on" not in sentence(nll, 40) and " points on" in sentence(error, 40)
 
 
 def test_a_better_run_passes(invoke: object) -> None:

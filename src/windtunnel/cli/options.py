@@ -24,7 +24,7 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 GROUP = click.option(
     "--group",
     metavar="COLUMN",
-    help="A column of the data's table: pictures alike in it (a patient, a video) stay together in intervals.",
+    help="A column of the data's table; pictures alike in it (one patient) stay together in intervals.",
 )
 
 _PLAN: tuple[Decorator, ...] = (

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from windtunnel.errors import unknown_name
 from windtunnel.metrics.names import MEASURES, NORMALISED
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
-from windtunnel.stats.intervals import Groups, clustered_share, mean_interval, unit_count, wilson
+from windtunnel.stats.intervals import CONFIDENCE, Groups, clustered_share, mean_interval, unit_count, wilson
+from windtunnel.stats.paired import shares_of_change
 
 if TYPE_CHECKING:
     from windtunnel.metrics.observed import Observed
@@ -133,7 +134,14 @@ class Measure:
             values = self.picture_values / whole
             low, high = clustered_share(values, self.columns.shape[1], groups=self.groups)
             return low * whole, high * whole
-        return mean_interval(self.picture_values, groups=self.groups)
+        whole = float(weights[weights > 0].sum())
+        if not np.isclose(weights.sum(), 0, atol=1e-9 * whole):
+            return mean_interval(self.picture_values, groups=self.groups)
+        # Errors less other errors of the same pictures: what changed in a picture, between -1 and 1.
+        answers = max(int((weights > 0).sum()), int((weights < 0).sum()))
+        change = shares_of_change(self.picture_values / whole, answers, self.groups)
+        tail = (1 - CONFIDENCE) / 2
+        return change.end(tail) * whole, change.end(1 - tail) * whole
 
     def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
         """The number, with everything that belongs to it; the interval where it is known already."""

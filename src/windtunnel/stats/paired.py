@@ -172,8 +172,8 @@ class Scaled:
 def estimate_difference(old: Measure, new: Measure) -> Estimate:
     """The difference new - old of a score on the same pictures, the picture (or its group) being the unit.
 
-    Shares, and sums of shares with equal weights that are not negative: Tango's score method at the number
-    of pictures they are worth. Other sums over pictures: Student's interval of the paired differences.
+    Shares, and sums and differences of shares with equal weights: Tango's score method at the number of
+    pictures they are worth. Other sums over pictures: Student's interval of the paired differences.
     Everything else: both scores in the same bootstrap replicates, their difference's standard deviation.
     """
     if old.combine is not None or new.combine is not None:
@@ -182,7 +182,7 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
     if not _same_shares(old, new):
         error = math.sqrt(variance_of_mean(change, old.groups))
         return Symmetric(float(change.mean()), error, old.units - 1, f"paired t-test {_over(old.groups)}")
-    whole = float(old.linear_weights.sum())
+    whole = float(np.abs(old.linear_weights).sum())
     return Scaled(shares_of_change(change / whole, old.columns.shape[1], old.groups), whole)
 
 
@@ -312,7 +312,6 @@ def _same_shares(old: Measure, new: Measure) -> bool:
         and new.columns.dtype == np.bool_
         and old.columns.shape == new.columns.shape
         and np.array_equal(old.linear_weights, new.linear_weights)
-        and bool((old.linear_weights >= 0).all())
     )
 
 
