@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.errors import UserError
+    from windtunnel.metrics.slices import slices
     from windtunnel.models import load_model
+    from windtunnel.predictions.incoming import score_predictions
     from windtunnel.store.run import Run, load_run
 
 # Public names and where they live; each is imported on first use, so that importing the package is light.
@@ -28,6 +30,8 @@ _PUBLIC = {
     "open_dataset": "windtunnel.data",
     "plan": "windtunnel.api",
     "run": "windtunnel.api",
+    "score_predictions": "windtunnel.predictions.incoming",
+    "slices": "windtunnel.metrics.slices",
 }
 
 __all__ = [
@@ -42,6 +46,8 @@ __all__ = [
     "open_dataset",
     "plan",
     "run",
+    "score_predictions",
+    "slices",
 ]
 
 

@@ -37,6 +37,7 @@ def plan(
     edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
+    group: str | None = None,
     include: Sequence[str | Path] = (),
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
@@ -67,6 +68,7 @@ def plan(
         labels_are_outputs=labels_are_outputs,
         label_map_file=None if label_map is None else Path(label_map),
         settings=settings,
+        group=group or "",
         advance=advance,
     )
 
@@ -90,6 +92,7 @@ def run(
     edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
+    group: str | None = None,
     include: Sequence[str | Path] = (),
     workers: int = 1,
     strict: bool = False,
@@ -117,6 +120,8 @@ def run(
         codec: how corrupted pictures are stored before the model sees them (`none`, `png`, `jpeg:85`), if
             not as the suite says.
         settings: texts for units, such as `frost.textures=DIR`.
+        group: a column of the data's table; pictures with the same value (of one patient, one video) stay
+            together in every interval.
         include: Python files with your own corruptions.
         workers: processes; more than one needs a model and data that can be loaded again.
         strict: stop at the first picture that cannot be scored.
@@ -145,6 +150,7 @@ def run(
         edition=edition,
         codec=codec,
         settings=settings,
+        group=group,
         include=include,
     )
     return execute(

@@ -21,8 +21,8 @@ MEASURES = {
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
 
-# Scores that are no shares, and are not shown in per cent.
-NOT_SHARES = ("brier", "nll")
+# Scores that are no shares, and are not shown in per cent; with what they are measured in.
+NOT_SHARES = {"brier": "", "nll": "nats"}
 
 # How people write those that head a report.
 TITLES = {
