@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
 from windtunnel.metrics.score import Measure, measure_run
-from windtunnel.stats.intervals import Groups
+from windtunnel.stats.intervals import Groups, unit_count
 from windtunnel.store.run import Run, load_run
 
 # Under this share of shared pictures two runs are about different pictures.
@@ -121,9 +121,12 @@ def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Gr
             f"The runs group their pictures by {' and by '.join(saying)}; run one of them again with the "
             "other's --group (nothing is predicted anew)."
         )
-    for place in saying.values():
+    for column, place in saying.items():
         groups = runs[place].groups
-        return None if groups is None else groups[rows[place]]
+        shared = None if groups is None else groups[rows[place]]
+        if unit_count(len(rows[place]), shared) < 2:
+            raise UserError(f"The shared pictures have one {column}; intervals need two groups.")
+        return shared
     return None
 
 
@@ -134,10 +137,11 @@ def _shared_measures(
     for run, kept in zip(runs, rows, strict=True):
         ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
         count = len(run.observed.ids)
+        whole = np.array_equal(kept, np.arange(count))  # then nothing need be copied
         found.append(
             {
                 (one.metric, one.condition): (
-                    one.over(kept),
+                    one if whole else one.over(kept),
                     tuple(ids.get(part, part) for part in one.parts),
                 )
                 for one in measure_run(run)
