@@ -24,20 +24,31 @@ def answers(
     within: float,
     kinship: float,
     noise_kinship: float = 0.0,
+    groups: Array | None = None,
+    between: float = 0.0,
 ) -> list[Array]:
     """Whether each of several models is wrong: pictures x conditions, for every model's true errors.
 
     `noise_kinship` is what models share of the rest: two of them disagree less often on a single answer.
+    `between` is how much of a picture's ease its group decides, `groups` being a number per picture.
     """
-    shared = rng.standard_normal((n, 1))
+    shared = _ease(rng, n, groups, between)
     common = rng.standard_normal((n, len(errors[0]))) if noise_kinship else 0.0
     found = []
     for true in errors:
-        ease = np.sqrt(kinship) * shared + np.sqrt(1 - kinship) * rng.standard_normal((n, 1))
+        ease = np.sqrt(kinship) * shared + np.sqrt(1 - kinship) * _ease(rng, n, groups, between)
         own = rng.standard_normal((n, len(true)))
         noise = np.sqrt(noise_kinship) * common + np.sqrt(1 - noise_kinship) * own
         found.append(np.sqrt(within) * ease + np.sqrt(1 - within) * noise < ndtri(true))
     return found
+
+
+def _ease(rng: np.random.Generator, n: int, groups: Array | None, between: float) -> Array:
+    pictures = rng.standard_normal((n, 1))
+    if groups is None:
+        return pictures
+    of_groups = rng.standard_normal((int(groups.max()) + 1, 1))[groups]
+    return np.asarray(np.sqrt(between) * of_groups + np.sqrt(1 - between) * pictures)
 
 
 def kinship_for(discordance: float, error: float) -> float:

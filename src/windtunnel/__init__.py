@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.errors import UserError
+    from windtunnel.metrics.slices import slices
     from windtunnel.models import load_model
+    from windtunnel.predictions.incoming import score_predictions
     from windtunnel.sequences import perturb
     from windtunnel.store.run import Run, load_run
 
@@ -30,6 +32,8 @@ _PUBLIC = {
     "perturb": "windtunnel.sequences",
     "plan": "windtunnel.api",
     "run": "windtunnel.api",
+    "score_predictions": "windtunnel.predictions.incoming",
+    "slices": "windtunnel.metrics.slices",
 }
 
 __all__ = [
@@ -45,6 +49,8 @@ __all__ = [
     "perturb",
     "plan",
     "run",
+    "score_predictions",
+    "slices",
 ]
 
 

@@ -38,6 +38,7 @@ def plan(
     difficulty: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
+    group: str | None = None,
     include: Sequence[str | Path] = (),
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
@@ -70,6 +71,7 @@ def plan(
         labels_are_outputs=labels_are_outputs,
         label_map_file=None if label_map is None else Path(label_map),
         settings=settings,
+        group=group or "",
         advance=advance,
     )
 
@@ -94,6 +96,7 @@ def run(
     difficulty: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
+    group: str | None = None,
     include: Sequence[str | Path] = (),
     workers: int = 1,
     strict: bool = False,
@@ -122,6 +125,8 @@ def run(
         codec: how pictures are stored before the model sees them (`none`, `png`, `jpeg:85`; sequences also
             `h264`), if not as the suite says.
         settings: texts for units, such as `frost.textures=DIR`.
+        group: a column of the data's table; pictures with the same value (of one patient, one video) stay
+            together in every interval.
         include: Python files with your own corruptions.
         workers: processes; more than one needs a model and data that can be loaded again.
         strict: stop at the first picture that cannot be scored.
@@ -151,6 +156,7 @@ def run(
         difficulty=difficulty,
         codec=codec,
         settings=settings,
+        group=group,
         include=include,
     )
     return execute(

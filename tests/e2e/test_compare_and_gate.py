@@ -10,14 +10,17 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from PIL import Image
 
 import windtunnel
 from windtunnel.analysis.join import join_runs
 from windtunnel.analysis.relative_error import error_against
 from windtunnel.cli import cli
 from windtunnel.data.demo import demo_model_path
+from windtunnel.report.gating import check_cells, gate_markdown, sentence
 from windtunnel.store.run import Run
 
 ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'
@@ -211,6 +214,25 @@ def test_what_cannot_be_told_passes_unless_it_must_not(invoke: object) -> None:
     assert [one["outcome"] for one in document["checks"]].count("unsure") == 1
 
 
+def test_scores_that_are_no_shares_keep_their_unit(digit_folder: Path, tmp_path: Path) -> None:
+    suite = tmp_path / "likely.toml"
+    suite.write_text(
+        "name = 'likely'\nversion = 1\nextends = 'smoke'\nmetrics = ['top1_error', 'nll', 'brier']\n"
+    )
+    old = windtunnel.run("demo", digit_folder, suite, out=tmp_path / "old")
+    declared = demo_model_path().with_name("digits.onnx.toml")
+    new = windtunnel.run(Spoilt(0.5), digit_folder, suite, out=tmp_path / "new", preprocess=declared)
+    found = windtunnel.gate(new, old, ["nll <= +0.05", "clean brier <= +3", "clean error <= +90"])
+    nll, brier, error = found.checks
+    values = [next(one.value for one in run.scores(["nll"]) if not one.condition) for run in (old, new)]
+    assert (nll.base, nll.run, nll.limit) == pytest.approx((*values, 0.05))
+    assert (brier.limit, error.limit, nll.outcome, brier.outcome) == (3, 0.9, "worse", "not worse")
+    assert check_cells(nll)[2:5] == [f"{nll.base:.4f} nats", f"{nll.run:.4f} nats", f"{nll.difference:+.4f}"]
+    assert check_cells(nll)[6] == "+0.05" and check_cells(error)[6] == "+90"
+    assert "percentage points (brier, nll in their own units)" in gate_markdown(found)
+    assert " points on" not in sentence(nll, 40) and " points on" in sentence(error, 40)
+
+
 def test_a_better_run_passes(invoke: object) -> None:
     result = invoke(
         "gate", "good", "--against", "bad", "--rule", "mean error <= +0", "--rule", "* error <= +0"
@@ -259,3 +281,70 @@ def test_declarations_are_checked(tmp_path: Path, line: str, words: str) -> None
     (tmp_path / "m.toml").write_text(line + "\n")
     with pytest.raises(windtunnel.UserError, match=words):
         windtunnel.load_model("demo", tmp_path / "m.toml")
+
+
+def spoil(path: Path) -> None:
+    """Another picture of the same size in a file."""
+    size = Image.open(path).size
+    Image.new("RGB", size, "red").save(path)
+
+
+@pytest.mark.parametrize("layout", ["folders", "arrays"])
+def test_a_run_over_made_files_joins_a_run_in_memory(
+    tmp_path: Path, digit_folder: Path, layout: str, invoke: object
+) -> None:
+    suite = "smoke" if layout == "folders" else "demo"  # arrays hold all five severities
+    made = windtunnel.make_set(suite, digit_folder, tmp_path / "made", layout=layout)
+    memory = windtunnel.run("demo", digit_folder, suite, out=tmp_path / "memory")
+    files = windtunnel.run("demo", made, suite, out=tmp_path / "files")
+    assert files.samples["content"] != memory.samples["content"]
+    assert files.samples["source"] == memory.samples["content"]
+    assert "source" not in memory.samples.column_names
+    found = windtunnel.compare(memory, files)
+    assert found.unpaired_because == "" and found.pictures == 40
+    assert ("mean_error", "") in found.scores
+    assert {(one.difference.value, one.difference.low, one.difference.high) for one in found.changes} == {
+        (0, 0, 0)
+    }
+    spoilt = windtunnel.run(
+        Spoilt(0.3),
+        made,
+        suite,
+        out=tmp_path / "bad",
+        preprocess=demo_model_path().with_name("digits.onnx.toml"),
+    )
+    gate = windtunnel.gate(spoilt, memory)
+    assert gate.failed and gate.pictures == 40
+    assert windtunnel.load_run(memory.path, baseline=files).baseline is files
+    command = invoke("gate", str(files.path), "--against", str(memory.path))  # type: ignore[operator]
+    assert command.exit_code == 0, command.output
+    # With the sources given, the pictures are their own.
+    given = windtunnel.run("demo", made, suite, out=tmp_path / "given", clean=digit_folder)
+    assert "source" not in given.samples.column_names
+    assert windtunnel.compare(memory, given).pictures == 40
+
+
+def test_a_changed_clean_file_is_no_longer_its_source(tmp_path: Path, digit_folder: Path) -> None:
+    made = windtunnel.make_set("smoke", digit_folder, tmp_path / "made", layout="folders")
+    spoil(min((made / "clean").rglob("*.png")))
+    memory = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "memory")
+    files = windtunnel.run("demo", made, "smoke", out=tmp_path / "files")
+    assert files.samples["source"].null_count == 1
+    found = windtunnel.compare(memory, files)
+    assert found.pictures == 39
+    assert "1 of 40 pictures are left out" in found.warnings[0]
+
+
+def test_runs_over_files_without_sources_are_read(tmp_path: Path, digit_folder: Path) -> None:
+    made = windtunnel.make_set("smoke", digit_folder, tmp_path / "made", layout="folders")
+    files = windtunnel.run("demo", made, "smoke", out=tmp_path / "files")
+    table = files.samples.drop_columns(["source"])
+    pq.write_table(table, files.path / "samples.parquet")
+    old = windtunnel.load_run(files.path)
+    assert windtunnel.compare(old, old).pictures == 40
+    memory = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "memory")
+    with pytest.raises(windtunnel.UserError, match="share no picture"):
+        windtunnel.compare(memory, old)
+    # The same command adds them.
+    windtunnel.run("demo", made, "smoke", out=files.path)
+    assert windtunnel.compare(memory, files.path).pictures == 40

@@ -133,6 +133,25 @@ def test_bootstrapped_differences_agree_with_the_linear_ones() -> None:
     assert by_draws.test == "paired bootstrap over pictures"
 
 
+def test_errors_less_clean_errors_are_tangos() -> None:
+    # The same children as above, one answer less another of each.
+    before, after = answers(1, 1, 7, 12)
+    residual = measure(np.hstack([after.columns, before.columns]), np.array([1.0, -1.0]))
+    assert residual.value == pytest.approx(-0.286, abs=6e-4)
+    assert residual.interval() == pytest.approx((-0.517, -0.026), abs=6e-4)
+    # No answer changed: no proof that none ever will.
+    alike = measure(np.repeat([[True, True], [False, False]], 20, axis=0), np.array([1.0, -1.0]))
+    z2 = norm.ppf(0.975) ** 2
+    assert alike.interval() == pytest.approx((-z2 / (40 + z2), z2 / (40 + z2)))
+    # Over many conditions, and with weights of any size, it is Student's where pictures are many.
+    rng = np.random.default_rng(0)
+    ease = rng.random((3000, 1))
+    columns = rng.random((3000, 6)) < ease * np.array([0.3, 0.5, 0.6, 0.7, 0.8, 0.9])
+    mean = measure(columns, np.array([-10.0, 2, 2, 2, 2, 2]))
+    wanted = ttest_1samp(mean.picture_values, 0).confidence_interval()
+    assert mean.interval() == pytest.approx((wanted.low, wanted.high), rel=5e-3)
+
+
 def test_nothing_is_exactly_nothing_for_the_same_model() -> None:
     same, _ = answers(30, 0, 0, 10)
     found = paired_difference(same, same, estimate=no_difference())

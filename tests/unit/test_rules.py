@@ -31,6 +31,8 @@ KEYS = [*(("top1_error", name) for name in KINDS), ("mean_error", ""), ("ce", "f
         ("fog:* error <= +3", (False, "fog:*", "top1_error", "<=", 0.03)),
         (" each fog:* error  <=  -0.5 ", (True, "fog:*", "top1_error", "<=", -0.005)),
         ("auroc >= -2", (False, "", "auroc", ">=", -0.02)),
+        ("nll <= +0.05", (False, "", "nll", "<=", 0.05)),
+        ("fog:3 brier <= +0.01", (False, "fog:3", "brier", "<=", 0.01)),
     ],
 )
 def test_rules_are_read(text: str, wanted: tuple[object, ...]) -> None:

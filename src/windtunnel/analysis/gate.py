@@ -57,8 +57,9 @@ class Check:
 
     Attributes:
         rule: as written.
-        score: which score.
-        base, run: its value in both runs, fractions.
+        score: which score, and of which condition.
+        metric: its name.
+        base, run: its value in both runs, fractions; of scores that are no shares, in their own unit.
         difference: run - base.
         low, high: the interval the outcome rests on.
         limit: what the rule allows.
@@ -69,6 +70,7 @@ class Check:
 
     rule: str
     score: str
+    metric: str
     base: float
     run: float
     difference: float
@@ -221,6 +223,7 @@ def _check(test: Trial, alarm: float, level: float) -> Check:
     return Check(
         rule.text,
         test.name,
+        rule.metric,
         test.base,
         test.run,
         found.value,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
 from windtunnel.metrics.score import Measure, measure_run
+from windtunnel.stats.intervals import Groups, unit_count
 from windtunnel.store.run import Run, load_run
 
 # Under this share of shared pictures two runs are about different pictures.
@@ -64,7 +65,7 @@ def open_runs(runs: Sequence[Run | str | Path]) -> tuple[Run, ...]:
 
 
 def join_runs(given: Sequence[Run | str | Path]) -> Joined:
-    """Join runs on pictures (id, content, labels) and conditions (id).
+    """Join runs on pictures (id, content of the source, labels) and conditions (id).
 
     Raises:
         UserError: fewer than two runs, an unfinished one, one without labels, no shared picture, or no
@@ -73,7 +74,7 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     runs = open_runs(given)
     if len(runs) < 2:
         raise UserError(f"{len(runs)} run given; give two run folders or more.")
-    pictures = [_pictures(run) for run in runs]
+    pictures = [run.pictures for run in runs]
     shared = set.intersection(*(set(one.values()) for one in pictures))
     if not shared:
         raise UserError(
@@ -91,19 +92,13 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     else:
         rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
     measures, lacking = _shared_measures(runs, rows)
+    if not why and (groups := _shared_groups(runs, rows)) is not None:
+        measures = tuple(
+            {key: replace(one, groups=groups) for key, one in found.items()} for found in measures
+        )
     if not measures[0]:
         raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
     return Joined(runs, rows, tuple(key[0] for key in everywhere), why, measures, lacking)
-
-
-def _pictures(run: Run) -> dict[str, tuple[str, str, tuple[str, ...]]]:
-    """By id: id, content hash and names of the classes, which is what makes a picture the same."""
-    classes = run.info["data"]["classes"]
-    columns = (run.samples[name].to_pylist() for name in ("id", "content", "labels"))
-    return {
-        id_: (id_, content or "", tuple(str(classes[label]) for label in labels))
-        for id_, content, labels in zip(*columns, strict=True)
-    }
 
 
 def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:
@@ -118,6 +113,23 @@ def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> st
     return ""
 
 
+def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Groups:
+    """Which of the shared pictures belong together: what some run says holds for the same pictures in all."""
+    saying = {run.group: place for place, run in enumerate(runs) if run.group}
+    if len(saying) > 1:
+        raise UserError(
+            f"The runs group their pictures by {' and by '.join(saying)}; run one of them again with the "
+            "other's --group (nothing is predicted anew)."
+        )
+    for column, place in saying.items():
+        groups = runs[place].groups
+        shared = None if groups is None else groups[rows[place]]
+        if unit_count(len(rows[place]), shared) < 2:
+            raise UserError(f"The shared pictures have one {column}; intervals need two groups.")
+        return shared
+    return None
+
+
 def _shared_measures(
     runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]
 ) -> tuple[tuple[dict[Key, Measure], ...], tuple[str, ...]]:
@@ -125,10 +137,11 @@ def _shared_measures(
     for run, kept in zip(runs, rows, strict=True):
         ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
         count = len(run.observed.ids)
+        whole = np.array_equal(kept, np.arange(count))  # then nothing need be copied
         found.append(
             {
                 (one.metric, one.condition): (
-                    replace(one, columns=one.columns[kept]),
+                    one if whole else one.over(kept),
                     tuple(ids.get(part, part) for part in one.parts),
                 )
                 for one in measure_run(run)

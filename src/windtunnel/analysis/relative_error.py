@@ -53,7 +53,8 @@ def error_against(joined: Joined, other: int) -> Measure | None:
         f"mean over {len(units)} corruptions of the sum of top-1 errors over severities 1 to 5, divided by "
         "the same sum of the first run on the same pictures"
     )
-    return Measure(metric, "", formula, tuple(names), columns, combine=mean_ratio)
+    groups = joined.measures[0]["top1_error", names[0]].groups
+    return Measure(metric, "", formula, tuple(names), columns, combine=mean_ratio, groups=groups)
 
 
 def _whole_units(joined: Joined) -> dict[str, list[str]]:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Key
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.names import NOT_SHARES, TITLES
 from windtunnel.metrics.score import Measure
 
 ALLOWED = (
     "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "
-    "'each fog:* error <= +3'; POINTS is the change from the base run in percentage points, with its sign"
+    "'each fog:* error <= +3'; POINTS is the change from the base run in percentage points (brier and nll: "
+    "in their own units), with its sign"
 )
 # What people write, and the metric it means.
 ALIASES = {"error": "top1_error", **{title.lower(): metric for metric, title in TITLES.items()}}
@@ -37,7 +38,7 @@ class Rule:
         pattern: of conditions, or "" for scores over several.
         metric: which score.
         sign: `<=` where more is worse, `>=` where less is.
-        limit: change allowed, a fraction.
+        limit: change allowed, a fraction; of scores that are no shares, in their own unit.
     """
 
     text: str
@@ -64,7 +65,8 @@ def parse_rule(text: str) -> Rule:
     metric = ALIASES.get(words[-1].lower(), words[-1])
     pattern = words[0] if len(words) == 2 else ""
     sign: Sign = "<=" if found["sign"] == "<=" else ">="
-    return Rule(text.strip(), each, pattern, metric, sign, float(found["limit"]) / 100)
+    limit = float(found["limit"]) / (1 if metric in NOT_SHARES else 100)
+    return Rule(text.strip(), each, pattern, metric, sign, limit)
 
 
 def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[Key]:
@@ -106,7 +108,7 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
     columns = np.hstack([measure.columns for measure in measures])
     if all(measure.combine is None for measure in measures):
         weights = np.concatenate([measure.linear_weights for measure in measures]) / len(measures)
-        return Measure(first.metric, name, formula, parts, columns, weights)
+        return Measure(first.metric, name, formula, parts, columns, weights, groups=first.groups)
     cuts = np.cumsum([measure.columns.shape[1] for measure in measures])[:-1]
 
     def combine(means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -114,7 +116,7 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
         values = [measure.of_means(piece) for measure, piece in zip(measures, pieces, strict=True)]
         return np.asarray(np.mean(values, axis=0), np.float64)
 
-    return Measure(first.metric, name, formula, parts, columns, combine=combine)
+    return Measure(first.metric, name, formula, parts, columns, combine=combine, groups=first.groups)
 
 
 def _fits(pattern: str, condition: str, kind: str) -> bool:

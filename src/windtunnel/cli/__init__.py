@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import shlex
@@ -35,6 +36,9 @@ COMMANDS = {
 EXIT_USER_ERROR = 2
 EXIT_CRASH = 70
 EXIT_INTERRUPTED = 130
+
+# What the system says of a path that the user can change.
+PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ENOENT)
 
 
 class _Lazy(click.Group):
@@ -84,8 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Click's own message takes three lines; the first says it all.
         command = getattr(getattr(error, "ctx", None), "command_path", "windtunnel")
         _stop(f"error: {error.format_message()} ({command} --help)", EXIT_USER_ERROR)
-    except (PermissionError, IsADirectoryError, NotADirectoryError, FileNotFoundError) as error:
-        _stop(f"error: {error.filename}: {error.strerror}; give another path.", EXIT_USER_ERROR)
     except (KeyboardInterrupt, click.Abort):
         _stop(f"stopped; what was finished is kept. To go on: {_again(given)}", EXIT_INTERRUPTED)
     except RunFailed as error:
@@ -94,7 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Whoever read our output has had enough (| head); that is no failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception as error:  # the last door: a defect of ours
+    except Exception as error:  # the last door: a path that does not serve, or a defect of ours
+        if isinstance(error, OSError) and error.errno in PATH_ERRORS:
+            _stop(f"error: {error.filename}: {error.strerror}; give another path.", EXIT_USER_ERROR)
         if os.environ.get("WINDTUNNEL_TRACEBACK"):
             traceback.print_exc()
         where = traceback.extract_tb(error.__traceback__)[-1]

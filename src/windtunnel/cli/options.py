@@ -21,6 +21,12 @@ INCLUDE = click.option(
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
+GROUP = click.option(
+    "--group",
+    metavar="COLUMN",
+    help="A column of the data's table; pictures alike in it (one patient) stay together in intervals.",
+)
+
 _PLAN: tuple[Decorator, ...] = (
     click.argument("model"),
     click.argument("data"),
@@ -84,6 +90,7 @@ _PLAN: tuple[Decorator, ...] = (
         metavar="UNIT.SETTING=VALUE",
         help="Give a unit something of your own, such as frost.textures=DIR; may be repeated.",
     ),
+    GROUP,
     click.option("--out", metavar="FOLDER", help="The run folder; default windtunnel-runs/<names>-<recipe>."),
     INCLUDE,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from windtunnel.analysis.comparison import compare
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.errors import UserError
 from windtunnel.report.comparing import comparison_csv, comparison_document
 from windtunnel.report.files import write_comparison, write_reports
@@ -24,6 +24,7 @@ SEVERAL_FILE = "windtunnel-report.html"
     "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
 )
 @click.option("--out", metavar="FILE.html", help=f"Page of several runs; {SEVERAL_FILE} here by default.")
+@GROUP
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the report as Markdown.")
@@ -31,6 +32,7 @@ def command(
     runs: tuple[str, ...],
     baseline: str | None,
     out: str | None,
+    group: str | None,
     as_json: bool,
     as_csv: bool,
     as_markdown: bool,
@@ -48,11 +50,16 @@ def command(
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
     if len(runs) > 1:
-        _several(runs, baseline, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
+        if baseline or group:
+            raise UserError(
+                "--baseline and --group are for one run; several are compared with the first of them, in the "
+                "groups they were run with."
+            )
+        _several(runs, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
         return
     if out:
         raise UserError("--out is for the page of several runs; one run's reports lie in its own folder.")
-    run = load_run(runs[0], baseline=baseline)
+    run = load_run(runs[0], baseline=baseline, group=group)
     scores = run.scores()
     if as_json:
         print_json(run_document(run, scores))
@@ -64,11 +71,7 @@ def command(
         click.echo(str(write_reports(run, scores).html))
 
 
-def _several(
-    runs: tuple[str, ...], baseline: str | None, out: Path, as_json: bool, as_csv: bool, as_markdown: bool
-) -> None:
-    if baseline:
-        raise UserError("--baseline is for one run; several are compared with the first of them.")
+def _several(runs: tuple[str, ...], out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
     found = compare(*runs)
     if as_json:
         print_json(comparison_document(found))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.cli.present import Bar, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
@@ -43,6 +43,7 @@ from windtunnel.store.run import Run, load_run
 )
 @click.option("--partial", is_flag=True, help="With --predictions: leave out pictures without a prediction.")
 @click.option("--out", metavar="FOLDER", help="With --predictions: the run folder to write.")
+@GROUP
 @INCLUDE
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
@@ -61,6 +62,7 @@ def command(
     seed: int,
     partial: bool,
     out: str | None,
+    group: str | None,
     include: tuple[str, ...],
     as_json: bool,
     as_csv: bool,
@@ -78,7 +80,7 @@ def command(
         raise UserError("Give a RUN folder, or --predictions FILE with --data DATA.")
     console = Console(stderr=True)
     if predictions is None:
-        run = load_run(str(run_folder), baseline=baseline)
+        run = load_run(str(run_folder), baseline=baseline, group=group)
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
         return
     if data is None:
@@ -98,6 +100,7 @@ def command(
             seed=seed,
             partial=partial,
             out=out,
+            group=group,
             include=tuple(map(Path, include)),
             advance=bar.look,
         )

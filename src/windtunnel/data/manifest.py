@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.conditions import Condition, digest
@@ -76,6 +76,34 @@ class Manifest:
             Sample(row["id"], (row["label"],), {"name": row["name"], "place": str(place)})
             for place, row in enumerate(rows)
         ]
+
+    def sources(self, found: Mapping[str, str]) -> dict[str, str]:
+        """By id, the content hash of the source that each picture was made of.
+
+        `found` are the content hashes of the clean pictures as they lie here now: where one is not as it was
+        made, nobody knows what it is a picture of. Rows of arrays have no digest of their own and are
+        trusted; `windtunnel data verify` checks them.
+        """
+        made = self._clean_digests()
+        rows = read_table(self.root / SAMPLES_FILE, ["id", "name", "content"]).to_pylist()
+        return {
+            row["id"]: row["content"]
+            for row in rows
+            if row["id"] in found
+            and made.get(_without_suffix(row["name"]), found[row["id"]]) == found[row["id"]]
+        }
+
+    def _clean_digests(self) -> dict[str, str]:
+        """By class and name, the digest of each clean file as it was made; none where rows share a file."""
+        if self.recipe["layout"] != "folders":
+            return {}
+        clean = {one.name for one in self.conditions if one.kind == "clean"}
+        return {
+            _without_suffix(row["path"].partition("/")[2]): row["digest"]
+            for _, path in self.tables()
+            for row in read_table(path, ["path", "condition", "digest"]).to_pylist()
+            if row["condition"] in clean
+        }
 
     def tables(self) -> Iterator[tuple[int, Path]]:
         """The checksum tables of chunks that were made, by the place of their first picture."""
@@ -164,6 +192,10 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
 def checksum(content: bytes | bytearray) -> str:
     """128 bits of BLAKE2b, as 32 hexadecimal digits."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _without_suffix(name: str) -> str:
+    return str(PurePosixPath(name).with_suffix(""))
 
 
 def _condition(row: dict[str, Any]) -> Condition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from windtunnel.data import Dataset, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
-from windtunnel.errors import UserError
+from windtunnel.errors import UserError, unknown_name
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
 from windtunnel.models import Model
 from windtunnel.seeding import STREAM_VERSION
@@ -55,6 +55,7 @@ class Plan:
     chunks: tuple[Chunk, ...]
     recipe: dict[str, Any]
     info: dict[str, Any]
+    sources: Mapping[str, str]
 
     @property
     def predictions(self) -> int:
@@ -69,7 +70,7 @@ class Plan:
     @property
     def samples_table(self) -> pa.Table:
         """The pictures as the run folder keeps them."""
-        return samples_table(self.surveyed)
+        return samples_table(self.surveyed, self.sources)
 
     def default_folder(self) -> Path:
         """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
@@ -90,6 +91,7 @@ def make_plan(
     labels_are_outputs: bool = False,
     label_map_file: Path | None = None,
     settings: Sequence[str] = (),
+    group: str = "",
     present: Callable[[Sequence[Condition]], Sequence[Condition]] = lambda conditions: conditions,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
@@ -106,6 +108,9 @@ def make_plan(
         raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
     total = sorted(dataset.samples(), key=lambda sample: sample.id)
     refuse_duplicates(total, dataset.location)
+    columns = {name for sample in total for name in sample.meta}
+    if group and group not in columns:
+        raise unknown_name("column to group by", group, columns, "other columns of the data's table")
     used = sorted({label for sample in total for label in sample.labels})
     collapsed: Projection | None = None
     if label_map_file is None:
@@ -199,7 +204,7 @@ def make_plan(
             "classes": list(dataset.label_space.classes),
         },
         "suite": suite.citation,
-        "scoring": suite.scoring(),
+        "scoring": {**suite.scoring(), **({"group": group} if group else {})},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
         "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else [],
@@ -208,8 +213,15 @@ def make_plan(
     info = json.loads(json.dumps(info))
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
-        recipe, info,
+        recipe, info, _sources(dataset, surveyed),
     )  # fmt: skip
+
+
+def _sources(dataset: Dataset, surveyed: Sequence[Surveyed]) -> dict[str, str]:
+    """What the pictures of a made set were made of; a user's own clean pictures are their own sources."""
+    if not isinstance(dataset, FinishedDataset) or dataset.manifest is None or dataset.clean_is_given:
+        return {}
+    return dataset.manifest.sources({one.sample.id: one.content for one in surveyed})
 
 
 def _also_there(finished: FinishedDataset, conditions: Sequence[Condition]) -> list[str]:

@@ -3,8 +3,8 @@
 CE_c          = sum_s E_sc / sum_s B_sc                            B: the baseline's errors
 relative CE_c = sum_s (E_sc - E_clean) / sum_s (B_sc - B_clean)
 
-Pictures are joined by id, conditions by theirs. A denominator that is not clearly above zero (its 95 %
-interval reaches zero) gives no number but a note.
+Pictures are joined by id, content and labels, conditions by their id. A denominator that is not clearly above
+zero (its 95 % interval reaches zero) gives no number but a note.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from windtunnel.errors import UserError
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.score import Measure
-from windtunnel.stats.intervals import mean_interval
+from windtunnel.stats.intervals import Groups, mean_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -38,6 +38,7 @@ class Joined:
         conditions: names in the run, in its order.
         units: the corruption of each condition, "" for clean.
         ours, theirs: pictures x conditions, 1 where wrong.
+        groups: which pictures were drawn together, if any.
     """
 
     baseline: str
@@ -45,6 +46,7 @@ class Joined:
     units: tuple[str, ...]
     ours: Numbers
     theirs: Numbers
+    groups: Groups
 
     @property
     def count(self) -> int:
@@ -85,7 +87,11 @@ def check_baseline(run: Run, baseline: Run) -> None:
 def joined(run: Run, baseline: Run) -> Joined:
     """The pictures and conditions that both runs have."""
     here, there = run.observed, baseline.observed
-    _, ours, theirs = np.intersect1d(here.ids, there.ids, assume_unique=True, return_indices=True)
+    rows = {baseline.pictures[id_]: row for row, id_ in enumerate(there.ids)}
+    pairs = [
+        (row, rows[picture]) for row, id_ in enumerate(here.ids) if (picture := run.pictures[id_]) in rows
+    ]
+    ours, theirs = np.array(pairs, np.int64).reshape(-1, 2).T
     where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
     shared = [
         (place, where[condition["id"]], condition)
@@ -99,6 +105,7 @@ def joined(run: Run, baseline: Run) -> Joined:
         tuple(str(condition["unit"]) for _, _, condition in shared),
         top_k_wrong(here.rank[ours][:, columns], 1).astype(np.float64),
         top_k_wrong(there.rank[theirs][:, matching], 1).astype(np.float64),
+        None if run.groups is None else run.groups[ours],
     )
 
 
@@ -109,7 +116,7 @@ def why_not(found: Joined, unit: str, severities: int, *, relative: bool) -> str
     if relative and "clean" not in found.conditions:
         return "the clean pictures are not in both runs"
     _, theirs = found.sums(unit, relative=relative)
-    if mean_interval(theirs)[0] > 0:
+    if mean_interval(theirs, groups=found.groups)[0] > 0:
         return ""
     what = "errors beyond clean" if relative else "errors"
     return (
@@ -157,9 +164,8 @@ def _ratio(found: Joined, metric: str, condition: str, units: list[str]) -> Meas
         f"{found.count:,} pictures; both drawn together in the interval"
     )
     parts = tuple(found.conditions[place] for unit in units for place in found.columns(unit))
-    return Measure(
-        metric, condition, formula, (*(["clean"] if relative else []), *parts), columns, combine=combine
-    )
+    every = (*(["clean"] if relative else []), *parts)
+    return Measure(metric, condition, formula, every, columns, combine=combine, groups=found.groups)
 
 
 def baseline_notes(run: Run, units: Sequence[str]) -> list[str]:

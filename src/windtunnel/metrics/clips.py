@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.metrics.stability import TOP
@@ -22,7 +21,8 @@ class Clips:
     """The frames of a finished run's sequences.
 
     A picture that fails in one frame leaves all sequences, so that every score rests on the same pictures.
-    Labels are not needed: stability asks whether answers change, not whether they are right.
+    Labels are not needed: stability asks whether answers change, not whether they are right. Where some
+    pictures have labels, the others leave here too.
 
     Attributes:
         kept: which of the run's pictures are complete.
@@ -35,10 +35,9 @@ class Clips:
         for condition in run.conditions:
             self._places[str(condition["name"])] = slice(width, width := width + frames_of(condition))
         self._width = width
-        shards = list(run.shards(["status", "top"]))
-        ok = np.concatenate([np.asarray(pc.equal(one["status"], "ok")) for one in shards])
-        self.kept: NDArray[np.bool_] = np.logical_and.reduce(ok.reshape(-1, width), axis=1)
-        best = np.concatenate([_lists(one["top"]) for one in shards])
+        seen = run.observed
+        self.kept: NDArray[np.bool_] = seen.kept if seen.kept.any() else seen.complete
+        best = np.concatenate([_lists(shard["top"]) for shard in run.shards(["top"])])
         self._top = best.reshape(-1, width, TOP)[self.kept]
 
     @cached_property

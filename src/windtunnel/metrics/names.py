@@ -30,9 +30,24 @@ MEASURES = {
 
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
+# The same for sequences.
+NORMALISED_SEQUENCES = ("flip_rate", "mfr", "t5d", "mt5d")
 
-# Scores that are no shares, and are not shown in per cent.
-NOT_SHARES = ("brier", "nll", "ut5d", "mean_ut5d", "zipf_distance", "log_distance")
+# What asks whether answers change, not whether they are right.
+NEED_NO_LABEL = (
+    "flip_probability", "mfp", "flip_rate", "mfr", "ut5d", "mean_ut5d", "t5d", "mt5d", "zipf_distance",
+    "log_distance",
+)  # fmt: skip
+
+# Scores that are no shares, and are not shown in per cent; with what they are measured in.
+NOT_SHARES = {
+    "brier": "",
+    "nll": "nats",
+    "ut5d": "ranks",
+    "mean_ut5d": "ranks",
+    "zipf_distance": "",
+    "log_distance": "",
+}
 
 # How people write those that head a report.
 TITLES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,37 +13,113 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
+# What is read of every prediction: name here, column of the store, and how one becomes the other.
+READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
+    "ok": ("status", lambda values: pc.equal(values, "ok")),
+    "rank": ("label_rank", lambda values: values.fill_null(-1)),
+    "chosen": ("top", lambda values: pc.list_element(values, 0).fill_null(-1)),
+    "best_score": ("top_score", lambda values: pc.list_element(values, 0)),
+    "tied": (
+        "top_score",
+        lambda values: pc.equal(pc.list_element(values, 0), pc.list_element(values, 1)).fill_null(False),
+    ),
+    "label_score": ("label_score", lambda values: values),
+    "logsumexp": ("logsumexp", lambda values: values),
+    "sum_p2": ("sum_p2", lambda values: values),
+}
+# Predictions that are converted at a time: shard by shard, converting would take longer than reading.
+BLOCK = 200_000
+COLUMNS = list(dict.fromkeys(["reason", *(column for column, _ in READ.values())]))
+
+
+@dataclass(frozen=True)
+class Unscored:
+    """A picture that failed under some condition.
+
+    Attributes:
+        picture: its id.
+        conditions: under how many it failed.
+        status, reason: of the first of them.
+    """
+
+    picture: str
+    conditions: int
+    status: str
+    reason: str
+
 
 class Observed:
-    """The predictions of a finished run, read column by column when asked for.
+    """The predictions of a finished run, read in one pass, since opening shards is what takes time.
 
     A picture that fails under one condition leaves all of them, so that every condition rests on the same
     pictures; pictures without a label leave too, since every score needs one.
 
     Attributes:
-        conditions: their names, in the run's order.
+        conditions: those of one picture each, in the run's order; frames of sequences are `Run.clips`.
+        complete: which of the run's pictures were predicted under every condition, in every frame.
+        kept: which of the run's pictures are scored.
         left_out: pictures that failed under some condition.
         unlabelled: complete pictures without a label.
+        unscored: the pictures that failed.
+        tie_share: share of predictions whose two best scores are equal, so that class order decided.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.conditions = tuple(str(condition["name"]) for condition in run.conditions)
-        ok = self._read("status", lambda values: pc.equal(values, "ok")).astype(bool)
-        labelled = (self._read("label_rank", lambda values: values.fill_null(-1)) >= 0).all(axis=1)
-        complete = ok.all(axis=1)
-        self.kept: NDArray[np.bool_] = np.logical_and(complete, labelled)
-        self.left_out = int((~complete).sum())
-        self.unlabelled = int((complete & ~labelled).sum())
+        self._ids = np.array(run.samples["id"].to_pylist(), object)
+        single = [condition["kind"] != "sequence" for condition in run.conditions]
+        self.conditions = tuple(
+            str(one["name"]) for one, taken in zip(run.conditions, single, strict=True) if taken
+        )
+        # Where their rows stand among a picture's; the rest are frames of sequences.
+        frames = [frames_of(condition) for condition in run.conditions]
+        columns = np.flatnonzero(np.repeat(single, frames))
+        self.unscored: list[Unscored] = []
+        parts: dict[str, list[NDArray[Any]]] = {name: [] for name in READ}
+        pictures = 0
+        for some in _blocks(run.shards(COLUMNS)):
+            flat = {name: some[name].combine_chunks() for name in COLUMNS}
+            for name, (column, convert) in READ.items():
+                values = convert(flat[column]).to_numpy(zero_copy_only=False)
+                parts[name].append(values.reshape(-1, run.views))
+            self.unscored += self._failed(parts["ok"][-1], flat, pictures)
+            pictures += len(parts["ok"][-1])
+        found, expected = pictures * run.views, run.expected_rows
+        if found != expected:
+            raise UserError(
+                f"{run.path} is not finished ({found:,} of {expected:,} predictions); "
+                "run the same command to go on."
+            )
+        whole = {name: np.concatenate(parts.pop(name)) for name in READ}
+        ok, tied = whole.pop("ok"), whole.pop("tied")
+        self.tie_share = float(tied[ok].mean()) if ok.any() else 0.0
+        self.complete: NDArray[np.bool_] = np.logical_and.reduce(ok, axis=1)
+        labelled = (whole["rank"] >= 0).all(axis=1)
+        self.kept: NDArray[np.bool_] = np.logical_and(self.complete, labelled)
+        self.left_out = int((~self.complete).sum())
+        self.unlabelled = int((self.complete & ~labelled).sum())
+        if run.views > len(self.conditions):
+            whole = {name: one[:, columns] for name, one in whole.items()}
+        self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
+
+    def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:
+        """The pictures of a block that failed; `before` it stand so many pictures."""
+        found = []
+        for row in np.flatnonzero(~ok.all(axis=1)):
+            place = int(row) * ok.shape[1] + int(ok[row].argmin())
+            status, reason = block["status"][place].as_py(), block["reason"][place].as_py()
+            found.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), status, reason))
+        return found
 
     @cached_property
     def ids(self) -> NDArray[Any]:
         """The pictures' ids."""
-        return np.array(self._run.samples["id"].to_pylist(), object)[self.kept]
+        return self._ids[self.kept]
 
     @cached_property
     def labels(self) -> list[tuple[int, ...]]:
@@ -49,25 +127,30 @@ class Observed:
         rows = self._run.samples["labels"].to_pylist()
         return [tuple(row) for row, kept in zip(rows, self.kept, strict=True) if kept]
 
-    @cached_property
+    @property
     def rank(self) -> NDArray[np.int32]:
         """The label's place among the outputs, 0 for the best."""
-        return self.numbers("label_rank").astype(np.int32)
+        return self._values["rank"]
 
-    @cached_property
+    @property
     def chosen(self) -> NDArray[np.int32]:
         """The best-placed class."""
-        return self._read("top", lambda values: pc.list_element(values, 0))[self.kept].astype(np.int32)
+        return self._values["chosen"]
+
+    @property
+    def best_score(self) -> NDArray[np.float32]:
+        """The best-placed class's score, as the model gives it."""
+        return self._values["best_score"]
+
+    @property
+    def sum_p2(self) -> NDArray[np.float64]:
+        """The sum of all classes' squared probabilities."""
+        return self._values["sum_p2"].astype(np.float64)
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
         """The best-placed class's probability."""
-        return np.asarray(np.exp(self.log_probability(self.best_score)), np.float64)
-
-    @cached_property
-    def best_score(self) -> NDArray[np.float64]:
-        """The best-placed class's score, as the model gives it."""
-        return self._read("top_score", lambda values: pc.list_element(values, 0))[self.kept]
+        return np.asarray(np.exp(self._log_probability(self.best_score)), np.float64)
 
     @property
     def gives_logits(self) -> bool:
@@ -82,41 +165,29 @@ class Observed:
     @cached_property
     def label_log_probability(self) -> NDArray[np.float64]:
         """The logarithm of the label's probability; of several labels, of the best-placed one's."""
-        return self.log_probability(self.numbers("label_score"))
+        return self._log_probability(self._values["label_score"])
 
-    def log_probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _log_probability(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """The logarithm of the probability that a score stands for, picture by picture.
 
         A stored probability of 0 counts as the least that float32 holds in full, 1.2e-38.
         """
         if self.gives_logits:
-            return np.asarray(scores - self._logsumexp, np.float64)
-        return np.log(np.maximum(scores, np.finfo(np.float32).tiny))
-
-    @cached_property
-    def _logsumexp(self) -> NDArray[np.float64]:
-        return self.numbers("logsumexp")
-
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        """One of the store's columns of numbers."""
-        return self._read(name, lambda values: values)[self.kept]
+            return np.asarray(scores - self._values["logsumexp"], np.float64)
+        return np.asarray(np.log(np.maximum(scores, np.finfo(np.float32).tiny)), np.float64)
 
     def column(self, condition: str) -> int:
         """Where a condition stands."""
         return self.conditions.index(condition)
 
-    def _read(self, name: str, convert: Any) -> NDArray[Any]:
-        parts = [
-            _flat(convert(shard[name])).to_numpy(zero_copy_only=False) for shard in self._run.shards([name])
-        ]
-        found, expected = sum(map(len, parts)), self._run.expected_rows
-        if found != expected:
-            raise UserError(
-                f"{self._run.path} is not finished ({found:,} of {expected:,} predictions); "
-                "run the same command to go on."
-            )
-        return np.concatenate(parts).reshape(-1, len(self.conditions))
 
-
-def _flat(values: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+def _blocks(shards: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in fewer tables."""
+    waiting: list[pa.Table] = []
+    for shard in shards:
+        waiting.append(shard)
+        if sum(map(len, waiting)) >= BLOCK:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)

@@ -113,7 +113,15 @@ def each(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     """The score of every sequence."""
     clips = run.clips
     return [
-        Measure(kind.each, name(one), _formula(run, kind, one), (name(one),), columns, weights)
+        Measure(
+            kind.each,
+            name(one),
+            _formula(run, kind, one),
+            (name(one),),
+            columns,
+            weights,
+            groups=_groups(run),
+        )
         for one in sequences_of(run)
         for columns, weights in [_columns(run, clips, kind, [one])]
     ]
@@ -126,7 +134,7 @@ def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
         return []
     columns, weights = _columns(run, run.clips, kind, found)
     formula = f"{kind.words}; mean over {len(found)} sequences, difficulty {difficulty_of(run)}"
-    return [Measure(kind.mean, "", formula, tuple(map(name, found)), columns, weights)]
+    return [Measure(kind.mean, "", formula, tuple(map(name, found)), columns, weights, groups=_groups(run))]
 
 
 def ratio(kind: Kind, run: Run, seen: Observed) -> list[Measure]:
@@ -150,7 +158,9 @@ def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
         return []
     columns, weights = _columns(run, run.clips, kind, found, [1 / _alexnet(kind, one) for one in found])
     formula = f"mean over the 10 sequences of: {kind.words}, divided by {ALEXNET}"
-    return [Measure(kind.mean_ratio, "", formula, tuple(map(name, found)), columns, weights)]
+    return [
+        Measure(kind.mean_ratio, "", formula, tuple(map(name, found)), columns, weights, groups=_groups(run))
+    ]
 
 
 def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observed) -> list[Measure]:
@@ -165,7 +175,9 @@ def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observe
             for scores in run.clips.scores(name(one))
         ]
         formula = f"{words}, mean over compared frames ({_compared(run, one)})"
-        found.append(Measure(metric, name(one), formula, (name(one),), np.array(means)[:, None]))
+        found.append(
+            Measure(metric, name(one), formula, (name(one),), np.array(means)[:, None], groups=_groups(run))
+        )
     return found
 
 
@@ -190,6 +202,10 @@ def _columns(
     return np.hstack(parts), np.concatenate(weights)
 
 
+def _groups(run: Run) -> NDArray[np.int64] | None:
+    return run.groups_of(run.clips.kept)
+
+
 def _formula(run: Run, kind: Kind, condition: dict[str, Any]) -> str:
     return f"{kind.words} ({_compared(run, condition)})"
 
@@ -210,7 +226,7 @@ def _scaled(one: Measure, kind: Kind, run: Run) -> Measure:
     condition = next(found for found in sequences_of(run) if name(found) == one.condition)
     weights = one.linear_weights / _alexnet(kind, condition)
     formula = f"{one.formula}, divided by {ALEXNET}"
-    return Measure(kind.ratio, one.condition, formula, one.parts, one.columns, weights)
+    return Measure(kind.ratio, one.condition, formula, one.parts, one.columns, weights, groups=one.groups)
 
 
 def _shared(run: Run) -> list[dict[str, Any]]:
@@ -246,7 +262,11 @@ def _divided(
         "pictures; both drawn together in the interval"
     )
     columns = np.stack([*halves[0], *halves[1]], axis=1)
-    return Measure(metric, condition, formula, tuple(map(name, found)), columns, combine=combine)
+    whole = _groups(run)
+    groups = None if whole is None else whole[ours]
+    return Measure(
+        metric, condition, formula, tuple(map(name, found)), columns, combine=combine, groups=groups
+    )
 
 
 def why_not_normalised(run: Run) -> str:

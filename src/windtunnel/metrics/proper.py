@@ -41,7 +41,7 @@ def brier(run: Run, seen: Observed) -> list[Measure]:
         return []
     label = np.exp(seen.label_log_probability)
     formula = "sum over classes of (probability - 1 for the label, else 0)^2, from 0 to 2"
-    return _means(run, seen, "brier", formula, brier_score(seen.numbers("sum_p2"), label), (0, 2))
+    return _means(run, seen, "brier", formula, brier_score(seen.sum_p2, label), (0, 2))
 
 
 def nll(run: Run, seen: Observed) -> list[Measure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import unknown_name
-from windtunnel.metrics.names import MEASURES, NORMALISED
-from windtunnel.stats.bootstrap import bootstrap_interval, replicated_means
-from windtunnel.stats.intervals import CONFIDENCE, clustered_share, mean_interval, wilson
+from windtunnel.metrics.names import MEASURES, NEED_NO_LABEL, NORMALISED
+from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
+from windtunnel.stats.intervals import CONFIDENCE, Groups, clustered_share, mean_interval, unit_count, wilson
+from windtunnel.stats.paired import shares_of_change
 
 if TYPE_CHECKING:
     from windtunnel.metrics.observed import Observed
@@ -67,6 +68,7 @@ class Measure:
         weights: of each column, for scores that are linear in the means.
         combine: for all others: from means (..., columns) to values (...).
         limits: between which the score must lie, and so its interval.
+        groups: which pictures were drawn together, a number each; None where every one stands for itself.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
     is the score, each picture's being the score plus the picture's influence on it.
@@ -80,6 +82,17 @@ class Measure:
     weights: NDArray[np.float64] | None = None
     combine: Combine | None = None
     limits: tuple[float, float] = (-np.inf, np.inf)
+    groups: Groups = None
+
+    @property
+    def units(self) -> int:
+        """How many pictures, or groups of them, the score rests on."""
+        return unit_count(len(self.columns), self.groups)
+
+    def over(self, rows: NDArray[np.int64]) -> Measure:
+        """The same score over some of the pictures."""
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, columns=self.columns[rows], groups=groups)
 
     @cached_property
     def value(self) -> float:
@@ -104,20 +117,31 @@ class Measure:
         return np.asarray(self.columns @ self.linear_weights, np.float64)
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval, the picture being the unit: see `docs/statistics.md`."""
+        """95 % interval, the picture (or its group) being the unit: see `docs/statistics.md`."""
         low, high = self._interval()
         return max(low, self.limits[0]), min(high, self.limits[1])
 
     def _interval(self) -> tuple[float, float]:
         if self.combine is not None:
-            return bootstrap_interval(self.columns, self.combine)
-        if self.columns.shape[1] == 1 and self.columns.dtype == np.bool_ and self.weights is None:
+            return bootstrap_interval(self.columns, self.combine, groups=self.groups)
+        if self.columns.dtype != np.bool_:
+            return mean_interval(self.picture_values, groups=self.groups)
+        if self.columns.shape[1] == 1 and self.weights is None and self.groups is None:
             return wilson(int(self.columns.sum()), len(self.columns))
-        if self.columns.dtype == np.bool_ and (self.linear_weights >= 0).all():
-            whole = float(self.linear_weights.sum())
-            low, high = clustered_share(self.picture_values / whole, self.columns.shape[1])
+        weights = self.linear_weights
+        if (weights >= 0).all():
+            whole = float(weights.sum())
+            values = self.picture_values / whole
+            low, high = clustered_share(values, self.columns.shape[1], groups=self.groups)
             return low * whole, high * whole
-        return mean_interval(self.picture_values)
+        whole = float(weights[weights > 0].sum())
+        if not np.isclose(weights.sum(), 0, atol=1e-9 * whole):
+            return mean_interval(self.picture_values, groups=self.groups)
+        # Errors less other errors of the same pictures: what changed in a picture, between -1 and 1.
+        answers = max(int((weights > 0).sum()), int((weights < 0).sum()))
+        change = shares_of_change(self.picture_values / whole, answers, self.groups)
+        tail = (1 - CONFIDENCE) / 2
+        return change.end(tail) * whole, change.end(1 - tail) * whole
 
     def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
         """The number, with everything that belongs to it; the interval where it is known already."""
@@ -134,20 +158,23 @@ class Measure:
 
 
 def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:
-    """Every score a run's suite asks for, before it is a number; none where no picture has a label.
+    """Every score a run's suite asks for, before it is a number; without labels those that need none.
 
-    Weights ask for the weighted error, a baseline for what is divided by it.
+    Weights ask for the weighted error, a baseline for what is divided by it. Pictures of one group stay
+    together in every interval.
     """
     seen = run.observed
-    if not len(seen.ids):
-        return []
+    labelled = bool(len(seen.ids))
     asked = [
         *run.metrics,
         *(["weighted_error"] if run.weights else []),
         *(NORMALISED if run.baseline else []),
     ]
-    wanted = dict.fromkeys(asked if metrics is None else metrics)
-    return [one for metric in wanted for one in _measurer(metric)(run, seen)]
+    every = dict.fromkeys(asked if metrics is None else metrics)
+    wanted = [one for one in every if labelled or one in NEED_NO_LABEL]
+    found = [one for metric in wanted for one in _measurer(metric)(run, seen)]
+    # What is divided by a baseline rests on fewer pictures and has their groups already.
+    return [one if one.groups is not None else replace(one, groups=run.groups) for one in found]
 
 
 def score_run(run: Run, metrics: Sequence[str] | None = None) -> list[Score]:
@@ -160,18 +187,23 @@ def score_run(run: Run, metrics: Sequence[str] | None = None) -> list[Score]:
 def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]:
     """Bootstrap intervals of many measures from the same draws, since drawing is what takes time."""
     found: dict[int, tuple[float, float]] = {}
-    for count in {len(measure.columns) for measure in measures}:
-        group = [measure for measure in measures if len(measure.columns) == count]
-        widths = np.cumsum([measure.columns.shape[1] for measure in group])[:-1]
-        values: list[list[NDArray[np.float64]]] = [[] for _ in group]
-        for means in replicated_means(np.hstack([measure.columns for measure in group])):
+    for key in {_drawn_as(measure) for measure in measures}:
+        alike = [measure for measure in measures if _drawn_as(measure) == key]
+        widths = np.cumsum([measure.columns.shape[1] for measure in alike])[:-1]
+        values: list[list[NDArray[np.float64]]] = [[] for _ in alike]
+        columns = np.hstack([measure.columns for measure in alike])
+        for means in replicated_means(columns, groups=alike[0].groups):
             for place, part in enumerate(np.split(means, widths, axis=1)):
-                values[place].append(group[place].of_means(part))
-        for measure, drawn in zip(group, values, strict=True):
-            every = np.concatenate(drawn)
-            low, high = np.quantile(every[np.isfinite(every)], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-            found[id(measure)] = float(low), float(high)
+                values[place].append(alike[place].of_means(part))
+        for measure, drawn in zip(alike, values, strict=True):
+            interval = interval_of_replicates(measure.value, np.concatenate(drawn), measure.units)
+            found[id(measure)] = interval
     return found
+
+
+def _drawn_as(measure: Measure) -> tuple[int, bytes]:
+    """What two measures must share to be bootstrapped together: as many pictures, in the same groups."""
+    return len(measure.columns), b"" if measure.groups is None else measure.groups.tobytes()
 
 
 def _measurer(metric: str) -> Callable[[Run, Observed], list[Measure]]:

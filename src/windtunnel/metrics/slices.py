@@ -11,9 +11,8 @@ beta-binomial model. Where slices differ no more than chance makes them, all shr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,8 +69,9 @@ def slices(
     pulled = shrink([values[one] for one in rows], float(values.mean()))
     found = []
     for (group, members), shrunk in zip(groups.items(), pulled, strict=True):
-        if len(members) >= max(minimum, 2):
-            score = replace(measure, columns=measure.columns[members]).score(run.digest)
+        part = measure.over(members)
+        if len(members) >= minimum and part.units > 1:
+            score = part.score(run.digest)
             found.append(Slice(**vars(score), by=by, group=group, shrunk=float(shrunk)))
     return sorted(found, key=lambda one: (-one.shrunk, one.group))
 
@@ -113,19 +113,10 @@ def _names(run: Run, by: str) -> list[list[str]]:
             run.samples["width"].fill_null(0).to_numpy(), run.samples["height"].fill_null(0).to_numpy()
         )
         return [[size_bucket(int(side))] for side in sides[seen.kept]]
-    if "meta" not in run.samples.column_names:
-        raise UserError(
-            f"{run.path} was made before columns were kept; run again, or slice by class or size."
-        )
-    meta = [
-        json.loads(text)
-        for text, kept in zip(run.samples["meta"].to_pylist(), seen.kept, strict=True)
-        if kept
-    ]
-    columns = {name for row in meta for name in row}
-    if by not in columns:
-        raise unknown_name("column to slice by", by, ["class", "size", *columns])
-    return [[str(row.get(by) or NO_VALUE)] for row in meta]
+    if by not in run.columns:
+        raise unknown_name("column to slice by", by, ["class", "size", *run.columns])
+    values = run.columns[by]
+    return [[values[row] or NO_VALUE] for row in np.flatnonzero(seen.kept)]
 
 
 def size_bucket(side_px: int) -> str:

@@ -77,6 +77,7 @@ def score_predictions(
     seed: int = 0,
     partial: bool = False,
     out: str | Path | None = None,
+    group: str | None = None,
     include: Sequence[str | Path] = (),
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Run:
@@ -94,6 +95,7 @@ def score_predictions(
         seed: the seed the pictures were made with.
         partial: leave out pictures that lack some prediction; otherwise they are refused.
         out: the run folder.
+        group: a column of the data's table whose values say which pictures stay together in intervals.
         include: Python files with your own corruptions.
         advance: called with (pictures looked at, of how many).
     """
@@ -119,6 +121,7 @@ def score_predictions(
         keep="summary",
         labels_are_outputs=labels_are_outputs,
         label_map_file=None if label_map is None else Path(label_map),
+        group=group or "",
         present=lambda conditions: _present(conditions, look, file.path),
         advance=advance,
     )

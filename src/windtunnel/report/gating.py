@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from windtunnel.analysis.gate import Check, Gate
+from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.report.markdown import markdown_table
 
 MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
@@ -13,16 +14,27 @@ HEADER = ("rule", "score", "base", "run", "change", "interval", "allowed", "outc
 
 def check_cells(check: Check) -> list[str]:
     """A check as cells: rule, score, both values, change, interval, limit, outcome."""
+    scale = 1 if check.metric in NOT_SHARES else 100
     return [
         check.rule,
         check.score,
-        f"{100 * check.base:.1f} %",
-        f"{100 * check.run:.1f} %",
-        f"{100 * check.difference:+.1f}",
-        f"[{100 * check.low:+.1f}, {100 * check.high:+.1f}]",
-        f"{100 * check.limit:+g}",
+        _value(check.base, check.metric),
+        _value(check.run, check.metric),
+        _change(check.difference, check.metric),
+        f"[{_change(check.low, check.metric)}, {_change(check.high, check.metric)}]",
+        f"{scale * check.limit:+g}",
         MARKS[check.outcome],
     ]
+
+
+def _value(value: float, metric: str) -> str:
+    if metric in NOT_SHARES:
+        return f"{value:.4f} {NOT_SHARES[metric]}".strip()
+    return f"{100 * value:.1f} %"
+
+
+def _change(value: float, metric: str) -> str:
+    return f"{value:+.4f}" if metric in NOT_SHARES else f"{100 * value:+.1f}"
 
 
 def verdict(found: Gate) -> str:
@@ -48,10 +60,12 @@ def advice(found: Gate) -> str:
 
 def gate_markdown(found: Gate) -> str:
     """The gate as a comment for a pull request."""
+    others = sorted({check.metric for check in found.checks} & set(NOT_SHARES))
+    beside = f" ({', '.join(others)} in their own units)" if others else ""
     lines = [
         f"### windtunnel gate {verdict(found)}",
         "",
-        f"`{found.run}` against `{found.base}`; changes in percentage points.",
+        f"`{found.run}` against `{found.base}`; changes in percentage points{beside}.",
         "",
         *markdown_table(HEADER, ([f"`{rule}`", *rest] for rule, *rest in map(check_cells, found.checks))),
     ]
@@ -99,10 +113,11 @@ def gate_annotations(found: Gate) -> list[str]:
 def sentence(check: Check, pictures: int) -> str:
     """A check in one sentence."""
     what = {"worse": "is worse", "not worse": "is not worse", "unsure": "cannot be told"}[check.outcome]
+    _, _, base, run, change, interval, *_ = check_cells(check)
+    unit = "" if check.metric in NOT_SHARES else " points"
     return (
-        f"{check.score} {what}: {100 * check.base:.1f} % to {100 * check.run:.1f} %, change "
-        f"{100 * check.difference:+.1f} [{100 * check.low:+.1f}, {100 * check.high:+.1f}] points on "
-        f"{pictures:,} pictures, rule {check.rule}"
+        f"{check.score} {what}: {base} to {run}, change {change} {interval}{unit} on {pictures:,} pictures, "
+        f"rule {check.rule}"
     )
 
 

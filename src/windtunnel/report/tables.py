@@ -29,22 +29,7 @@ MISSING_SHOWN = 8
 
 def failures(run: Run) -> list[dict[str, Any]]:
     """Pictures that could not be scored: id, how many conditions, status and reason of the first."""
-    table = run.predictions(["condition", "status", "reason"])
-    failed = table.filter(_not_ok(table))
-    found: dict[str, dict[str, Any]] = {}
-    for row in failed.to_pylist():
-        entry = found.setdefault(
-            row["sample_id"],
-            {"picture": row["sample_id"], "conditions": 0, "status": row["status"], "reason": row["reason"]},
-        )
-        entry["conditions"] += 1
-    return list(found.values())
-
-
-def _not_ok(table: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.not_equal(table["status"], "ok")
+    return [asdict(one) for one in run.observed.unscored]
 
 
 def notes(run: Run) -> list[str]:
@@ -56,6 +41,11 @@ def notes(run: Run) -> list[str]:
         lines.append(
             f"{seen.left_out} pictures could not be scored under some condition and are left out of all of "
             "them, so that every number rests on the same pictures."
+        )
+    if run.groups is not None:
+        lines.append(
+            f"{len(run.groups):,} pictures in {run.groups.max() + 1:,} groups by {run.group}: intervals "
+            "draw whole groups, since pictures of one group are not independent."
         )
     lines += run.info.get("remarks", [])
     if run.missing:
@@ -162,7 +152,7 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "published": published_field(run, scores),
         "slices": worst_slices(run),
         "reliability": reliability_bins(run),
-        "tie_share": tie_share(run),
+        "tie_share": run.observed.tie_share,
         "failed_pictures": len(failed),
         "failed_by_status": dict(Counter(entry["status"] for entry in failed)),
         "failures": failed[:FAILURES_KEPT],
@@ -181,18 +171,6 @@ def reliability_bins(run: Run) -> dict[str, list[dict[str, Any]]]:
         for name, chosen in columns.items()
         if chosen
     }
-
-
-def tie_share(run: Run) -> float:
-    """Share of predictions whose two best scores are equal, so that class order decided."""
-    import pyarrow.compute as pc
-
-    best = run.predictions(["top_score", "status"])
-    best = best.filter(pc.equal(best["status"], "ok"))
-    if not len(best):
-        return 0.0
-    first, second = (pc.list_element(best["top_score"], place) for place in (0, 1))
-    return float(pc.mean(pc.equal(first, second).cast("float64")).as_py() or 0.0)
 
 
 CSV_COLUMNS = ("metric", "condition", "value", "low", "high", "n", "recipe", "formula")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from windtunnel.stats.intervals import CONFIDENCE, per_group
+from windtunnel.stats.intervals import CONFIDENCE, Groups, per_group, unit_count
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -22,27 +22,33 @@ def bootstrap_interval(
     columns: NDArray[np.float64],
     combine: Combine,
     *,
-    groups: NDArray[np.int64] | None = None,
+    groups: Groups = None,
     seed: int = 0,
     replicates: int = REPLICATES,
     confidence: float = CONFIDENCE,
 ) -> tuple[float, float]:
-    """Interval of a function of column means, whole pictures (or groups of them) drawn anew.
+    """Interval of a function of column means, whole pictures (or groups of them) drawn anew."""
+    value = float(combine(columns.mean(axis=0, dtype=np.float64)))
+    values = replicated_values(columns, combine, groups=groups, seed=seed, replicates=replicates)
+    return interval_of_replicates(value, values, unit_count(len(columns), groups), confidence)
+
+
+def interval_of_replicates(
+    value: float, replicates: NDArray[np.float64], units: int, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """The interval of a score of so many pictures (or groups), from its bootstrap replicates.
 
     On the scale of logarithms where the value and every replicate are positive, else as they are:
-    value -+ t*sd, with sd that of the replicates and t Student's quantile, one degree less than pictures.
+    value -+ t*sd, with sd that of the replicates and t Student's quantile, one degree less than units.
     `benchmarks/interval_coverage.py` simulates it; percentile, BCa and studentised intervals of ratios
     covered too little where errors are near 0 or 1 and pictures few.
     """
-    size = _count(columns, groups)
-    value = float(combine(columns.mean(axis=0, dtype=np.float64)))
-    values = replicated_values(columns, combine, groups=groups, seed=seed, replicates=replicates)
-    values = values[np.isfinite(values)]
-    if size < 2 or not len(values) or not np.isfinite(value):
+    values = replicates[np.isfinite(replicates)]
+    if units < 2 or not len(values) or not np.isfinite(value):
         return value, value
     positive = value > 0 and bool((values > 0).all())
     centre, spread = (np.log(value), np.log(values)) if positive else (np.float64(value), values)
-    reach = float(stdtrit(size - 1, (1 + confidence) / 2)) * float(spread.std())
+    reach = float(stdtrit(units - 1, (1 + confidence) / 2)) * float(spread.std())
     low, high = centre - reach, centre + reach
     return (float(np.exp(low)), float(np.exp(high))) if positive else (float(low), float(high))
 
@@ -51,7 +57,7 @@ def replicated_values(
     columns: NDArray[np.float64],
     combine: Combine,
     *,
-    groups: NDArray[np.int64] | None = None,
+    groups: Groups = None,
     seed: int = 0,
     replicates: int = REPLICATES,
 ) -> NDArray[np.float64]:
@@ -64,7 +70,7 @@ def replicated_values(
 def replicated_means(
     columns: NDArray[np.float64],
     *,
-    groups: NDArray[np.int64] | None = None,
+    groups: Groups = None,
     seed: int = 0,
     replicates: int = REPLICATES,
 ) -> Iterator[NDArray[np.float64]]:
@@ -80,19 +86,20 @@ def replicated_means(
 
 
 def _draws(count: int, seed: int, replicates: int) -> Iterator[NDArray[np.float64]]:
-    """How often each of `count` pictures is drawn, in blocks (replicates, pictures)."""
+    """How often each of `count` pictures is drawn, in blocks (replicates, pictures).
+
+    Every replicate is `count` integers of PCG64(seed), counted: the same seed draws the same pictures.
+    """
     rng = np.random.default_rng(seed)
     block = max(1, BLOCK // count)
-    share = np.full(count, 1 / count)
     for start in range(0, replicates, block):
-        yield rng.multinomial(count, share, size=min(block, replicates - start)).astype(np.float64)
+        times = np.empty((min(block, replicates - start), count))
+        for row in times:
+            row[:] = np.bincount(rng.integers(0, count, count), minlength=count)
+        yield times
 
 
 @lru_cache(maxsize=1)
 def _all_draws(count: int, seed: int, replicates: int) -> list[NDArray[np.float64]]:
     """The same, kept for the next score over as many pictures: drawing costs more than all the rest."""
     return list(_draws(count, seed, replicates))
-
-
-def _count(columns: NDArray[np.float64], groups: NDArray[np.int64] | None) -> int:
-    return len(columns) if groups is None else len(np.unique(groups))

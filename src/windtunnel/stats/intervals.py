@@ -10,6 +10,9 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 CONFIDENCE = 0.95
 
+# Which pictures were drawn together: a number per picture, or None where every picture stands for itself.
+Groups = NDArray[np.int64] | None
+
 
 def wilson(successes: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Wilson's score interval for a share.
@@ -27,28 +30,43 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
 
 
 def clustered_share(
-    values: NDArray[np.float64], per_cluster: int, confidence: float = CONFIDENCE
+    values: NDArray[np.float64], per_cluster: int, confidence: float = CONFIDENCE, groups: Groups = None
 ) -> tuple[float, float]:
     """Wilson's interval for a mean of per-picture shares, at the number of pictures it is really worth.
 
-    Each value is one picture's share of wrong conditions. n_eff = p(1-p) / (s^2/n) with s^2 the variance
-    between pictures (n - 1), kept between n (conditions of a picture all alike) and n times the number
-    of conditions (all independent); the normal quantile is replaced by Student's with n - 1 degrees.
+    Each value is one picture's share of wrong conditions; the number is `worth` of p(1-p); the normal
+    quantile is replaced by Student's, one degree less than there are pictures (or groups of them).
+    """
+    share = float(values.mean())
+    units = unit_count(len(values), groups)
+    quantile = stdtrit(units - 1, (1 + confidence) / 2) if units > 1 else ndtri((1 + confidence) / 2)
+    return _wilson(share, worth(values, share * (1 - share), per_cluster, groups), float(quantile))
+
+
+def worth(values: NDArray[np.float64], spread: float, per_picture: int, groups: Groups = None) -> float:
+    """How many independent answers, each of variance `spread`, are as sure as this mean over pictures.
+
+    spread / variance of the mean, at most all answers there are. Without groups at least n, which a picture's
+    conditions all alike are worth; with groups there is no such floor, since large groups may be the hard
+    ones. Where nothing varies: n, or n^2 / sum m_g^2, what groups of m_g pictures all alike are worth.
     """
     n = len(values)
-    share = float(values.mean())
-    variance = float(values.var(ddof=1)) / n if n > 1 else 0.0
-    worth = share * (1 - share) / variance if variance > 0 else float(n)
-    worth = min(max(worth, float(n)), float(n * per_cluster))
-    quantile = float(stdtrit(n - 1, (1 + confidence) / 2)) if n > 1 else float(ndtri((1 + confidence) / 2))
-    return _wilson(share, worth, quantile)
+    variance = variance_of_mean(values, groups)
+    _, sizes = per_group(np.empty((n, 0)), groups)
+    alike = n * n / float((sizes**2).sum())
+    found = spread / variance if variance > 0 and spread > 0 else alike
+    return min(max(found, float(n) if groups is None else 1.0), float(n * per_picture))
 
 
-def mean_interval(values: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Student's interval for a mean over two pictures or more: mean -+ t*sd/sqrt(n), n - 1 degrees."""
-    n = len(values)
-    mean = float(values.mean())
-    reach = float(stdtrit(n - 1, (1 + confidence) / 2)) * float(values.std(ddof=1)) / math.sqrt(n)
+def mean_interval(
+    values: NDArray[np.float64], confidence: float = CONFIDENCE, groups: Groups = None
+) -> tuple[float, float]:
+    """Student's interval for a mean over two pictures (or groups) or more: mean -+ t*sqrt(its variance).
+
+    One degree of freedom less than there are pictures or groups.
+    """
+    quantile = float(stdtrit(unit_count(len(values), groups) - 1, (1 + confidence) / 2))
+    mean, reach = float(values.mean()), quantile * math.sqrt(variance_of_mean(values, groups))
     return mean - reach, mean + reach
 
 
@@ -64,7 +82,12 @@ def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> t
     return low, high
 
 
-def variance_of_mean(values: NDArray[np.float64], groups: NDArray[np.int64] | None = None) -> float:
+def unit_count(pictures: int, groups: Groups) -> int:
+    """How many pictures, or groups of them, were drawn one by one."""
+    return pictures if groups is None else len(np.unique(groups))
+
+
+def variance_of_mean(values: NDArray[np.float64], groups: Groups = None) -> float:
     """Variance of a mean over pictures that were drawn one by one, or by whole groups.
 
     G/(G - 1) * sum_g (S_g - m_g*mean)^2 / n^2, with S_g the sum and m_g the size of a group; without groups
@@ -79,13 +102,12 @@ def variance_of_mean(values: NDArray[np.float64], groups: NDArray[np.int64] | No
 
 
 def per_group(
-    columns: NDArray[np.float64], groups: NDArray[np.int64] | None
+    columns: NDArray[np.float64], groups: Groups
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sums of the columns over each group, and how many pictures it has; no groups, one picture each."""
     values = np.asarray(columns, np.float64)
     if groups is None:
         return values, np.ones(len(values))
-    _, number = np.unique(groups, return_inverse=True)
-    sums = np.zeros((int(number.max()) + 1, values.shape[1]))
-    np.add.at(sums, number, values)
-    return sums, np.bincount(number).astype(np.float64)
+    order = np.argsort(groups, kind="stable")
+    _, starts, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+    return np.add.reduceat(values[order], starts, axis=0), sizes.astype(np.float64)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from windtunnel.stats.bootstrap import replicated_values
-from windtunnel.stats.intervals import CONFIDENCE, variance_of_mean
+from windtunnel.stats.intervals import CONFIDENCE, Groups, unit_count, variance_of_mean, worth
 
 if TYPE_CHECKING:
     from windtunnel.metrics.score import Measure
@@ -169,31 +169,32 @@ class Scaled:
         return self.of.end(level) * self.by
 
 
-def estimate_difference(old: Measure, new: Measure, groups: NDArray[np.int64] | None = None) -> Estimate:
-    """The difference new - old of a score on the same pictures, the picture (or group) being the unit.
+def estimate_difference(old: Measure, new: Measure) -> Estimate:
+    """The difference new - old of a score on the same pictures, the picture (or its group) being the unit.
 
-    Shares, and sums of shares with equal weights that are not negative: Tango's score method at the number
-    of pictures they are worth. Other sums over pictures: Student's interval of the paired differences.
+    Shares, and sums and differences of shares with equal weights: Tango's score method at the number of
+    pictures they are worth. Other sums over pictures: Student's interval of the paired differences.
     Everything else: both scores in the same bootstrap replicates, their difference's standard deviation.
     """
-    units = len(old.columns) if groups is None else len(np.unique(groups))
     if old.combine is not None or new.combine is not None:
-        return _bootstrapped(old, new, groups, units)
+        return _bootstrapped(old, new)
     change = new.picture_values - old.picture_values
     if not _same_shares(old, new):
-        error = math.sqrt(variance_of_mean(change, groups))
-        return Symmetric(float(change.mean()), error, units - 1, "paired t-test over pictures")
-    whole = float(old.linear_weights.sum())
-    change = change / whole
+        error = math.sqrt(variance_of_mean(change, old.groups))
+        return Symmetric(float(change.mean()), error, old.units - 1, f"paired t-test {_over(old.groups)}")
+    whole = float(np.abs(old.linear_weights).sum())
+    return Scaled(shares_of_change(change / whole, old.columns.shape[1], old.groups), whole)
+
+
+def shares_of_change(change: NDArray[np.float64], per_picture: int, groups: Groups) -> Shares:
+    """The mean of what changed in each picture, between -1 and 1, in `per_picture` answers or fewer."""
     up, down = float(np.maximum(change, 0).mean()), float(np.maximum(-change, 0).mean())
-    spread = up + down - (up - down) ** 2
-    variance = variance_of_mean(change, groups)
-    most = len(change) * old.columns.shape[1]
-    worth = min(max(spread / variance, float(units)), float(most)) if variance > 0 else float(units)
-    single = old.columns.shape[1] == 1
-    test = "paired score test" if single else "paired score test over pictures"
+    answers = worth(change, up + down - (up - down) ** 2, per_picture, groups)
     # Counts of single answers take the normal quantile, as Wilson's interval; estimated variances Student's.
-    return Scaled(Shares(up, down, worth, 0 if single and groups is None else units - 1, test), whole)
+    if per_picture == 1 and groups is None:
+        return Shares(up, down, answers, 0, "paired score test")
+    units = unit_count(len(change), groups)
+    return Shares(up, down, answers, units - 1, f"paired score test {_over(groups)}")
 
 
 def no_difference(test: str = "the same model") -> Estimate:
@@ -205,7 +206,6 @@ def paired_difference(
     old: Measure,
     new: Measure,
     *,
-    groups: NDArray[np.int64] | None = None,
     estimate: Estimate | None = None,
     confidence: float = CONFIDENCE,
 ) -> Difference:
@@ -215,7 +215,7 @@ def paired_difference(
     right and wrong answers (p then is McNemar's mid-p), and the mean difference over its standard deviation
     between pictures for everything else.
     """
-    found = estimate or estimate_difference(old, new, groups)
+    found = estimate or estimate_difference(old, new)
     tail = (1 - confidence) / 2
     low, high = found.end(tail), found.end(1 - tail)
     differing = (old.columns != new.columns).any(axis=1)
@@ -223,7 +223,7 @@ def paired_difference(
     p, test = min(1.0, 2 * min(upward, 1 - upward)), found.test
     if found.value == 0:
         p = 1.0
-    if _single_answers(old) and _single_answers(new) and groups is None:
+    if _single_answers(old) and _single_answers(new) and old.groups is None:
         broken = int((new.columns & ~old.columns).sum())
         mended = int((old.columns & ~new.columns).sum())
         p, test = mcnemar(broken, mended), "McNemar, mid-p"
@@ -288,17 +288,22 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _bootstrapped(old: Measure, new: Measure, groups: NDArray[np.int64] | None, units: int) -> Estimate:
+def _over(groups: Groups) -> str:
+    return "over pictures" if groups is None else "over groups of pictures"
+
+
+def _bootstrapped(old: Measure, new: Measure) -> Estimate:
     cut = old.columns.shape[1]
     both = np.hstack([old.columns, new.columns]).astype(np.float64)
 
     def combine(means: NDArray[np.float64]) -> NDArray[np.float64]:
         return new.of_means(means[..., cut:]) - old.of_means(means[..., :cut])
 
-    values = replicated_values(both, combine, groups=groups)
+    values = replicated_values(both, combine, groups=old.groups)
     values = values[np.isfinite(values)]
     error = float(values.std()) if len(values) else 0.0
-    return Symmetric(new.value - old.value, error, units - 1, "paired bootstrap over pictures")
+    test = f"paired bootstrap {_over(old.groups)}"
+    return Symmetric(new.value - old.value, error, old.units - 1, test)
 
 
 def _same_shares(old: Measure, new: Measure) -> bool:
@@ -307,7 +312,6 @@ def _same_shares(old: Measure, new: Measure) -> bool:
         and new.columns.dtype == np.bool_
         and old.columns.shape == new.columns.shape
         and np.array_equal(old.linear_weights, new.linear_weights)
-        and bool((old.linear_weights >= 0).all())
     )
 
 

@@ -29,7 +29,6 @@ def rank_models(
     measures: Sequence[Measure],
     *,
     lower_is_better: bool = True,
-    groups: NDArray[np.int64] | None = None,
     seed: int = 0,
     replicates: int = REPLICATES,
     confidence: float = CONFIDENCE,
@@ -50,7 +49,7 @@ def rank_models(
             ],
             axis=1,
         )
-        for means in replicated_means(together, groups=groups, seed=seed, replicates=replicates)
+        for means in replicated_means(together, groups=measures[0].groups, seed=seed, replicates=replicates)
     ]
     first, last = places(sign * np.concatenate(drawn))
     now, _ = places(sign * np.array([[measure.value for measure in measures]]))

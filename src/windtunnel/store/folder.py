@@ -16,11 +16,14 @@ from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError
 from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
+from windtunnel.store.rows import COLUMNS
 
 SCHEMA = 1
 RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
 SHARDS_FOLDER = "shards"
+# What every run says beside its recipe.
+INFO = ("model", "data")
 
 # What each part of a recipe is called when two recipes disagree.
 PARTS = {
@@ -38,9 +41,9 @@ PARTS = {
 }
 
 
-def samples_table(surveyed: Sequence[Surveyed]) -> pa.Table:
-    """The pictures of a run as a table."""
-    return pa.table(
+def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> pa.Table:
+    """The pictures of a run as a table; `source`, if any, is what a finished picture was made of."""
+    table = pa.table(
         {
             "id": pa.array([one.sample.id for one in surveyed], pa.string()),
             "labels": pa.array([list(one.sample.labels) for one in surveyed], pa.list_(pa.int32())),
@@ -51,6 +54,9 @@ def samples_table(surveyed: Sequence[Surveyed]) -> pa.Table:
             "meta": pa.array([_meta_text(one.sample.meta) for one in surveyed], pa.string()),
         }
     )
+    if not sources:
+        return table
+    return table.append_column("source", pa.array([sources.get(one.sample.id) for one in surveyed]))
 
 
 def _meta_text(meta: Mapping[str, str]) -> str:
@@ -149,17 +155,18 @@ class RunFolder:
         if not path.exists():
             return False
         try:
-            return len(read_parquet(path)) == rows
+            table = read_parquet(path)
+            return len(table) == rows and {column for column, _ in COLUMNS} <= set(table.column_names)
         except (pa.ArrowException, OSError):
             return False
 
     def failures(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a finished shard that hold no prediction."""
-        path = self.shard_path(name)
-        if not path.exists():
+        """The rows of a finished shard that hold no prediction; a damaged shard will be made again."""
+        try:
+            table = read_parquet(self.shard_path(name), ["sample_id", "condition", "status", "reason"])
+        except (pa.ArrowException, OSError):
             return []
-        rows = read_parquet(path, ["sample_id", "condition", "status", "reason"]).to_pylist()
-        return [row for row in rows if row["status"] != "ok"]
+        return [row for row in table.to_pylist() if row["status"] != "ok"]
 
     def write_shard(self, name: str, table: pa.Table) -> None:
         """Write a shard under a temporary name and rename it."""
@@ -170,17 +177,41 @@ def read_run_json(path: Path) -> dict[str, Any]:
     """A run folder's recipe, or what is wrong with the folder."""
     file = path / RECIPE_FILE
     if not file.is_file():
-        raise UserError(f"{path} is no run folder; it has no {RECIPE_FILE}.")
+        why = "nothing is there" if not path.exists() else f"it has no {RECIPE_FILE}"
+        why = "it is a file" if path.is_file() else why
+        raise UserError(f"{path} is no run folder: {why}; give the folder that windtunnel run has written.")
     try:
         content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         version = int(content["schema"])
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} is damaged ({error}); nothing was changed.") from error
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror or error}; nothing was changed.") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(file, error) from error
     if version > SCHEMA:
         raise UserError(
             f"{path} was written with run schema {version}; this windtunnel reads up to {SCHEMA}: upgrade it."
         )
+    wrong = _what_is_wrong(content)
+    if wrong:
+        raise _damaged(file, wrong)
     return content
+
+
+def _damaged(file: Path, reason: object) -> UserError:
+    return UserError(
+        f"{file} is damaged ({reason}); restore it from a copy, or run again into another folder. "
+        "Nothing was changed."
+    )
+
+
+def _what_is_wrong(content: dict[str, Any]) -> str:
+    """What no windtunnel would have written in a run.json, or "": a recipe proves itself by its digest."""
+    info = content.get("info")
+    if not isinstance(info, dict) or not all(isinstance(info.get(key), dict) for key in INFO):
+        return f"its info lacks {' or '.join(INFO)}"
+    if digest(content.get("recipe")) != content.get("recipe_digest"):
+        return "its recipe is not the one its digest was made of"
+    return ""
 
 
 def _data_difference(path: Path, samples: pa.Table) -> str:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from windtunnel.conditions import digest
-from windtunnel.errors import UserError
+from windtunnel.errors import UserError, unknown_name
 from windtunnel.store.folder import SAMPLES_FILE, SHARDS_FOLDER, read_run_json
+from windtunnel.store.parquet import read_parquet
 
 if TYPE_CHECKING:
     from windtunnel.metrics.clips import Clips
     from windtunnel.metrics.observed import Observed
     from windtunnel.metrics.score import Score
+
+
+# Id, content hash and names of the classes.
+Picture = tuple[str, str, tuple[str, ...]]
 
 
 class Run:
@@ -35,6 +44,8 @@ class Run:
         self.info: dict[str, Any] = content["info"]
         self.digest: str = content["recipe_digest"]
         self.baseline: Run | None = None
+        # The column of the data's table whose values say which pictures belong together, "" for none.
+        self.group = str(self.info.get("scoring", {}).get("group", ""))
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -63,14 +74,64 @@ class Run:
     def samples(self) -> pa.Table:
         """The pictures: id, labels (indices into the data's classes), content hash, width, height, format.
 
-        `meta` holds what else the data says of a picture, as JSON; runs of an older kind lack it.
+        `meta` holds what else the data says of a picture, as JSON; runs of an older kind lack it. `source` is
+        the content hash of what a finished picture was made of, in runs over made sets.
         """
-        return _read(self.path / SAMPLES_FILE)
+        return _read(self.path / SAMPLES_FILE, None, int(self.recipe["data"]["count"]))
+
+    @cached_property
+    def columns(self) -> dict[str, list[str]]:
+        """What else the data's table says of every picture, by column; "" where it says nothing."""
+        if "meta" not in self.samples.column_names:
+            return {}
+        rows = [json.loads(text) for text in self.samples["meta"].to_pylist()]
+        names = sorted({name for row in rows for name in row})
+        return {name: [str(row.get(name) or "") for row in rows] for name in names}
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64] | None:
+        """Of every scored picture the number of its group, or None where every one stands for itself."""
+        return self.groups_of(self.observed.kept)
+
+    def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+        """The same of any pictures; one of which the column says nothing is its own group."""
+        if not self.group:
+            return None
+        if self.group not in self.columns:
+            raise unknown_name("column to group by", self.group, self.columns)
+        values = self.columns[self.group]
+        own = [value or f"\0{row}" for row, value in enumerate(values)]
+        names, number = np.unique(np.array(own)[kept], return_inverse=True)
+        if len(names) < 2:
+            raise UserError(f"All pictures of {self.path} have one {self.group}; intervals need two groups.")
+        return None if len(names) == len(number) else number
+
+    @cached_property
+    def pictures(self) -> dict[str, Picture]:
+        """By id, what makes a picture the same in two runs: id, content and names of its classes.
+
+        The content is the source's, so that finished pictures are those they were made of.
+        """
+        classes = self.info["data"]["classes"]
+        content = self.samples["content"]
+        if "source" in self.samples.column_names:
+            content = pc.coalesce(self.samples["source"], content)
+        rows = zip(self.samples["id"].to_pylist(), content.to_pylist(), self.samples["labels"].to_pylist(),
+                   strict=True)  # fmt: skip
+        return {
+            id_: (id_, hash_ or "", tuple(str(classes[label]) for label in labels))
+            for id_, hash_, labels in rows
+        }
 
     @property
     def expected_rows(self) -> int:
         """How many rows the finished run has."""
-        return int(self.recipe["data"]["count"]) * sum(map(frames_of, self.conditions))
+        return int(self.recipe["data"]["count"]) * self.views
+
+    @cached_property
+    def views(self) -> int:
+        """How many rows a picture has: every condition's frames."""
+        return sum(map(frames_of, self.conditions))
 
     def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Every prediction as an Arrow table, sorted by picture and condition."""
@@ -82,11 +143,13 @@ class Run:
 
     def shards(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """The finished shards' columns, in the order of pictures; what is not finished is left out."""
+        if not self.path.is_dir():
+            raise UserError(f"{self.path} has gone since it was opened; restore it, or run again.")
         size, count = int(self.recipe["chunk"]), int(self.recipe["data"]["count"])
         for start in range(0, count, size):
             path = self.path / SHARDS_FOLDER / f"{digest([self.digest, start])}.parquet"
             if path.exists():
-                yield _read(path, columns)
+                yield _read(path, columns, min(size, count - start) * self.views)
 
     @cached_property
     def observed(self) -> Observed:
@@ -106,28 +169,54 @@ class Run:
         """Write report.html, scores.json and scores.csv into the run folder; returns the page's path."""
         from windtunnel.report.files import write_reports
 
-        return write_reports(self, self.scores()).html
+        try:
+            return write_reports(self, self.scores()).html
+        except OSError as error:
+            raise UserError(
+                f"{error.filename or self.path} cannot be written: {error.strerror or error}; copy the run "
+                "folder to where you may write."
+            ) from error
 
     def scores(
-        self, metrics: Sequence[str] | None = None, *, baseline: str | Path | Run | None = None
+        self,
+        metrics: Sequence[str] | None = None,
+        *,
+        baseline: str | Path | Run | None = None,
+        group: str | None = None,
     ) -> list[Score]:
         """Every score the suite asks for, each with interval, n, formula and parts.
 
         Args:
             metrics: other metrics than the suite's.
             baseline: a run on the same pictures, to divide CE, mCE and relative mCE by.
+            group: a column of the data's table; pictures with the same value (of one patient, one video) stay
+                together in every interval. "" for none, None as the run says.
         """
         from windtunnel.metrics.score import score_run
 
-        return score_run(self if baseline is None else self.against(baseline), metrics)
+        return score_run(self._seen_as(baseline, group), metrics)
 
     def against(self, baseline: str | Path | Run) -> Run:
         """The same run, its corruption errors divided by those of a stored run on the same pictures."""
+        return self._seen_as(baseline, None)
+
+    def grouped_by(self, column: str) -> Run:
+        """The same run, pictures with the same value in a column of the data's table staying together."""
+        return self._seen_as(None, column)
+
+    def _seen_as(self, baseline: str | Path | Run | None, group: str | None) -> Run:
+        """The same predictions beside another baseline or in other groups; None leaves either as it is."""
         from windtunnel.metrics.baseline import check_baseline
 
-        found = Run(self.path)
-        found.baseline = baseline if isinstance(baseline, Run) else Run(baseline)
-        check_baseline(found, found.baseline)
+        if baseline is None and group is None:
+            return self
+        found = copy(self)
+        if group is not None:
+            found.group = group
+            found.__dict__.pop("groups", None)
+        if baseline is not None:
+            found.baseline = baseline if isinstance(baseline, Run) else Run(baseline)
+            check_baseline(found, found.baseline)
         return found
 
 
@@ -136,14 +225,27 @@ def frames_of(condition: Mapping[str, Any]) -> int:
     return int(condition.get("frames", 1))
 
 
-def load_run(path: str | Path, *, baseline: str | Path | Run | None = None) -> Run:
-    """Open a finished or unfinished run folder, with a run to divide corruption errors by if one is given."""
-    return Run(path) if baseline is None else Run(path).against(baseline)
+def load_run(path: str | Path, *, baseline: str | Path | Run | None = None, group: str | None = None) -> Run:
+    """Open a finished or unfinished run folder.
+
+    Args:
+        path: the run folder.
+        baseline: a run on the same pictures, to divide corruption errors by.
+        group: a column of the data's table whose values say which pictures belong together; None as the run
+            says.
+    """
+    return Run(path)._seen_as(baseline, group)
 
 
-def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+def _read(path: Path, columns: Sequence[str] | None, rows: int) -> pa.Table:
+    """One of a run's tables, which holds as many rows as it should, or else is damaged."""
     try:
-        return pq.read_table(path, columns=list(columns) if columns else None)
+        table = read_parquet(path, list(columns) if columns else None)
+        if len(table) == rows:
+            return table
+        reason = f"{len(table):,} rows where {rows:,} belong"
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing; run the same command to make it again.") from None
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{path} is damaged ({reason}); run the same command to make it again.") from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+    raise UserError(f"{path} is damaged ({reason}); run the same command to make it again.")
