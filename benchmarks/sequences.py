@@ -1,8 +1,9 @@
 """Perturbation sequences of edition 224: equality first, then milliseconds for 31 frames.
 
-Run `python benchmarks/sequences.py`, with `--rounds` for more repeats. One thread; every round takes all
-sequences in random order, so that a noisy moment hits no single one; the minimum and the median over the
-rounds are shown. Sequences that act before the crop get a 341x256 picture and make its middle 224x224.
+Run by `make bench`, or as `python benchmarks/sequences.py`, with `--rounds` for more repeats. One thread;
+every round takes all sequences in random order, so that a noisy moment hits no single one; the minimum and
+the median over the rounds are shown. Sequences that act before the crop get a 341x256 picture and make its
+middle 224x224.
 No time is printed where our frames are not the reference's (tests/parity's oracles and tolerances).
 """
 
