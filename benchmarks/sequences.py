@@ -2,8 +2,8 @@
 
 Run by `make bench`, or as `python benchmarks/sequences.py`, with `--rounds` for more repeats. One thread,
 whose own time is taken, so that other work on the machine hardly shows. Every round takes all sequences in
-random order; the minimum and the median over the rounds are shown. Sequences that act before the crop get a 341x256 picture and make its
-middle 224x224.
+random order; the minimum and the median over the rounds are shown. Sequences that act before the crop get a
+341x256 picture and make its middle 224x224.
 No time is printed where our frames are not the reference's (tests/parity's oracles and tolerances).
 """
 
