@@ -1,7 +1,7 @@
 # make demo   create the environment, install, run the demo, leave a report
 # make test   create the environment, install what tests need, lint, type-check and test
 # make lint   ruff and mypy alone
-# make bench  time corruptions against imagecorruptions, and a run against bare inference, as ratios
+# make bench  time corruptions against imagecorruptions, sequences, and a run against bare inference
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -27,6 +27,7 @@ lint: $(VENV)/.test
 bench: $(BENCH)/.installed $(VENV)/.test
 	$(BENCH)/bin/python benchmarks/corruptions.py
 	$(BIN)/python benchmarks/all_conditions.py
+	$(BIN)/python benchmarks/sequences.py
 	$(BIN)/python benchmarks/end_to_end.py
 
 $(VENV)/bin/python:

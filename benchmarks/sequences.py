@@ -1,8 +1,9 @@
-"""Perturbation sequences of edition 224: equality first, then milliseconds for 31 frames.
+"""Perturbation sequences of edition 224: equality first, then milliseconds of CPU time for 31 frames.
 
-Run `python benchmarks/sequences.py`, with `--rounds` for more repeats. One thread; every round takes all
-sequences in random order, so that a noisy moment hits no single one; the minimum and the median over the
-rounds are shown. Sequences that act before the crop get a 341x256 picture and make its middle 224x224.
+Run by `make bench`, or as `python benchmarks/sequences.py`, with `--rounds` for more repeats. One thread,
+whose own time is taken, so that other work on the machine hardly shows. Every round takes all sequences in
+random order; the minimum and the median over the rounds are shown. Sequences that act before the crop get a
+341x256 picture and make its middle 224x224.
 No time is printed where our frames are not the reference's (tests/parity's oracles and tolerances).
 """
 
@@ -67,10 +68,10 @@ def milliseconds(name: str, seed: int) -> float:
     unit = REGISTRY.get(name)
     image, window = picture(name, seed)
     rng = unit.draws(0, str(seed), 1)
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in unit.apply(image, rng, 1, EDITION, window):
         pass
-    return 1000 * (time.perf_counter() - start) * FRAMES / unit.table(EDITION).frames
+    return 1000 * (time.process_time() - start) * FRAMES / unit.table(EDITION).frames
 
 
 def line(what: str, least: float, middle: float, limit: float) -> str:

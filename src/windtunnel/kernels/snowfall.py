@@ -115,7 +115,9 @@ def _lay_flakes_row(
     falling, turned = flakes[y].reshape(-1), flakes[height - 1 - y].reshape(-1)
     for x in range(width):
         both = flake[falling[x]] + flake[turned[np.uint64(width - 1 - x)]]
-        for channel in range(3):
-            fall[3 * x + channel] = both
+        at = np.uint64(3 * x)  # unsigned: no negative index to look for
+        fall[at] = both
+        fall[at + np.uint64(1)] = both
+        fall[at + np.uint64(2)] = both
     for x in range(width * 3):
         target[x] = np.uint8(np.int32(min(np.float64(whitened[x]) + fall[x], 1.0) * 255.0))

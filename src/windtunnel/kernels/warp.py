@@ -218,6 +218,9 @@ def _affine(
     near = np.empty((4, count), np.int32)
     for y in range(out.shape[0]):
         down = y + top + 0.5
+        if _misses(a, b * down, c, left, count, width) or _misses(d, e * down, f, left, count, height):
+            out[y] = 0
+            continue
         for x in range(count):
             across = x + left + 0.5
             at_x, at_y = a * across + b * down + c, d * across + e * down + f
@@ -229,6 +232,13 @@ def _affine(
             place[x] = spot if inside else black
         blend_row(sheet, width + 2, place, right, low, np.float64(0), near, out[y].reshape(-1))
     return out
+
+
+@jit
+def _misses(slope: float, along: float, offset: float, left: int, count: int, size: int) -> bool:
+    """Whether a row of places lies on one side of the picture: then both of its ends do."""
+    first, last = slope * (left + 0.5) + along + offset, slope * (left + count - 0.5) + along + offset
+    return max(first, last) < 0.0 or min(first, last) >= size
 
 
 def shift_across(image: Image, shift_px: int, window: Window) -> Image:

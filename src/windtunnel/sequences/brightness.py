@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from windtunnel.imaging import Image
-from windtunnel.kernels.colour import shift_saturation_and_value
+from windtunnel.kernels.colour import join_value, split_value
 from windtunnel.seeding import Draws
 from windtunnel.sequences import Table, sequence
 
@@ -36,5 +36,6 @@ def brightness(
     still: float,
 ) -> Iterator[Image]:
     """The value of HSV shifted by a step more in each frame, by nothing in frame `still`."""
+    values, shares = split_value(image)
     for number in range(frames):
-        yield shift_saturation_and_value(image, 1.0, 0.0, step * (number - still))
+        yield join_value(values, shares, step * (number - still))

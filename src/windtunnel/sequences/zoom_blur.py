@@ -54,13 +54,11 @@ def _add_and_average(image: Image, total: NDArray[np.float32], count: int) -> Im
 
     Divided and multiplied in the reference's order: in even areas the last bit decides about a level.
     """
-    unit = np.arange(256).astype(np.float32) / np.float32(255)
     out = np.empty(image.shape, np.uint8)
     source, target = image.reshape(-1), out.reshape(-1)
     share = np.float32(count)
     for i in range(source.size):
-        total[i] += unit[source[i]]
-    for i in range(source.size):
+        total[i] += np.float32(source[i]) / np.float32(255)
         mean = min(total[i] / share, np.float32(1))
         target[i] = np.uint8(np.int32(mean * np.float32(255)))
     return out
