@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from windtunnel.analysis.comparison import Comparison, compare
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.present import print_lines, print_table
 from windtunnel.errors import UserError
 from windtunnel.report.comparing import (
@@ -20,16 +20,18 @@ from windtunnel.report.comparing import (
     run_names,
     summary_lines,
 )
+from windtunnel.store.run import load_run
 
 CHANGED_SHOWN = 20
 
 
 @click.command()
 @click.argument("runs", metavar="BASE RUN [RUN]...", nargs=-1)
+@GROUP
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print every difference as CSV.")
 @click.option("--flips", metavar="FILE.csv", help="Write every picture that flipped to a CSV file.")
-def command(runs: tuple[str, ...], as_json: bool, as_csv: bool, flips: str | None) -> None:
+def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: bool, flips: str | None) -> None:
     """Compare finished run folders with the first of them, picture by picture.
 
     Differences are RUN - BASE in percentage points with 95 % intervals, the picture being the unit;
@@ -42,7 +44,7 @@ def command(runs: tuple[str, ...], as_json: bool, as_csv: bool, flips: str | Non
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    found = compare(*runs)
+    found = compare(*(load_run(run, group=group) for run in runs))
     if flips:
         if found.unpaired_because:
             raise UserError(f"--flips needs the same pictures: {found.unpaired_because}.")

@@ -13,6 +13,7 @@ from windtunnel.report.markdown import run_markdown
 from windtunnel.report.page import render
 from windtunnel.report.several import render_several
 from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.store.files import write_whole
 from windtunnel.store.run import Run
 
 
@@ -31,15 +32,19 @@ def write_reports(run: Run, scores: list[Score]) -> Written:
     names = ("report.html", "report.md", "scores.json", "scores.csv")
     written = Written(*(run.path / name for name in names))
     document = run_document(run, scores)
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    written.json.write_text(text + "\n", encoding="utf-8")
-    written.csv.write_text(scores_csv(scores), encoding="utf-8")
-    written.markdown.write_text(run_markdown(document), encoding="utf-8")
-    written.html.write_text(render(document, worst_failures(run)), encoding="utf-8")
+    # Everything is made before anything is written: a report is never newer than its numbers.
+    contents = {
+        written.json: json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        written.csv: scores_csv(scores),
+        written.markdown: run_markdown(document),
+        written.html: render(document, worst_failures(run)),
+    }
+    for path, text in contents.items():
+        write_whole(path, text.encode())
     return written
 
 
 def write_comparison(found: Comparison, file: Path) -> Path:
     """Write the page of several runs."""
-    file.write_text(render_several(found), encoding="utf-8")
+    write_whole(file, render_several(found).encode())
     return file
