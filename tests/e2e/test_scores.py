@@ -118,7 +118,7 @@ def test_a_baseline_that_does_not_fit_is_refused(
     with pytest.raises(UserError, match="seed 1"):
         run.against(other)
     smoke = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "smoke")
-    with pytest.raises(UserError, match="no corrupted condition"):
+    with pytest.raises(UserError, match="shares no corruption"):
         run.scores(baseline=smoke)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
 Numbers = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Ids = NDArray[Any]
 # Metrics whose errors are counted from the clean error.
 RELATIVE = ("relative_ce", "relative_mce")
 
@@ -76,27 +78,24 @@ def check_baseline(run: Run, baseline: Run) -> None:
             f"{run.recipe['seed']}: other pixels. Run the baseline with the same seed."
         )
     theirs = {condition["id"] for condition in baseline.conditions}
-    if not any(one["id"] in theirs for one in run.conditions if one["kind"] == "corruption"):
+    if not any(one["id"] in theirs for one in run.conditions if one["unit"]):
         raise UserError(
-            f"{baseline.path} has no corrupted condition of {run.path}; give a run of the same suite."
+            f"{baseline.path} shares no corruption or sequence with {run.path}; give a run of the same suite."
         )
-    if joined(run, baseline).count < 2:
+    whole, theirs_whole = (one.observed if len(one.observed.ids) else one.clips for one in (run, baseline))
+    if len(same_pictures(run, whole.ids, baseline, theirs_whole.ids)[0]) < 2:
         raise UserError(f"{baseline.path} and {run.path} share no two scored pictures; give the same data.")
 
 
 def joined(run: Run, baseline: Run) -> Joined:
     """The pictures and conditions that both runs have."""
     here, there = run.observed, baseline.observed
-    rows = {baseline.pictures[id_]: row for row, id_ in enumerate(there.ids)}
-    pairs = [
-        (row, rows[picture]) for row, id_ in enumerate(here.ids) if (picture := run.pictures[id_]) in rows
-    ]
-    ours, theirs = np.array(pairs, np.int64).reshape(-1, 2).T
+    ours, theirs = same_pictures(run, here.ids, baseline, there.ids)
     where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
     shared = [
         (place, where[condition["id"]], condition)
         for place, condition in enumerate(run.conditions)
-        if condition["id"] in where
+        if condition["id"] in where and condition["kind"] != "sequence"
     ]
     columns, matching = [one[0] for one in shared], [one[1] for one in shared]
     return Joined(
@@ -107,6 +106,14 @@ def joined(run: Run, baseline: Run) -> Joined:
         top_k_wrong(there.rank[theirs][:, matching], 1).astype(np.float64),
         None if run.groups is None else run.groups[ours],
     )
+
+
+def same_pictures(run: Run, ids: Ids, baseline: Run, their_ids: Ids) -> tuple[Rows, Rows]:
+    """Rows of the pictures that both lists hold, in the first one's order."""
+    rows = {baseline.pictures[id_]: row for row, id_ in enumerate(their_ids)}
+    pairs = [(row, rows[picture]) for row, id_ in enumerate(ids) if (picture := run.pictures[id_]) in rows]
+    ours, theirs = np.array(pairs, np.int64).reshape(-1, 2).T
+    return ours, theirs
 
 
 def why_not(found: Joined, unit: str, severities: int, *, relative: bool) -> str:

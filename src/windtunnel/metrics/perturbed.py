@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K
+from windtunnel.metrics.baseline import same_pictures
 from windtunnel.metrics.clips import Clips
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
@@ -35,6 +36,7 @@ from windtunnel.metrics.stability import (
 )
 from windtunnel.published.results import perturbation_normalisers
 from windtunnel.sequences import REGISTRY
+from windtunnel.stats.intervals import mean_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -140,7 +142,11 @@ def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
 def ratio(kind: Kind, run: Run, seen: Observed) -> list[Measure]:
     """Every sequence's score divided by a stored run's, or by AlexNet's where that fits."""
     if run.baseline:
-        return [_divided(kind, kind.ratio, name(one), run, run.baseline, [one]) for one in _shared(run)]
+        return [
+            _divided(kind, kind.ratio, name(one), run, run.baseline, [one])
+            for one in sequences_of(run)
+            if not why_not_divided(kind, run, one)
+        ]
     if why_not_normalised(run):
         return []
     return [_scaled(one, kind, run) for one in each(kind, run, seen)]
@@ -152,8 +158,9 @@ def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     if {bare(one) for one in found} != set(THE_TEN):
         return []
     if run.baseline:
-        shared = _shared(run)
-        return [_divided(kind, kind.mean_ratio, "", run, run.baseline, shared)] if len(shared) == 10 else []
+        if any(why_not_divided(kind, run, one) for one in found):
+            return []
+        return [_divided(kind, kind.mean_ratio, "", run, run.baseline, found)]
     if why_not_normalised(run):
         return []
     columns, weights = _columns(run, run.clips, kind, found, [1 / _alexnet(kind, one) for one in found])
@@ -229,18 +236,47 @@ def _scaled(one: Measure, kind: Kind, run: Run) -> Measure:
     return Measure(kind.ratio, one.condition, formula, one.parts, one.columns, weights, groups=one.groups)
 
 
-def _shared(run: Run) -> list[dict[str, Any]]:
-    """The run's sequences that its baseline has too."""
-    theirs = {condition["id"] for condition in run.baseline.conditions} if run.baseline else set()
-    return [one for one in sequences_of(run) if one["id"] in theirs]
+def why_not_divided(kind: Kind, run: Run, condition: dict[str, Any]) -> str:
+    """Why a sequence cannot be divided by the stored run's, or "" where it can."""
+    if run.baseline is None:
+        return "there is no baseline"
+    theirs = next((one for one in run.baseline.conditions if one["id"] == condition["id"]), None)
+    if theirs is None:
+        return f"the baseline lacks {name(condition)}"
+    values = kind.distance(run.baseline.clips.top(name(theirs)), pairs_of(run, condition)).mean(axis=1)
+    if len(values) > 1 and mean_interval(values)[0] > 0:
+        return ""
+    return f"the baseline's {kind.each} under {name(condition)} is not clearly above 0 ({values.mean():.4f})"
+
+
+def sequence_notes(run: Run) -> list[str]:
+    """What a reader of flip rates and top-5 distances must know."""
+    found = sequences_of(run)
+    if not found or "flip_rate" not in (*run.metrics, *(["flip_rate"] if run.baseline else [])):
+        return []
+    if run.baseline:
+        reasons = [why_not_divided(kind, run, one) for kind in (FLIPS, TOP_FIVE) for one in found]
+        return [
+            f"FR and T5D divide by {run.baseline.info['model']['name']} ({run.baseline.path}) on the same "
+            "pictures, not by AlexNet's published figures: not comparable with the paper's.",
+            *(f"No FR or T5D: {reason}." for reason in dict.fromkeys(reasons) if reason),
+        ]
+    reason = why_not_normalised(run)
+    if reason:
+        return [f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not fit, {reason}. Read mFP and uT5D."]
+    lossless = all(one["codec"] in ("none", "png") for one in found)
+    how = ", and frames that were never compressed" if lossless else ""
+    return [
+        "FR and T5D divide by AlexNet's figures on 50,000 published H.264 clips; these are other "
+        f"pictures{how}, so that they are only near what the same model would get there."
+    ]
 
 
 def _divided(
     kind: Kind, metric: str, condition: str, run: Run, baseline: Run, found: Sequence[dict[str, Any]]
 ) -> Measure:
     """Ratios to a stored run on the same pictures, both drawn together in the bootstrap."""
-    here, there = run.clips.ids, baseline.clips.ids
-    _, ours, theirs = np.intersect1d(here, there, assume_unique=True, return_indices=True)
+    ours, theirs = same_pictures(run, run.clips.ids, baseline, baseline.clips.ids)
     names = {one["id"]: name(one) for one in baseline.conditions}
     halves = [
         [

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import unknown_name
-from windtunnel.metrics.names import MEASURES, NEED_NO_LABEL, NORMALISED
+from windtunnel.metrics.names import MEASURES, NEED_NO_LABEL, NORMALISED, NORMALISED_SEQUENCES
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
 from windtunnel.stats.intervals import CONFIDENCE, Groups, clustered_share, mean_interval, unit_count, wilson
 from windtunnel.stats.paired import shares_of_change
@@ -168,13 +168,19 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
     asked = [
         *run.metrics,
         *(["weighted_error"] if run.weights else []),
-        *(NORMALISED if run.baseline else []),
+        *(_divided_metrics(run) if run.baseline else []),
     ]
     every = dict.fromkeys(asked if metrics is None else metrics)
     wanted = [one for one in every if labelled or one in NEED_NO_LABEL]
     found = [one for metric in wanted for one in _measurer(metric)(run, seen)]
     # What is divided by a baseline rests on fewer pictures and has their groups already.
     return [one if one.groups is not None else replace(one, groups=run.groups) for one in found]
+
+
+def _divided_metrics(run: Run) -> tuple[str, ...]:
+    """What a baseline divides: the scores of corruptions, or of sequences."""
+    sequences = any(condition["kind"] == "sequence" for condition in run.conditions)
+    return NORMALISED_SEQUENCES if sequences else NORMALISED
 
 
 def score_run(run: Run, metrics: Sequence[str] | None = None) -> list[Score]:

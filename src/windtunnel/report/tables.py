@@ -16,6 +16,7 @@ from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.perturbed import sequence_notes, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.report.around import published_field
@@ -97,7 +98,7 @@ def _score_notes(run: Run) -> list[str]:
     """Which scores the suite asks for and this run cannot have."""
     lines = []
     asked, seen = set(run.metrics), run.observed
-    if run.baseline:
+    if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
     lacking = sorted(asked & {"ece", "rms_calibration_error", "aurra", "brier", "nll"})
@@ -115,7 +116,9 @@ def _score_notes(run: Run) -> list[str]:
 
 
 def normaliser_notes(run: Run) -> list[str]:
-    """Why there is no CE or no mCE, or what those there are rest on."""
+    """Why there is no CE, mCE or FR, or what those there are rest on."""
+    if sequences_of(run):
+        return sequence_notes(run)
     if "ce" not in run.metrics or run.baseline:
         return []
     reason = why_not_normalised(run)

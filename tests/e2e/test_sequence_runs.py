@@ -1,0 +1,231 @@
+"""Runs over perturbation sequences: frames, scores, difficulty, codecs, unlabelled pictures, resuming."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from windtunnel.errors import UserError
+from windtunnel.metrics.perturbed import THE_TEN
+from windtunnel.report.tables import run_document
+from windtunnel.store.run import Run
+
+# How often the classes of the model below follow each other from black to white.
+STEPS = 60
+FRAMES_32 = {"motion_blur": 21, "translate": 16}
+
+
+class Brightest:
+    """Six classes that follow each other as pictures grow lighter, ten times: it flips with the light."""
+
+    name = fingerprint = "brightest"
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        step = batch.mean(axis=(1, 2, 3)) / 255 * STEPS % 6
+        return -np.abs(step[:, None] - np.arange(6)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve coarse patterns of 32 pixels in six classes."""
+    root = tmp_path_factory.mktemp("patterns")
+    rng = np.random.default_rng(3)
+    for number in range(12):
+        folder = root / str(number % 6)
+        folder.mkdir(exist_ok=True)
+        small = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
+        Image.fromarray(small).resize((32, 32)).save(folder / f"{number}.png")
+    return root
+
+
+@pytest.fixture(scope="module")
+def run(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("run") / "p"
+    return windtunnel.run(Brightest(), pictures, "imagenet-p", out=out)
+
+
+def by_name(run: Run, metric: str, **options: object) -> dict[str, float]:
+    return {score.condition: score.value for score in run.scores([metric], **options)}
+
+
+def frames_of(pictures: Path, name: str, difficulty: int = 1) -> dict[str, list[np.ndarray]]:
+    """Every picture's frames by the public function, which knows nothing of runs."""
+    return {
+        path.relative_to(pictures).as_posix(): list(
+            windtunnel.perturb(
+                np.asarray(Image.open(path)),
+                name,
+                seed=0,
+                sample_id=path.relative_to(pictures).as_posix(),
+                difficulty=difficulty,
+            )
+        )
+        for path in sorted(pictures.rglob("*.png"))
+    }
+
+
+def test_every_frame_is_a_row_with_its_number(run: Run) -> None:
+    rows = run.predictions(["condition", "frame", "status"])
+    assert len(rows) == 12 * (2 + sum(FRAMES_32.get(name, 31) for name in THE_TEN))
+    tilt = [row["frame"] for row in rows.to_pylist() if row["condition"] == "seq/tilt"]
+    assert tilt == [*range(31)] * 12
+    assert set(rows["status"].to_pylist()) == {"ok"}
+
+
+@pytest.mark.parametrize("name", ["gaussian_noise", "brightness", "tilt", "translate"])
+def test_scores_are_those_of_the_frames_anyone_can_make(run: Run, pictures: Path, name: str) -> None:
+    """Flips counted by hand over windtunnel.perturb and the model, without a run."""
+    model, changed, total = Brightest(), 0, 0
+    for clip in frames_of(pictures, name).values():
+        best = model(np.stack(clip)).argmax(axis=1)
+        before = best[:-1] if name != "gaussian_noise" else np.full(len(best) - 1, best[0])
+        changed, total = changed + int((best[1:] != before).sum()), total + len(best) - 1
+    condition = f"seq/{name}:1" if name == "gaussian_noise" else f"seq/{name}"
+    assert by_name(run, "flip_probability")[condition] == pytest.approx(changed / total)
+
+
+def test_means_count_every_sequence_alike(run: Run) -> None:
+    for each, mean in (("flip_probability", "mfp"), ("ut5d", "mean_ut5d")):
+        values = by_name(run, each)
+        assert len(values) == 10
+        assert by_name(run, mean)[""] == pytest.approx(np.mean(list(values.values())))
+
+
+def test_intervals_rest_on_pictures_not_on_frames(run: Run) -> None:
+    score = next(one for one in run.scores(["flip_probability"]) if one.condition == "seq/brightness")
+    assert score.n == 12
+    assert score.low <= score.value <= score.high
+    # Thirty pairs of frames of twelve pictures are not 360 pictures.
+    assert score.high - score.low > 2 * 1.96 * np.sqrt(score.value * (1 - score.value) / 360)
+
+
+def test_difficulty_is_strength_of_noise_and_stride_of_the_rest(
+    pictures: Path, tmp_path: Path, run: Run
+) -> None:
+    hard = windtunnel.run(
+        Brightest(),
+        pictures,
+        "imagenet-p",
+        only=["gaussian_noise", "brightness"],
+        difficulty=3,
+        out=tmp_path / "r",
+    )
+    names = [condition["name"] for condition in hard.conditions]
+    assert names == ["native", "clean", "seq/gaussian_noise:3", "seq/brightness"]
+    ids = {condition["name"]: condition["id"] for condition in run.conditions}
+    assert ids["seq/brightness"] == hard.conditions[3]["id"], "the same frames, compared further apart"
+    model, changed, total = Brightest(), 0, 0
+    for clip in frames_of(pictures, "brightness").values():
+        best = model(np.stack(clip)).argmax(axis=1)
+        changed, total = changed + int((best[3:] != best[:-3]).sum()), total + len(best) - 3
+    assert by_name(hard, "flip_probability")["seq/brightness"] == pytest.approx(changed / total)
+
+
+def test_small_pictures_have_no_flip_rate(run: Run) -> None:
+    """AlexNet's figures hold for 224 pixels."""
+    assert not run.scores(["flip_rate"]) and not run.scores(["mfr"]) and not run.scores(["mt5d"])
+
+
+def test_a_stored_run_divides(run: Run) -> None:
+    """A model against itself is 1 wherever it flips, and nothing is divided by nothing."""
+    rates, flips = by_name(run, "flip_rate", baseline=run), by_name(run, "flip_probability")
+    assert set(rates) == set(flips) and set(rates.values()) == {1.0}
+    assert by_name(run, "mfr", baseline=run) == {"": pytest.approx(1)}
+    assert by_name(run, "mt5d", baseline=run) == {"": pytest.approx(1)}
+
+
+def test_nothing_is_divided_by_nothing(pictures: Path, tmp_path: Path) -> None:
+    def steady(batch: np.ndarray) -> np.ndarray:
+        return np.tile(np.arange(6, dtype=np.float32), (len(batch), 1))
+
+    found = windtunnel.run(steady, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    assert by_name(found, "flip_probability") == {"seq/tilt": 0}
+    assert by_name(found, "flip_rate", baseline=found) == {}
+    notes = run_document(found.against(found), [])["notes"]
+    assert any("under seq/tilt is not clearly above 0" in note for note in notes)
+
+
+def test_unlabelled_pictures_have_flips_and_no_errors(pictures: Path, tmp_path: Path) -> None:
+    rows = "\n".join(["path,label", *(f"{path.as_posix()}," for path in sorted(pictures.rglob("*.png")))])
+    (tmp_path / "pictures.csv").write_text(rows)
+    found = windtunnel.run(
+        Brightest(), tmp_path / "pictures.csv", "imagenet-p", only=["seq/tilt"], out=tmp_path / "run"
+    )
+    metrics = {score.metric for score in found.scores()}
+    assert "flip_probability" in metrics and "top1_error" not in metrics
+
+
+def test_whole_rankings_need_whole_outputs(run: Run, pictures: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--keep logits"):
+        run.scores(["zipf_distance"])
+    kept = windtunnel.run(
+        Brightest(), pictures, "imagenet-p", only=["tilt"], keep="logits", out=tmp_path / "kept"
+    )
+    zipf, logs = (by_name(kept, metric)["seq/tilt"] for metric in ("zipf_distance", "log_distance"))
+    assert 0 < zipf < 2 and logs > 0
+
+
+def test_a_damaged_picture_leaves_every_sequence(pictures: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "some"
+    shutil.copytree(pictures, folder)
+    (folder / "0" / "0.png").write_bytes(b"no picture")
+    found = windtunnel.run(Brightest(), folder, "imagenet-p", only=["tilt", "scale"], out=tmp_path / "run")
+    assert {score.n for score in found.scores()} == {11}
+    assert found.observed.left_out == 1
+
+
+def test_frames_stored_as_video_differ_a_little(pictures: Path, tmp_path: Path) -> None:
+    found = windtunnel.run(
+        Brightest(), pictures, "imagenet-p", only=["brightness"], codec="h264", out=tmp_path / "run"
+    )
+    assert found.conditions[-1]["name"] == "seq/brightness+h264"
+    assert [condition["name"] for condition in found.conditions] == ["native", "clean", "seq/brightness+h264"]
+
+
+def test_the_same_command_goes_on_where_it_stopped(
+    windtunnel_command: Callable[..., object], digit_folder: Path, tmp_path: Path
+) -> None:
+    command = ("run", "demo", digit_folder, "--suite", "imagenet-p", "--only", "tilt", "--chunk", "10")
+    done = windtunnel_command(*command, "--out", "run", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    shards = sorted((tmp_path / "run" / "shards").iterdir())
+    before = {path.name: path.read_bytes() for path in shards}
+    shards[1].unlink()
+    kept = {path: path.stat().st_mtime_ns for path in shards if path.exists()}
+    again = windtunnel_command(*command, "--out", "run", "--workers", "2")
+    assert again.returncode == 0 and "already done" in again.stderr
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run" / "shards").iterdir()} == before
+    assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"suite": "imagenet-p", "difficulty": 4}, "give 1, 2, 3"),
+        ({"suite": "imagenet-c", "difficulty": 2}, "holds no sequences"),
+        ({"suite": "imagenet-c", "codec": "h264"}, "stores sequences"),
+        ({"suite": "imagenet-p", "only": ["tilted"]}, "tilted"),
+        ({"suite": "imagenet-p", "only": ["tilt:7"]}, "no such level"),
+    ],
+)
+def test_mistakes_are_refused_before_any_work(
+    pictures: Path, tmp_path: Path, options: dict[str, object], words: str
+) -> None:
+    with pytest.raises(UserError, match=words):
+        windtunnel.run(Brightest(), pictures, out=tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_json_holds_the_sequences(run: Run) -> None:
+    run.report()
+    document = json.loads((run.path / "scores.json").read_text())
+    found = {(one["metric"], one["condition"]) for one in document["scores"]}
+    assert {("flip_probability", "seq/tilt"), ("mfp", ""), ("ut5d", "seq/scale")} <= found
