@@ -17,7 +17,7 @@ from windtunnel.report.tables import run_document
 from windtunnel.store.run import Run
 
 # How often the classes of the model below follow each other from black to white.
-STEPS = 60
+STEPS = 600
 FRAMES_32 = {"motion_blur": 21, "translate": 16}
 
 
