@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
@@ -222,3 +223,33 @@ def test_score_on_the_command_line(
         assert told.returncode == 2
         assert words in told.stderr
         assert len(told.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("spelling", ["1.0", "1"])
+def test_best_classes_may_be_written_as_floats_with_gaps(tmp_path: Path, spelling: str) -> None:
+    """Tables with gaps write whole numbers as 1.0 and nothing for no class."""
+    for number, name in enumerate(("cat", "dog", "dog")):
+        (tmp_path / "data" / name).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((40, 40, 3), 60 * number, np.uint8)).save(
+            tmp_path / "data" / name / f"{number}.png"
+        )
+    rows = [
+        "id,top1,top2",
+        f"cat/0.png,0.0,{spelling}",
+        f"dog/1.png,{spelling},",
+        f"dog/2.png,0.0,{spelling}",
+    ]
+    (tmp_path / "best.csv").write_text("\n".join(rows))
+    run = windtunnel.score_predictions(tmp_path / "best.csv", tmp_path / "data", out=tmp_path / "run")
+    assert [one.value for one in run.scores(["top1_error"])] == [pytest.approx(1 / 3)]
+
+
+def test_best_classes_that_the_data_do_not_know_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "data" / "cat").mkdir(parents=True)
+    for number in range(2):
+        pixels = np.full((40, 40, 3), 60 * number, np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "data" / "cat" / f"{number}.png")
+    (tmp_path / "best.csv").write_text("id,top1\ncat/0.png,lion\ncat/1.png,tiger\n")
+    with pytest.raises(UserError, match="none of its best classes"):
+        windtunnel.score_predictions(tmp_path / "best.csv", tmp_path / "data", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -15,7 +15,7 @@ from sklearn.calibration import calibration_curve
 import windtunnel
 from windtunnel.cli import cli
 from windtunnel.errors import UserError
-from windtunnel.metrics.calibration import expected_calibration_error, reliability
+from windtunnel.metrics.calibration import ece_by_chance, expected_calibration_error, reliability
 from windtunnel.report.tables import run_document
 from windtunnel.report.traps import TRAPS
 
@@ -109,7 +109,7 @@ def test_traps_are_told_where_they_apply_and_only_there(demo: Path, table_run: w
     assert "The model's preprocess" not in of_demo and "Few pictures per class" not in of_demo
     assert "Small pictures with large numbers" in of_demo
     of_guess = {trap["heading"]: trap["why"] for trap in document_of(table_run)["traps"]}
-    assert "what guessing gives" in of_guess["The model's preprocess"]
+    assert "cannot be told from guessing (50.0%)" in of_guess["The model's preprocess"]
     assert "With or without the mask" not in of_guess
 
 
@@ -177,3 +177,35 @@ def test_options_that_do_not_go_together(demo: Path, arguments: tuple[str, ...],
     done = call("report", demo, *arguments)
     assert isinstance(done.exception, UserError)
     assert words in str(done.exception)
+
+
+def test_chance_is_what_a_calibrated_model_scores() -> None:
+    """Simulated: answers right exactly as often as the model says."""
+    rng = np.random.default_rng(0)
+    for count in (200, 1000):
+        confidence = rng.beta(4, 2, count)
+        scored = [
+            expected_calibration_error(confidence, rng.uniform(size=count) < confidence) for _ in range(300)
+        ]
+        assert ece_by_chance(confidence) == pytest.approx(np.mean(scored), rel=0.06)
+
+
+def test_few_pictures_are_not_called_guessing(tmp_path: Path) -> None:
+    """Three wrong of twenty with two classes is better than guessing."""
+    for number in range(20):
+        folder = tmp_path / "data" / ("0" if number < 17 else "1")
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((40, 40, 3), number * 9, np.uint8)).save(folder / f"{number}.png")
+    run = windtunnel.run(Guess(2), tmp_path / "data", "smoke", only=["fog:1"], out=tmp_path / "run")
+    assert "The model's preprocess" not in {trap["heading"] for trap in document_of(run)["traps"]}
+
+
+def test_a_suite_of_one_metric_still_makes_a_whole_page(tmp_path: Path) -> None:
+    suite = tmp_path / "mine.toml"
+    suite.write_text('name = "mine"\nversion = 1\nunits = ["fog"]\nmetrics = ["mean_error"]\n')
+    run = windtunnel.run("demo", "demo", suite, subset=60, out=tmp_path / "run")
+    page = run.report().read_text()
+    places = set(re.findall(r'<div id="(\w+)" class="figure', page))
+    drawn = json.loads(re.search(r'<script id="figures"[^>]*>(.*?)</script>', page, re.S).group(1))
+    assert set(drawn) == places and "reliability" in places
+    assert "<h2>Where it fails</h2>" in page and "<h2>Pictures it gets wrong</h2>" in page

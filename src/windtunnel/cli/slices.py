@@ -55,7 +55,11 @@ def command(
 
 def _lines(run: Run, by: str, found: list[Slice], minimum: int, top: int) -> list[tuple[str, str]]:
     small = len(group_of_pictures(run, by)) - len(found)
-    left_out = [("left out", f"{small} slices with fewer than {minimum} pictures")] if small else []
+    left_out = (
+        [("left out", f"{small} slices with fewer than {minimum} pictures, or of one group only")]
+        if small
+        else []
+    )
     if not found:
         return [("slices", "none"), *left_out]
     scale, unit = (1.0, "") if found[0].metric in NOT_SHARES else (100.0, " %")

@@ -128,6 +128,18 @@ def reliability(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> lis
     ]
 
 
+def ece_by_chance(confidence: Numbers, bins: int = ECE_BINS) -> float:
+    """The ECE to expect of a perfectly calibrated model with these confidences, on as many predictions.
+
+    A bin's gap is then chance alone, of variance sum c(1 - c) / n_b^2, and its mean size sqrt(2/pi) times the
+    standard deviation: ECE = sum_b sqrt(2/pi * sum_b c(1 - c)) / n. Predictions count as independent, so that
+    several conditions of one picture make it too small.
+    """
+    flat = confidence.ravel()
+    spread = np.bincount(_equal_width_bins(flat, bins), flat * (1 - flat), minlength=bins)
+    return float(np.sqrt(2 / np.pi * spread).sum() / flat.size)
+
+
 def _equal_width_bins(confidence: Numbers, bins: int) -> NDArray[np.int64]:
     """The bin of each confidence: (0, 1/bins], (1/bins, 2/bins], ..."""
     return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], confidence)
@@ -142,7 +154,7 @@ def ece(run: Run, seen: Observed) -> list[Measure]:
     """ECE of every condition, and pooled over the corruptions."""
     formula = (
         f"expected calibration error: gap between confidence and share of right answers, {ECE_BINS} bins of "
-        "equal width weighted by their pictures"
+        "equal width weighted by their pictures; larger on few pictures than on many, and so is its interval"
     )
     return confident_measures(run, seen, "ece", formula, ece_values)
 
@@ -151,6 +163,6 @@ def rms(run: Run, seen: Observed) -> list[Measure]:
     """RMS calibration error of every condition, and pooled over the corruptions."""
     formula = (
         "root of the mean squared gap between confidence and share of right answers, bins of "
-        f"{RMS_BIN_SIZE} sorted by confidence"
+        f"{RMS_BIN_SIZE} sorted by confidence; larger on few pictures than on many, and so is its interval"
     )
     return confident_measures(run, seen, "rms_calibration_error", formula, rms_values)

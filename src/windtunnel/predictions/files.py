@@ -33,6 +33,9 @@ TOP_K = "top-k"
 BLOCK_NUMBERS = 4_000_000
 
 _WIDE_TOP = re.compile(r"top_?(\d+)")
+_WHOLE = re.compile(r"-?\d+\.0+")
+# How tables write that there is no class.
+GAPS = ("", "nan", "NaN", "None", "null")
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,23 @@ def find_layout(file: Path, columns: Sequence[str], outputs: str | None) -> Layo
     return Layout(id_, condition, rest, (), "", () if list(rest) == numbered else rest)
 
 
+def whole_classes(values: NDArray[Any]) -> NDArray[Any]:
+    """Best classes as integers or texts: 1.0, as tables with gaps write it, is 1, and a gap is no class."""
+    if values.dtype.kind == "f":
+        gaps = np.isnan(values)
+        filled = np.where(gaps, -1, values)
+        whole = bool((filled == np.rint(filled)).all())
+        return filled.astype(np.int64) if whole else values.astype(str)
+    if values.dtype.kind in "iu":
+        return values
+    texts = np.array(["" if one is None else str(one) for one in values.ravel()])
+    names, back = np.unique(texts, return_inverse=True)
+    plain = [
+        "-1" if name in GAPS else name.partition(".")[0] if _WHOLE.fullmatch(name) else name for name in names
+    ]
+    return np.array(plain)[back].reshape(values.shape)
+
+
 def _number(name: str) -> int:
     return int(name.lstrip("top_"))
 
@@ -168,6 +188,8 @@ class PredictionFile:
                 conditions = conditions.filter(good) if conditions is not None else None
         number = None if layout.outputs == TOP_K else np.float32
         values = _matrix(table, layout.values, self.width, number)
+        if layout.outputs == TOP_K:
+            values = whole_classes(values)
         beside = _matrix(table, layout.beside, self.width, np.float32) if layout.beside else None
         return Block(ids, conditions, values, beside, ragged, example)
 

@@ -106,6 +106,8 @@ def score_predictions(
         raise UserError(
             f"Suite {chosen.name} corrupts at the model's own size, which predictions do not tell."
         )
+    if out:
+        RunFolder(Path(out)).check_free()
     file = PredictionFile(Path(predictions), outputs)
     best_only = file.layout.outputs == TOP_K
     if best_only and (mask or chosen.mask or label_map is not None):
@@ -168,6 +170,11 @@ def _model(file: PredictionFile, look: Look, space: LabelSpace, outputs: str | N
     if file.layout.outputs == TOP_K:
         # Names that the data do not know are classes of their own, which no picture has.
         extra = sorted(set(look.names) - set(space.classes))
+        if look.names and len(extra) == len(look.names):
+            raise UserError(
+                f"{file.path}: none of its best classes ('{extra[0]}' ...) is a class of the data "
+                f"('{space.classes[0]}' ...); write the data's class names, or indices of outputs."
+            )
         classes = (*space.classes, *extra) if look.names else ()
         count = len(classes) or max(look.highest + 1, len(space))
         return GivenModel(

@@ -295,7 +295,7 @@ def measured_on(run: Run) -> Measured:
     return Measured(
         benchmark="imagenet-c" if fifteen else str(recipe["suite"]["name"]),
         edition=int(recipe["canvas"]["edition"]),
-        pictures=int(recipe["data"]["count"]),
+        pictures=len(run.observed.ids),
         files=STORED if codecs == {STORED} else MADE,
         canvas=Geometry(**recipe["canvas"]["geometry"]).describe() if unusual else USUAL_CANVAS,
         codec=" and ".join(sorted(codecs)) or "none",

@@ -38,8 +38,8 @@ class Failure:
     label: str
     said_clean: str
     said: str
-    score_clean: float
-    score: float
+    score_clean: float | None
+    score: float | None
     clean_picture: str
     spoilt_picture: str
 
@@ -57,6 +57,9 @@ def worst_failures(run: Run, count: int = PICTURES) -> Shown:
 
     Mild first, then by the score of the wrong answer; a picture once, a corruption at most twice.
     """
+    seen = run.observed
+    if "clean" not in seen.conditions:
+        return Shown([], "There are no clean pictures to be right on: none is shown.")
     chosen = _choose(run, count)
     if not chosen:
         return Shown([], "No picture is right under clean and wrong under a corruption.")
@@ -82,8 +85,10 @@ def worst_failures(run: Run, count: int = PICTURES) -> Shown:
 def _choose(run: Run, count: int) -> list[tuple[int, int]]:
     """Rows and columns of the observations to show."""
     seen = run.observed
-    if "clean" not in seen.conditions or not len(seen.ids):
+    if not len(seen.ids):
         return []
+    # Of best classes alone nobody knows how sure the model was: any order will do.
+    sure = seen.confidence if seen.gives_probabilities else np.zeros(seen.rank.shape)
     right = seen.rank[:, seen.column("clean")] == 0
     taken: set[int] = set()
     units: Counter[str] = Counter()
@@ -92,7 +97,7 @@ def _choose(run: Run, count: int) -> list[tuple[int, int]]:
     for level in sorted({level for level, _ in spoilt}):
         columns = [column for each, column in spoilt if each == level]
         wrong = right[:, None] & (seen.rank[:, columns] > 0)
-        scores = np.where(wrong, seen.best_score[:, columns], -np.inf)
+        scores = np.where(wrong, sure[:, columns], -np.inf)
         for place in np.argsort(-scores, axis=None, kind="stable")[: count * len(columns)]:
             row, offset = divmod(int(place), len(columns))
             unit = str(run.conditions[columns[offset]]["unit"])
@@ -143,8 +148,8 @@ def _failure(run: Run, row: int, column: int, clean: Image, spoilt: Image) -> Fa
         ", ".join(labels),
         names.get(int(seen.chosen[row, at]), str(seen.chosen[row, at])),
         names.get(int(seen.chosen[row, column]), str(seen.chosen[row, column])),
-        float(seen.confidence[row, at]),
-        float(seen.confidence[row, column]),
+        float(seen.confidence[row, at]) if seen.gives_probabilities else None,
+        float(seen.confidence[row, column]) if seen.gives_probabilities else None,
         _thumbnail(clean),
         _thumbnail(spoilt),
     )

@@ -13,7 +13,7 @@ from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
 from windtunnel.metrics.baseline import baseline_notes
-from windtunnel.metrics.calibration import reliability
+from windtunnel.metrics.calibration import ece_by_chance, reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.perturbed import sequence_notes, sequences_of
@@ -132,7 +132,7 @@ def normaliser_notes(run: Run) -> list[str]:
         )
     elif "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
         lines.append("No relative mCE: it needs the clean pictures; give them with --clean.")
-    if run.recipe["data"]["count"] != PUBLISHED_PICTURES:
+    if len(run.observed.ids) != PUBLISHED_PICTURES:
         lines.append(
             "CE and mCE divide by AlexNet's errors on all 50,000 published pictures; these are other "
             "pictures, so that they are only near what the same model would get there."
@@ -155,6 +155,7 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "published": published_field(run, scores),
         "slices": worst_slices(run),
         "reliability": reliability_bins(run),
+        "calibration_by_chance": calibration_by_chance(run),
         "tie_share": run.observed.tie_share,
         "failed_pictures": len(failed),
         "failed_by_status": dict(Counter(entry["status"] for entry in failed)),
@@ -167,13 +168,27 @@ def reliability_bins(run: Run) -> dict[str, list[dict[str, Any]]]:
     seen = run.observed
     if not seen.gives_probabilities or not len(seen.ids):
         return {}
-    columns = {"clean": [place for place, name in enumerate(seen.conditions) if name == "clean"],
-               "corrupted": corruption_columns(run)}  # fmt: skip
     return {
         name: [asdict(one) for one in reliability(seen.confidence[:, chosen], seen.rank[:, chosen] == 0)]
-        for name, chosen in columns.items()
-        if chosen
+        for name, chosen in _clean_and_corrupted(run).items()
     }
+
+
+def calibration_by_chance(run: Run) -> dict[str, float]:
+    """The ECE of a perfectly calibrated model as sure as this one, for the same pictures."""
+    seen = run.observed
+    if not seen.gives_probabilities or not len(seen.ids):
+        return {}
+    return {
+        name: ece_by_chance(seen.confidence[:, chosen]) for name, chosen in _clean_and_corrupted(run).items()
+    }
+
+
+def _clean_and_corrupted(run: Run) -> dict[str, list[int]]:
+    """Columns of the clean pictures and of all corrupted ones; what there is."""
+    clean = [place for place, name in enumerate(run.observed.conditions) if name == "clean"]
+    found = {"clean": clean, "corrupted": corruption_columns(run)}
+    return {name: columns for name, columns in found.items() if columns}
 
 
 CSV_COLUMNS = ("metric", "condition", "value", "low", "high", "n", "recipe", "formula")

@@ -43,7 +43,7 @@ def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
 
 
 def _which_pictures(run: Run, top1: Top1) -> Iterator[str]:
-    if run.recipe["data"]["count"] != PUBLISHED_PICTURES:
+    if len(run.observed.ids) != PUBLISHED_PICTURES:
         widest = max(top1.values(), key=lambda score: score.high - score.low)
         yield (
             f"{widest.n:,} pictures: the interval of one condition's error is up to "
@@ -72,11 +72,17 @@ def _cut_differently(_: Run, top1: Top1) -> Iterator[str]:
 
 def _at_chance(run: Run, top1: Top1) -> Iterator[str]:
     first = top1.get("native") or top1.get("clean")
-    guessing = 1 - 1 / int(run.recipe["model"]["classes"])
-    if first and first.high >= guessing:
+    guessing = 1 - 1 / (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"]))
+    if first and first.low <= guessing <= first.high:
         yield (
-            f"The {first.condition} error, {first.value:.1%}, is what guessing gives. Look for a wrong "
-            "preprocess, label order or channel order before reading anything else."
+            f"The {first.condition} error, {first.value:.1%} [{first.low:.1%}, {first.high:.1%}], cannot be "
+            f"told from guessing ({guessing:.1%}). Look for a wrong preprocess, label order or channel order "
+            "before reading anything else."
+        )
+    elif first and first.low > guessing:
+        yield (
+            f"The {first.condition} error, {first.value:.1%}, is worse than guessing ({guessing:.1%}): "
+            "labels and outputs are not in the same order."
         )
 
 
