@@ -16,7 +16,7 @@ from windtunnel.make.local import make
 from windtunnel.make.plan import plan_make
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
-from windtunnel.suites import Suite, default_suite, load_suite
+from windtunnel.suites import Suite, default_suite, held_difficulty, load_suite
 
 
 def plan(
@@ -55,6 +55,8 @@ def plan(
         chosen = chosen.only([only] if isinstance(only, str) else only)
     if edition is not None:
         chosen = chosen.at_edition(edition)
+    if difficulty is None and suite is None:
+        difficulty = held_difficulty(dataset)
     if difficulty is not None:
         chosen = chosen.at_difficulty(difficulty)
     if codec is not None:
@@ -180,6 +182,7 @@ def make_set(
     seed: int = 0,
     subset: int | None = None,
     edition: int | None = None,
+    difficulty: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
     include: Sequence[str | Path] = (),
@@ -189,14 +192,17 @@ def make_set(
     """Write a corrupted data set in a published layout; continue or repair what is there.
 
     Args:
-        suite: `imagenet-c` (with its four extra corruptions, as published), another suite, or a TOML file.
+        suite: `imagenet-c` or `imagenet-p` (with their four extra units, as published), another suite, or a
+            TOML file.
         data: the clean pictures.
         out: the set's folder.
-        layout: `folders`, `arrays`, or `auto`: arrays for 32-pixel pictures.
+        layout: of pictures `folders` or `arrays`; of sequences `frames` (lossless), `arrays`, or `videos` as
+            ImageNet-P is published; `auto` takes arrays for 32-pixel pictures, else the first.
         only: units of the suite to make (`fog`, `fog:3`); others may follow into the same folder.
         seed: of every random draw.
         subset: this many pictures, each class in proportion; 0 for all, None as the suite says.
         edition: 32, 64, 224 or 299, if not as the pictures' size says.
+        difficulty: 1, 2 or 3, of sequences: stronger noise, in folders of its own beside the others.
         codec: how pictures are stored, if not as published.
         settings: texts for units, such as `frost.textures=DIR`.
         include: Python files with your own corruptions.
@@ -215,6 +221,7 @@ def make_set(
         seed=seed,
         subset=subset,
         edition=edition,
+        difficulty=difficulty,
         codec=codec,
         settings=settings,
     )

@@ -128,12 +128,12 @@ def sequence_condition(
     """The condition of a registered sequence; a temporal one has the same frames at any difficulty."""
     found = SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX))
     table = found.table(edition)
-    own_pixels = found.type == "noise"
-    found.parameters(difficulty if own_pixels else 1, edition)
+    level = level_of(unit, difficulty)
+    found.parameters(level or 1, edition)
     return Condition(
         "sequence",
         unit,
-        difficulty if own_pixels else 0,
+        level,
         edition,
         codec,
         table.stage,
@@ -141,6 +141,13 @@ def sequence_condition(
         geometry or {},
         frames=table.frames,
     )
+
+
+def level_of(unit: str, level: int) -> int:
+    """The level a unit has pixels of its own for; temporal sequences have the same at every difficulty."""
+    if not unit.startswith(SEQUENCE_PREFIX):
+        return level
+    return level if SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX)).type == "noise" else 0
 
 
 def sequence_of(condition: Condition) -> Perturbation:

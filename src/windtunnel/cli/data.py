@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, print_lines
+from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.data import open_dataset
 from windtunnel.data.inspection import Inspection, inspect
 from windtunnel.make.check import Verification, verify
@@ -53,9 +55,10 @@ def _lines(found: Inspection) -> list[tuple[str, str]]:
         ("formats", ", ".join(f"{count:,} {name}" for name, count in found.formats.items())),
     ]
     if found.stored:
-        units = list(dict.fromkeys(name.partition(":")[0] for name in found.stored))
+        units = list(dict.fromkeys(re.split("[:+]", name)[0] for name in found.stored))
+        kind = "sequences" if units[0].startswith(SEQUENCE_PREFIX) else "corruptions"
         lines.append(
-            ("finished", f"{len(found.stored)} conditions of {len(units)} corruptions: {', '.join(units)}")
+            ("finished", f"{len(found.stored)} conditions of {len(units)} {kind}: {', '.join(units)}")
         )
         lines += [("note", remark) for remark in found.remarks]
     if found.rotated:

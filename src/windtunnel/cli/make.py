@@ -1,4 +1,4 @@
-"""windtunnel make: a corrupted data set as files, in the published layouts."""
+"""windtunnel make: a corrupted or perturbed data set as files, in the published layouts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from windtunnel.make.plan import LAYOUTS, MakePlan, plan_make
     type=click.Choice(LAYOUTS),
     default="auto",
     show_default=True,
-    help="Folders of files, or arrays as CIFAR-10-C has them; auto takes arrays for 32-pixel pictures.",
+    help="Pictures as folders of files or as arrays; sequences as PNG frames, arrays or videos. auto takes "
+    "arrays for 32-pixel pictures, else folders or frames.",
 )
 @click.option("--only", multiple=True, metavar="UNIT[:LEVEL]", help="Make only this; may be repeated.")
 @click.option("--seed", default=0, show_default=True, help="Seed of every random draw.")
@@ -37,7 +38,10 @@ from windtunnel.make.plan import LAYOUTS, MakePlan, plan_make
     help="Only this many pictures, each class in proportion; 0 for all, default as the suite says.",
 )
 @click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the pictures' size says.")
-@click.option("--codec", metavar="none|png|jpeg:85", help="How pictures are stored, if not as published.")
+@click.option("--difficulty", type=int, help="1, 2 or 3, of sequences: noise is stronger.")
+@click.option(
+    "--codec", metavar="none|png|jpeg:85|h264", help="How pictures are stored, if not as published."
+)
 @click.option(
     "--set",
     "settings",
@@ -61,13 +65,15 @@ def command(
 ) -> None:
     """Write DATA corrupted by SUITE to the folder OUT, with the clean pictures beside it.
 
-    SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), another suite, or
-    a suite's TOML file. The same command continues what was stopped and repairs what was damaged.
+    SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), imagenet-p (the ten
+    sequences and the four extra ones), another suite, or a suite's TOML file. The same command continues
+    what was stopped and repairs what was damaged.
 
     \b
     Example:
       windtunnel make imagenet-c ./val ./ImageNet-C-of-mine
       windtunnel run resnet50.onnx ./ImageNet-C-of-mine
+      windtunnel make imagenet-p ./val ./ImageNet-P-of-mine --layout videos
     """
     console = Console(stderr=True)
     include_units(map(Path, include))
@@ -111,13 +117,16 @@ def command(
 
 
 def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
-    spoilt = [one for one in plan.conditions if one.kind == "corruption"]
+    spoilt = [one for one in plan.conditions if one.unit]
     units = len({one.unit for one in spoilt})
-    levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
+    levels = ", ".join(map(str, sorted({one.level for one in spoilt if one.level})))
+    is_clip = spoilt[-1].kind == "sequence"
+    what = f"{units} {'sequences' if is_clip else 'corruptions'}"
+    what += f" x {'difficulty' if is_clip else 'severities'} {levels}" if levels else ""
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     lines = [
         ("data", f"{plan.dataset.location}   {len(plan.pictures):,} pictures"),
-        ("set", f"{units} corruptions x severities {levels}, {plan.layout}, codec {spoilt[-1].codec}"),
+        ("set", f"{what}, {plan.layout}, codec {spoilt[-1].codec}"),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         ("work", f"{plan.files:,} pictures in {len(plan.chunks):,} chunks on {workers} workers"),
         ("out", str(target)),

@@ -50,7 +50,7 @@ class ArrayDataset:
         if not len(images):
             raise UserError(f"{name} holds no pictures.")
         self._images: NDArray[np.uint8] | None = images
-        classes = _class_indices(labels, len(images))
+        classes = class_indices(labels, len(images))
         if ids is not None and len(ids) != len(images):
             raise UserError(f"There are {len(ids)} ids for {len(images)} pictures.")
         found = (
@@ -108,7 +108,8 @@ class ArrayDataset:
         return {**self.__dict__, "_images": None if self._source else self._images}
 
 
-def _class_indices(labels: NDArray[Any] | None, count: int) -> list[tuple[int, ...]]:
+def class_indices(labels: NDArray[Any] | None, count: int) -> list[tuple[int, ...]]:
+    """The classes of so many pictures, none where there are no labels; anything else is refused."""
     if labels is None:
         return [()] * count
     labels = np.asarray(labels)

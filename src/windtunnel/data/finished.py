@@ -2,6 +2,8 @@
 
     <corruption>/<severity>/<class>/<picture>   ImageNet-C, Tiny-ImageNet-C, ImageNet-C-bar, ImageNet-3DCC
     <corruption>.npy beside labels.npy          CIFAR-10-C, CIFAR-100-C: five severities one after another
+    <perturbation>/<class>/<name>.mp4           ImageNet-P, Tiny-ImageNet-P; frames instead, if we made them
+    <perturbation>.npy                          CIFAR-10-P, CIFAR-100-P: clips
 
 Their pictures are finished canvases: they are decoded, and never resized, cropped or compressed again.
 A part of a set is read too; what is missing is told.
@@ -9,11 +11,11 @@ A part of a set is read too; what is missing is told.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import edition_of
@@ -34,7 +36,7 @@ Place = tuple[str, int]
 
 
 class Shelf(Protocol):
-    """Where a finished set keeps its pictures: by name, corruption and severity."""
+    """Where a finished set keeps its pictures: by name, unit and level; of a clip `read` is frame 0."""
 
     @property
     def places(self) -> Sequence[Place]: ...
@@ -47,6 +49,16 @@ class Shelf(Protocol):
     def read(self, name: str, place: Place) -> bytes | Image: ...
     def digest(self) -> str: ...
     def clean(self) -> Dataset | None: ...
+
+
+@runtime_checkable
+class ClipShelf(Shelf, Protocol):
+    """A shelf of sequences: how they are stored, how many frames each has, and the frames of a picture's."""
+
+    @property
+    def codec(self) -> str: ...
+    def frames(self, place: Place) -> int: ...
+    def clip(self, name: str, place: Place) -> Iterator[bytes | Image]: ...
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,9 @@ class FinishedDataset:
 
     @property
     def label_space(self) -> LabelSpace:
-        """The classes of the corrupted pictures."""
+        """The classes of the corrupted pictures; of a set without labels, those of the clean ones."""
+        if self.clean is not None and self._is_unlabelled:
+            return self.clean.label_space
         return self.shelf.label_space
 
     @property
@@ -108,6 +122,18 @@ class FinishedDataset:
             ]
         usual = self.size == (self.edition, self.edition)
         geometry = {} if usual else {"stored_px": list(self.size)}
+        if isinstance(self.shelf, ClipShelf):
+            return [
+                Condition(
+                    "sequence",
+                    *place,
+                    self.edition,
+                    self.shelf.codec,
+                    geometry=geometry,
+                    frames=self.shelf.frames(place),
+                )
+                for place in self.shelf.places
+            ]
         codec = AS_STORED if self._header[0] == "JPEG" else f"{AS_STORED}-{self._header[0].lower()}"
         return [
             Condition("corruption", unit, level, self.edition, codec, geometry=geometry)
@@ -122,8 +148,17 @@ class FinishedDataset:
         return next((one for one in self.manifest.conditions if one.kind == "clean"), None)
 
     def samples(self) -> Sequence[Sample]:
-        """Every picture, sorted by id."""
-        return self.shelf.samples
+        """Every picture, sorted by id; of a set without labels, with those of the clean pictures."""
+        if self.clean is None or not self._is_unlabelled:
+            return self.shelf.samples
+        return [
+            replace(sample, labels=self._partners[sample.id].labels if sample.id in self._partners else ())
+            for sample in self.shelf.samples
+        ]
+
+    @cached_property
+    def _is_unlabelled(self) -> bool:
+        return not any(sample.labels for sample in self.shelf.samples)
 
     def read(self, sample: Sample) -> bytes | Image:
         """The clean picture, or the first stored one that is there where the set has no clean pictures."""
@@ -141,12 +176,23 @@ class FinishedDataset:
         raise problem or PictureError("unreadable", "nothing is stored")
 
     def read_under(self, sample: Sample, unit: str, level: int) -> bytes | Image:
-        """The picture as it is stored under a corruption and a severity."""
+        """The picture as it is stored under a corruption and a severity; of a sequence the first frame."""
+        self._check_made(sample, (unit, level))
+        return self.shelf.read(sample.meta["name"], (unit, level))
+
+    def read_clip(self, sample: Sample, unit: str, level: int) -> Iterator[bytes | Image]:
+        """The frames of a sequence as they are stored, each read when it is asked for."""
+        if not isinstance(self.shelf, ClipShelf):
+            raise UserError(f"{self.location} holds no sequences.")
+        self._check_made(sample, (unit, level))
+        return self.shelf.clip(sample.meta["name"], (unit, level))
+
+    def _check_made(self, sample: Sample, place: Place) -> None:
+        """Refuse what a make has not come to yet: a row of an array is black until then."""
         if self.manifest:
-            name = next(one.name for one in self.stored if (one.unit, one.level) == (unit, level))
+            name = next(one.name for one in self.stored if (one.unit, one.level) == place)
             if not self.manifest.is_made(name, int(sample.meta["place"])):
                 raise PictureError("unreadable", "not made yet: the set is unfinished")
-        return self.shelf.read(sample.meta["name"], (unit, level))
 
     def with_clean(self, clean: Dataset) -> FinishedDataset:
         """The same set beside the clean pictures it was made from, matched by class and name, or by row."""
@@ -167,7 +213,7 @@ class FinishedDataset:
                 continue
             ours = [self.label_space.classes[label] for label in sample.labels]
             theirs = [clean.label_space.classes[label] for label in partner.labels]
-            if ours != theirs:
+            if ours and ours != theirs:
                 raise UserError(
                     f"{partner.id} of {clean.location} has the class {theirs}, in {self.location} "
                     f"{ours}; give the clean set it was made from, in the same order."
@@ -192,10 +238,12 @@ class FinishedDataset:
                     )
                 by_name[key] = sample
         found = {}
-        for sample in self.samples():
+        for sample in self.shelf.samples:
             name = nfc(sample.meta["name"])
             folder, slash, _ = name.rpartition("/")
-            partner = by_id.get(sample.id) or by_name.get(f"{folder}{slash}{_stem(name)}")
+            # The name of a clip has no suffix, only perhaps the looks of one.
+            key = name if isinstance(self.shelf, ClipShelf) else f"{folder}{slash}{_stem(name)}"
+            partner = by_id.get(sample.id) or by_name.get(key)
             if partner is not None:
                 found[sample.id] = partner
         return found
@@ -207,7 +255,7 @@ class FinishedDataset:
 
     @cached_property
     def _header(self) -> tuple[str, int, int]:
-        for sample in self.samples():
+        for sample in self.shelf.samples:
             for place in self.shelf.places:
                 try:
                     content = self.shelf.read(sample.meta["name"], place)
@@ -227,10 +275,13 @@ class FinishedDataset:
 def open_finished(root: Path) -> FinishedDataset | None:
     """The finished set in a folder, or None where the folder is no such thing."""
     from windtunnel.data.finished_arrays import array_shelf
+    from windtunnel.data.finished_clip_arrays import clip_array_shelf
+    from windtunnel.data.finished_clips import clip_folder_shelf
     from windtunnel.data.finished_folders import folder_shelf
 
     manifest = read_manifest(root)
-    shelf: Shelf | None = array_shelf(root, manifest) or folder_shelf(root, manifest)
+    shelves = (clip_array_shelf, array_shelf, clip_folder_shelf, folder_shelf)
+    shelf: Shelf | None = next((found for one in shelves if (found := one(root, manifest))), None)
     if shelf is None:
         return None
     return FinishedDataset(root.resolve().name, str(root), shelf, manifest, shelf.clean())
@@ -244,6 +295,12 @@ def open_with_clean(data: str | Path | Dataset, clean: str | Path | Dataset | No
     if not isinstance(dataset, FinishedDataset):
         raise UserError(f"--clean goes with a finished set such as ImageNet-C; {dataset.location} is none.")
     return dataset.with_clean(open_dataset(clean))
+
+
+def place_text(place: Place) -> str:
+    """How people write a place: `fog:3`, `seq/tilt`."""
+    unit, level = place
+    return f"{unit}:{level}" if level else unit
 
 
 def _stem(name: str) -> str:

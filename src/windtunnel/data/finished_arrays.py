@@ -1,12 +1,15 @@
-"""Finished arrays, as CIFAR-10-C is published: `<corruption>.npy` (5n pictures) beside `labels.npy`."""
+"""Finished arrays: CIFAR-10-C as published, `<corruption>.npy` (5n pictures) beside `labels.npy`.
+
+And the rows of any `.npy` file, read one by one: pictures here, clips in `finished_clip_arrays.py`.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +32,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 @dataclass(frozen=True)
 class RowFile:
-    """An `.npy` file of pictures, read row by row without keeping any of it."""
+    """An `.npy` file of pictures or clips, read row by row without keeping any of it."""
 
     path: Path
     shape: tuple[int, ...]
@@ -37,11 +40,16 @@ class RowFile:
 
     @property
     def row_bytes(self) -> int:
-        """How many bytes a picture takes."""
+        """How many bytes a row takes."""
         return int(np.prod(self.shape[1:]))
 
+    @property
+    def rows_there(self) -> int:
+        """How many rows the file has room for, whatever its header says."""
+        return (self.path.stat().st_size - self.offset) // self.row_bytes
+
     def row(self, number: int) -> Image:
-        """One picture."""
+        """One picture, or the frames of one clip."""
         with self.path.open("rb") as file:
             file.seek(self.offset + number * self.row_bytes)
             content = file.read(self.row_bytes)
@@ -50,8 +58,20 @@ class RowFile:
         return np.frombuffer(bytearray(content), np.uint8).reshape(self.shape[1:])
 
 
-def open_rows(path: Path) -> RowFile:
-    """Look at an `.npy` file's header; anything but uint8 pictures (n, height, width, 3) is refused."""
+# The axes of an array, by what its rows are.
+AXES = {"pictures": "(n, height, width, 3)", "clips": "(n, frames, height, width, 3)"}
+
+
+def open_rows(path: Path, rows: Literal["pictures", "clips"] = "pictures") -> RowFile:
+    """Look at an `.npy` file's header; anything but uint8 pictures, or clips, is refused."""
+    shape, fortran, dtype, offset = read_head(path)
+    if dtype != np.uint8 or fortran or len(shape) != AXES[rows].count(",") + 1 or shape[-1] != 3:
+        raise UserError(f"{path} is {dtype} {shape}; {rows} are uint8 {AXES[rows]}.")
+    return RowFile(path, shape, offset)
+
+
+def read_head(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """What an `.npy` file says of itself: shape, order, kind of numbers, and where they begin."""
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
@@ -59,12 +79,9 @@ def open_rows(path: Path) -> RowFile:
             if read_header is None:
                 raise ValueError(f"version {version} of the format")
             shape, fortran, dtype = read_header(file)
-            offset = file.tell()
+            return shape, fortran, dtype, file.tell()
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read as a NumPy array: {error}.") from error
-    if dtype != np.uint8 or fortran or len(shape) != 4 or shape[3] != 3:
-        raise UserError(f"{path} is {dtype} {shape}; pictures are uint8 (n, height, width, 3).")
-    return RowFile(path, shape, offset)
 
 
 class ArrayShelf:
@@ -78,7 +95,7 @@ class ArrayShelf:
         self._files: dict[str, RowFile] = {}
         for path in files:
             rows = open_rows(path)
-            there = (path.stat().st_size - rows.offset) // rows.row_bytes
+            there = rows.rows_there
             if rows.shape[0] != len(labels) or there < len(labels):
                 self.remarks.append(
                     f"{path.name} is left out: {len(labels):,} pictures are expected, "
@@ -106,25 +123,33 @@ class ArrayShelf:
 
     def digest(self) -> str:
         """Digest of every array and of the labels."""
-        digest = hashlib.blake2b(digest_size=16)
-        for path in (self._root / f"{LABELS}.npy", *(rows.path for rows in self._files.values())):
-            digest.update(path.name.encode() + b"\0")
-            with path.open("rb") as file:
-                while block := file.read(BLOCK):
-                    digest.update(block)
-        return digest.hexdigest()
+        return digest_of([self._root / f"{LABELS}.npy", *(rows.path for rows in self._files.values())])
 
     def clean(self) -> ArrayDataset | None:
         """The clean pictures beside the corrupted ones."""
         file = self._root / f"{CLEAN}.npy"
         if not file.is_file():
             return None
-        names = None
-        if len(self.samples) == self._count:
-            by_row = {int(sample.meta["name"]): sample.id for sample in self.samples}
-            names = [by_row[row] for row in range(self._count)]
+        names = row_ids(self.samples, self._count)
         labels = read_labels(self._root / f"{LABELS}.npy")[: self._count]
         return ArrayDataset.open(file, labels=labels, ids=names)
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Digest of files' names and content."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in paths:
+        digest.update(path.name.encode() + b"\0")
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def row_ids(samples: Sequence[Sample], count: int) -> list[str] | None:
+    """The ids of an array's rows in their order; None where some row has no sample."""
+    by_row = {int(sample.meta["name"]): sample.id for sample in samples}
+    return [by_row[row] for row in range(count)] if len(by_row) == count else None
 
 
 def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:

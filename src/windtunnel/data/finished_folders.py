@@ -16,7 +16,7 @@ from pathlib import Path
 from windtunnel import published
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Sample, is_picture_name, nfc, read_file
-from windtunnel.data.finished import CLEAN, Place
+from windtunnel.data.finished import CLEAN, Place, place_text
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.manifest import Manifest
 from windtunnel.errors import UserError
@@ -39,7 +39,7 @@ class FolderShelf:
             self.label_space = manifest.label_space
             self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
             return
-        common, told = _common_pictures(self._folders)
+        common, told = common_pictures(self._folders, Kept())
         self.remarks += told
         self.places = list(common.folders)
         if not common.names:
@@ -75,7 +75,7 @@ def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
     alone, told = _levels(root)
     if alone and root.resolve().name in known_corruptions():
         return FolderShelf(root, alone, None, told)
-    for places in ([root], [Path(group.path) for group in _subfolders(root)]):
+    for places in ([root], [Path(group.path) for group in subfolders(root)]):
         folders: dict[Place, Path] = {}
         remarks: list[str] = []
         for place in places:
@@ -107,7 +107,7 @@ def _corruption_folders(root: Path) -> tuple[dict[Place, Path], list[str]]:
     """Folders that hold severities that hold classes, by corruption and severity; and what is ignored."""
     found: dict[Place, Path] = {}
     remarks: list[str] = []
-    for corruption in _subfolders(root):
+    for corruption in subfolders(root):
         if corruption.name != CLEAN:
             levels, told = _levels(Path(corruption.path))
             found |= levels
@@ -118,11 +118,11 @@ def _corruption_folders(root: Path) -> tuple[dict[Place, Path], list[str]]:
 def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
     """The severities of a corruption's folder, and what else lies there."""
     name = corruption.resolve().name
-    inside = {entry.name: Path(entry.path) for entry in _subfolders(corruption)}
+    inside = {entry.name: Path(entry.path) for entry in subfolders(corruption)}
     known = LEVEL_NAMES | c_bar_strengths().get(name, {})
     levels = sorted((level for level in inside if level in known), key=lambda level: known[level])
     # Pictures straight in numbered folders are somebody's classes, not severities.
-    if not levels or not any(_subfolders(inside[level]) for level in levels):
+    if not levels or not any(subfolders(inside[level]) for level in levels):
         return {}, []
     strange = sorted(set(inside) - set(levels))
     remarks = [f"{name}/{strange[0]} is no severity and is ignored."] if strange else []
@@ -134,6 +134,19 @@ def c_bar_strengths() -> dict[str, dict[str, int]]:
     """ImageNet-C-bar's script names severity folders by strength: corruption -> folder name -> severity."""
     rows = csv.DictReader(io.StringIO(published.read_text("c_bar_strengths.csv")))
     return {row["corruption"]: {str(float(row[f"s{level}"])): level for level in SEVERITIES} for row in rows}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How a class folder keeps what was made of one picture: as a picture file."""
+
+    def holds(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry of a class folder is one."""
+        return is_picture_name(entry.name)
+
+    def size(self, entry: os.DirEntry[str]) -> int:
+        """Its bytes."""
+        return entry.stat().st_size
 
 
 @dataclass(frozen=True)
@@ -151,26 +164,26 @@ class Pictures:
     digest: str
 
 
-def _common_pictures(folders: Mapping[Place, Path]) -> tuple[Pictures, list[str]]:
+def common_pictures(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Pictures, list[str]]:
     """The pictures of a set, and remarks on what is left out or missing.
 
     A condition with less than half as many pictures as is usual is a download that has hardly begun: it
     would take most pictures away from all others.
     """
-    counts = {place: sum(1 for _ in _pictures(folder)) for place, folder in folders.items()}
+    counts = {place: sum(1 for _ in _pictures(folder, kept_as)) for place, folder in folders.items()}
     usual = statistics.median(counts.values())
     kept = [place for place, count in counts.items() if 2 * count >= usual]
     remarks = [
-        f"{unit}:{level} is left out: it has {counts[unit, level]:,} pictures where {usual:,.0f} are usual."
-        for unit, level in folders
-        if (unit, level) not in kept
+        f"{place_text(place)} is left out: it has {counts[place]:,} pictures where {usual:,.0f} are usual."
+        for place in folders
+        if place not in kept
     ]
     digest = hashlib.blake2b(digest_size=16)
     holders: Counter[str] = Counter()
     for place in kept:
-        for name, entry in _pictures(folders[place]):
+        for name, entry in _pictures(folders[place], kept_as):
             holders[name] += 1
-            digest.update(f"{place}/{name} {entry.stat().st_size}\n".encode())
+            digest.update(f"{place}/{name} {kept_as.size(entry)}\n".encode())
     names = sorted(name for name, count in holders.items() if 2 * count >= len(kept))
     strange = [name for name in holders if 2 * holders[name] < len(kept)]
     if strange:
@@ -187,15 +200,16 @@ def _common_pictures(folders: Mapping[Place, Path]) -> tuple[Pictures, list[str]
     return Pictures(kept, names, digest.hexdigest()), remarks
 
 
-def _pictures(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """`class/name` and entry of every picture below a severity, in the order of names."""
-    for class_ in _subfolders(folder):
+def _pictures(folder: Path, kept_as: Kept) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """`class/name` and entry of every picture below a condition, in the order of names."""
+    for class_ in subfolders(folder):
         for entry in sorted(os.scandir(class_.path), key=lambda entry: entry.name):
-            if is_picture_name(entry.name):
+            if kept_as.holds(entry):
                 yield f"{class_.name}/{entry.name}", entry
 
 
-def _subfolders(folder: Path) -> list[os.DirEntry[str]]:
+def subfolders(folder: Path) -> list[os.DirEntry[str]]:
+    """The visible folders in a folder, in the order of names."""
     try:
         entries = [entry for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
     except OSError as error:

@@ -90,12 +90,12 @@ class Manifest:
             row["id"]: row["content"]
             for row in rows
             if row["id"] in found
-            and made.get(_without_suffix(row["name"]), found[row["id"]]) == found[row["id"]]
+            and made.get(self._clean_name(row["name"]), found[row["id"]]) == found[row["id"]]
         }
 
     def _clean_digests(self) -> dict[str, str]:
         """By class and name, the digest of each clean file as it was made; none where rows share a file."""
-        if self.recipe["layout"] != "folders":
+        if self.recipe["layout"] == "arrays":
             return {}
         clean = {one.name for one in self.conditions if one.kind == "clean"}
         return {
@@ -104,6 +104,10 @@ class Manifest:
             for row in read_table(path, ["path", "condition", "digest"]).to_pylist()
             if row["condition"] in clean
         }
+
+    def _clean_name(self, name: str) -> str:
+        """The name of a picture's clean file without its suffix; a clip's name has none."""
+        return _without_suffix(name) if self.recipe["layout"] == "folders" else name
 
     def tables(self) -> Iterator[tuple[int, Path]]:
         """The checksum tables of chunks that were made, by the place of their first picture."""

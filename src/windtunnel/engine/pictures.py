@@ -13,7 +13,7 @@ from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import PictureError, RunFailed
 from windtunnel.imaging import Image
-from windtunnel.imaging.clips import clip_round_trip
+from windtunnel.imaging.clips import clip_round_trip, exactly
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.geometry import Geometry, crop_step, finish, kept_window, resize_step
@@ -40,9 +40,19 @@ class Source:
         """The pictures a condition makes of this one, each when it is asked for."""
         if condition.kind != "sequence":
             yield self.under(condition, geometry, seed)
-            return
-        type_ = sequence_of(condition).type
-        yield from clip_round_trip(self.clip(condition, geometry, seed), condition.codec, type_)
+        elif self._finished:
+            stored = self._finished.read_clip(self._picture.sample, condition.unit, condition.level)
+            yield from map(_as_image, exactly(stored, condition.frames))
+        else:
+            type_ = sequence_of(condition).type
+            yield from clip_round_trip(self.clip(condition, geometry, seed), condition.codec, type_)
+
+    def frames_before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
+        """The pictures a condition makes of this one, before they are stored."""
+        if condition.kind == "sequence":
+            yield from self.clip(condition, geometry, seed)
+        else:
+            yield self.before_codec(condition, geometry, seed)
 
     def clip(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
         """The frames of a sequence, before they are stored."""
@@ -79,10 +89,7 @@ class Source:
 
     def _stored(self, dataset: FinishedDataset, condition: Condition) -> Image:
         """A canvas that somebody has already corrupted: decoded, and nothing else."""
-        content = dataset.read_under(self._picture.sample, condition.unit, condition.level)
-        if isinstance(content, bytes):
-            content = decode(content, read_header(content))
-        return np.require(content, requirements=["C", "W"])
+        return _as_image(dataset.read_under(self._picture.sample, condition.unit, condition.level))
 
     def _made(self, geometry: Geometry) -> tuple[Image, Image, Image]:
         if geometry not in self._steps:
@@ -119,3 +126,10 @@ class Source:
             if content_hash(self._content) != self._picture.content:
                 raise RunFailed(f"{id_} has changed since the run began")
         return self._content
+
+
+def _as_image(content: bytes | Image) -> Image:
+    """A finished picture's pixels: decoded, and nothing else."""
+    if isinstance(content, bytes):
+        content = decode(content, read_header(content))
+    return np.require(content, requirements=["C", "W"])

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, refuse_duplicates, stratified_subset
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.finished import AS_STORED, FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
+from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
 from windtunnel.models import Model
 from windtunnel.seeding import STREAM_VERSION
@@ -144,7 +145,7 @@ def make_plan(
         canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     chosen_conditions = tuple(present(conditions))
-    missing += [one.name for one in conditions if one.kind == "corruption" and one not in chosen_conditions]
+    missing += [one.name for one in conditions if one.unit and one not in chosen_conditions]
     conditions = chosen_conditions
     masked = mask or suite.mask
     mapped = [[label_map[label] for label in one.sample.labels] for one in surveyed]
@@ -208,7 +209,7 @@ def make_plan(
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
         "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else [],
-        "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
+        "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
     return Plan(
@@ -229,6 +230,13 @@ def _also_there(finished: FinishedDataset, conditions: Sequence[Condition]) -> l
     used = {condition.unit for condition in conditions}
     others = sorted({condition.unit for condition in finished.stored} - used)
     return [f"Also there, and not in this suite: {', '.join(others)}."] if others else []
+
+
+def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
+    """The versions of what decides pixels and predictions: ours, and the libraries'."""
+    videos = any(one.kind == "sequence" and one.codec in (H264, AS_STORED) for one in conditions)
+    names = ("windtunnel", *LIBRARIES, *(["av"] if videos else []))
+    return {name: importlib.metadata.version(name) for name in names}
 
 
 def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
+import platform
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from windtunnel.errors import UserError
+from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
+from windtunnel.imaging.header import check_size
+
+T = TypeVar("T")
 
 H264 = "h264"
+VIDEO_SUFFIX = ".mp4"
 # As the published set was made: noise keeps its grain, everything else is a little finer than the default.
 ENCODINGS = {
     "noise": {"preset": "veryslow", "tune": "grain", "crf": "23"},
@@ -21,6 +26,9 @@ ENCODINGS = {
 }
 # libx264's own choice for RGB frames.
 PIXELS = "yuv444p"
+# With its AVX-512 code libx264 makes other bytes, and other pixels, every time it is called; with any older
+# instruction set it makes the same ones, and takes no longer.
+SAME_BYTES = {"x264-params": "asm=sse4"} if platform.machine() in ("x86_64", "AMD64") else {}
 
 
 def clip_round_trip(frames: Iterator[Image], codec: str, type_: str) -> Iterator[Image]:
@@ -35,6 +43,23 @@ def clip_round_trip(frames: Iterator[Image], codec: str, type_: str) -> Iterator
             yield round_trip(frame, codec)
 
 
+def exactly(frames: Iterable[T], count: int) -> Iterator[T]:
+    """The same frames; a clip of any other length than `count` cannot be read.
+
+    Every frame is handed on only when the next is there, so that a clip too long is found in time.
+    """
+    number = 0
+    waiting: list[T] = []
+    for number, frame in enumerate(frames, 1):
+        if number > count:
+            raise PictureError("unreadable", f"a clip of more frames than the usual {count}")
+        yield from waiting
+        waiting = [frame]
+    if number < count:
+        raise PictureError("unreadable", f"a clip of {number} frames where {count} are usual")
+    yield from waiting
+
+
 def encode_clip(frames: Iterable[Image], type_: str) -> bytes:
     """Frames as an mp4 file at one frame a second; `type_` is noise or temporal."""
     av = load_av()
@@ -43,7 +68,8 @@ def encode_clip(frames: Iterable[Image], type_: str) -> bytes:
         stream = None
         for frame in frames:
             if stream is None:
-                stream = container.add_stream("libx264", rate=Fraction(1), options=ENCODINGS[type_])
+                options = ENCODINGS[type_] | SAME_BYTES
+                stream = container.add_stream("libx264", rate=Fraction(1), options=options)
                 stream.height, stream.width = frame.shape[:2]
                 stream.pix_fmt = PIXELS
                 stream.thread_count = 1  # the same bytes on any machine
@@ -56,11 +82,17 @@ def encode_clip(frames: Iterable[Image], type_: str) -> bytes:
 
 
 def decode_clip(content: bytes) -> Iterator[Image]:
-    """The frames of a video file, one after the other."""
+    """The frames of a video file, one after the other, as OpenCV reads them."""
     av = load_av()
-    with av.open(io.BytesIO(content)) as container:
-        for frame in container.decode(video=0):
-            yield np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
+    try:
+        with av.open(io.BytesIO(content)) as container:
+            if not container.streams.video:
+                raise PictureError("unreadable", "the file holds no video")
+            check_size(container.streams.video[0].width, container.streams.video[0].height)
+            for frame in container.decode(video=0):
+                yield np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
+    except av.FFmpegError as error:
+        raise PictureError("unreadable", f"no video, or a damaged one: {error.strerror}") from error
 
 
 def load_av() -> Any:

@@ -80,7 +80,7 @@ def verify(root: Path, advance: Callable[[int, int], None] = lambda _done, _tota
         done.update({row["condition"] for row in rows})
         advance(len(rows), total)
     found.missing = sum(len(manifest.starts) - done[one.name] for one in manifest.conditions)
-    if manifest.recipe["layout"] == "folders":
+    if manifest.recipe["layout"] != "arrays":
         found.damaged |= _strangers(manifest, files)
     return found
 

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from windtunnel.conditions import Condition
+from windtunnel.conditions import Condition, sequence_of
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.finished import CLEAN
-from windtunnel.data.finished_arrays import LABELS, RowFile, open_rows
+from windtunnel.data.finished_arrays import LABELS
+from windtunnel.data.finished_clips import name_of
 from windtunnel.data.manifest import checksum
 from windtunnel.errors import UserError
 from windtunnel.imaging import Image
+from windtunnel.imaging.clips import H264, VIDEO_SUFFIX, encode_clip
 from windtunnel.imaging.codecs import encode, round_trip, suffix_of
 from windtunnel.store.files import UNFINISHED, write_whole
 
@@ -44,8 +46,8 @@ class Fixed:
     size: int
 
 
-# A picture's name, what was done to it, and the canvas before it is stored.
-Made = tuple[str, Condition, Image]
+# A picture's name, what was done to it, and the canvases before they are stored: one, or a clip's frames.
+Made = tuple[str, Condition, Iterable[Image]]
 
 
 class Layout(Protocol):
@@ -66,7 +68,12 @@ class Layout(Protocol):
 
 @dataclass(frozen=True)
 class Folders:
-    """`<corruption>/<severity>/<class>/<name>.JPEG`, and `clean/<class>/<name>.png`."""
+    """Files in class folders: pictures, frames or videos, and `clean/<class>/<name>.png`.
+
+    <corruption>/<severity>/<class>/<name>.JPEG       pictures, as ImageNet-C is published
+    <perturbation>[_2|_3]/<class>/<name>/<frame>.png  frames
+    <perturbation>[_2|_3]/<class>/<name>.mp4          videos, as ImageNet-P is published
+    """
 
     def fixed(self) -> dict[str, Fixed]:
         """None: every file is a picture."""
@@ -76,53 +83,69 @@ class Folders:
         """Nothing: folders appear with their first file."""
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
-        """One file per picture, each written whole or not at all."""
+        """Every file written whole or not at all."""
         pieces = []
-        for name, condition, image in made:
-            path = f"{folder_of(condition)}/{name}{suffix_of(condition.codec)}"
-            content = encode(image, condition.codec)
-            target = root / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            # No fsync as for a run's shards: a file lost with the power is found by its checksum.
-            unfinished = target.with_name(f"{target.name}{UNFINISHED}")
-            unfinished.write_bytes(content)
-            unfinished.replace(target)
-            pieces.append(Piece(path, condition.name, 0, len(content), checksum(content)))
+        for name, condition, canvases in made:
+            for path, content in _files(f"{folder_of(condition)}/{name}", condition, canvases):
+                target = root / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                # No fsync as for a run's shards: a file lost with the power is found by its checksum.
+                unfinished = target.with_name(f"{target.name}{UNFINISHED}")
+                unfinished.write_bytes(content)
+                unfinished.replace(target)
+                pieces.append(Piece(path, condition.name, 0, len(content), checksum(content)))
         return pieces
+
+
+def _files(place: str, condition: Condition, canvases: Iterable[Image]) -> Iterator[tuple[str, bytes]]:
+    """The files that a picture becomes under a condition, by path."""
+    if condition.codec == H264:
+        yield f"{place}{VIDEO_SUFFIX}", encode_clip(canvases, sequence_of(condition).type)
+        return
+    suffix = suffix_of(condition.codec)
+    for number, image in enumerate(canvases):
+        within = f"/{number:03d}" if condition.kind == "sequence" else ""
+        yield f"{place}{within}{suffix}", encode(image, condition.codec)
 
 
 def folder_of(condition: Condition) -> str:
     """Where a condition's pictures lie in a set of folders."""
+    if condition.kind == "sequence":
+        return name_of((condition.unit, condition.level))
     return CLEAN if condition.kind == "clean" else f"{condition.unit}/{condition.level}"
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """`<corruption>.npy` of five severities one after another, `labels.npy`, and `clean.npy`.
+    """`<unit>.npy`, `labels.npy`, and `clean.npy`, each picture or clip at its row.
+
+    Corruptions hold five severities one after another, as CIFAR-10-C is published, and so do their labels.
+    Sequences hold a clip in every row, as CIFAR-10-P is. Readers of that open arrays by name and have no
+    labels of their own, so that ours beside them disturb nobody.
 
     Attributes:
-        units: the corruptions.
+        conditions: what is made.
         labels: the class index of every picture.
         height, width: of every picture.
     """
 
-    units: tuple[str, ...]
+    conditions: tuple[Condition, ...]
     labels: tuple[int, ...]
     height: int
     width: int
 
     def fixed(self) -> dict[str, Fixed]:
         """The labels, and the head of every array."""
-        count = len(self.labels)
-        rows = {unit: len(SEVERITIES) * count for unit in self.units} | {CLEAN: count}
-        found = {f"{name}.npy": self._head(rows[name]) for name in rows}
+        found = {array_of(one): self._head(one) for one in self.conditions}
         kind = np.uint8 if max(self.labels) < 256 else np.int64
+        repeats = max(_levels(one) for one in self.conditions)
         out = io.BytesIO()
-        np.save(out, np.tile(np.array(self.labels, kind), len(SEVERITIES)))
+        np.save(out, np.tile(np.array(self.labels, kind), repeats))
         return found | {f"{LABELS}.npy": Fixed(out.getvalue(), len(out.getvalue()))}
 
-    def _head(self, rows: int) -> Fixed:
-        shape = (rows, self.height, self.width, 3)
+    def _head(self, condition: Condition) -> Fixed:
+        frames = (condition.frames,) if condition.kind == "sequence" else ()
+        shape = (_levels(condition) * len(self.labels), *frames, self.height, self.width, 3)
         out = io.BytesIO()
         header = {"descr": "|u1", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(out, header)
@@ -136,7 +159,7 @@ class Arrays:
         if needed > free:
             raise UserError(
                 f"The arrays take {needed / 1e9:.1f} GB and {root} has {free / 1e9:.1f} GB left; "
-                "choose another place, or fewer corruptions with --only."
+                "choose another place, or make less with --only."
             )
         for name, fixed in wrong.items():
             path = root / name
@@ -149,19 +172,32 @@ class Arrays:
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
         """The rows of a chunk, condition by condition, each block at its place in an array."""
         blocks: dict[str, tuple[Condition, int, bytearray]] = {}
-        for name, condition, image in made:
+        for name, condition, canvases in made:
             _, _, block = blocks.setdefault(condition.name, (condition, int(name), bytearray()))
-            block += round_trip(image, condition.codec).tobytes()
+            for image in canvases:
+                block += round_trip(image, condition.codec).tobytes()
         return [self._write_block(root, *block) for block in blocks.values()]
 
     def _write_block(self, root: Path, condition: Condition, row: int, content: bytearray) -> Piece:
-        array: RowFile = open_rows(root / f"{CLEAN if condition.kind == 'clean' else condition.unit}.npy")
-        first = row + max(condition.level - 1, 0) * len(self.labels)
-        start = array.offset + first * array.row_bytes
-        with array.path.open("r+b") as file:
+        name, head = array_of(condition), self._head(condition)
+        first = row + (condition.level - 1) * len(self.labels) if condition.kind == "corruption" else row
+        row_bytes = condition.frames * self.height * self.width * 3
+        start = len(head.head) + first * row_bytes
+        with (root / name).open("r+b") as file:
             file.seek(start)
             file.write(content)
-        return Piece(array.path.name, condition.name, start, len(content), checksum(content))
+        return Piece(name, condition.name, start, len(content), checksum(content))
+
+
+def array_of(condition: Condition) -> str:
+    """The file of a condition's pictures in a set of arrays."""
+    name = condition.unit if condition.kind == "corruption" else folder_of(condition)
+    return f"{name}.npy"
+
+
+def _levels(condition: Condition) -> int:
+    """How many levels of a condition lie in one array."""
+    return len(SEVERITIES) if condition.kind == "corruption" else 1
 
 
 def is_intact(path: Path, fixed: Fixed) -> bool:

@@ -27,7 +27,7 @@ from windtunnel.errors import UserError
 from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.check import fixed_damage, sound_conditions
 from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
-from windtunnel.make.plan import MakePlan
+from windtunnel.make.plan import MakePlan, count_views
 from windtunnel.make.work import Making
 from windtunnel.store.files import locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
@@ -89,7 +89,8 @@ def make(
         manifest = _begin(plan, out, layout, stored)
         layout.prepare(out)
         missing = [chunk for chunk in plan.chunks if pending[chunk.name]]
-        advance(plan.files - sum(len(chunk.pictures) * len(pending[chunk.name]) for chunk in missing), 0)
+        left = sum(len(chunk.pictures) * count_views(pending[chunk.name]) for chunk in missing)
+        advance(plan.files - left, 0)
         if missing:
             if workers > 1:
                 warm_up_apart(plan.conditions, includes)
@@ -161,13 +162,12 @@ def check_target(plan: MakePlan, out: Path) -> None:
 
 
 def _layout(plan: MakePlan) -> Layout:
-    if plan.layout == "folders":
+    if plan.layout != "arrays":
         return Folders()
     first = plan.pictures[0]
     image = Source(plan.dataset, first).before_codec(plan.conditions[0], plan.canvas.geometry, plan.seed)
     labels = tuple(one.sample.labels[0] for one in plan.pictures)
-    units = tuple(dict.fromkeys(one.unit for one in plan.conditions if one.unit))
-    return Arrays(units, labels, image.shape[0], image.shape[1])
+    return Arrays(plan.conditions, labels, image.shape[0], image.shape[1])
 
 
 def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -> Manifest:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,29 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, Sample, is_picture_name, stratified_subset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
-from windtunnel.engine.plan import LIBRARIES, parse_settings
+from windtunnel.engine.plan import parse_settings, versions_for
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError
+from windtunnel.imaging.clips import H264
 from windtunnel.imaging.geometry import Geometry, short_side_size
 from windtunnel.imaging.header import MAX_PIXELS
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.suites import Canvas, Suite, choose_canvas, load_suite
 
-LAYOUTS = ("auto", "folders", "arrays")
-# The published folders hold the four extra corruptions beside the fifteen.
-COMPANIONS = {"imagenet-c": "imagenet-c-extra"}
+# What may be laid out how, the usual way first; 32-pixel pictures are arrays, as CIFAR-10-C and -P are.
+PICTURE_LAYOUTS = ("folders", "arrays")
+CLIP_LAYOUTS = ("frames", "arrays", "videos")
+LAYOUTS = tuple(dict.fromkeys(("auto", *PICTURE_LAYOUTS, *CLIP_LAYOUTS)))
+# The published sets hold four extra corruptions beside the fifteen, and four extra sequences beside the ten.
+COMPANIONS = {"imagenet-c": "imagenet-c-extra", "imagenet-p": "imagenet-p-extra"}
 MAX_CHUNK = 64
 MIN_CHUNKS = 16
 # A worker holds a chunk of arrays in memory until it is written: every condition of every picture.
 MAX_CHUNK_BYTES = 8_000_000
 MAX_CONDITIONS = 96
+# Of sequences, every frame; more bytes, or a chunk would be a handful of small pictures.
+MAX_CLIP_CHUNK_BYTES = 32_000_000
+MAX_FRAMES = 450
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,8 @@ class MakePlan:
     Attributes:
         dataset: the source pictures.
         canvas: how they become canvases.
-        conditions: clean first, then every corruption and severity.
-        layout: `folders` or `arrays`.
+        conditions: clean first, then every corruption and severity, or every sequence.
+        layout: `folders` or `arrays` of pictures; `frames`, `arrays` or `videos` of sequences.
         seed: of every random draw.
         pictures: those that can be read, sorted by id.
         names: of each picture in the set: `class/stem` in folders, the row number in arrays.
@@ -67,8 +73,13 @@ class MakePlan:
 
     @property
     def files(self) -> int:
-        """How many pictures the set will hold."""
-        return len(self.pictures) * len(self.conditions)
+        """How many pictures the set will hold, counting frames."""
+        return len(self.pictures) * count_views(self.conditions)
+
+
+def count_views(conditions: Iterable[Condition]) -> int:
+    """How many pictures conditions make of one."""
+    return sum(condition.frames for condition in conditions)
 
 
 def plan_make(
@@ -80,18 +91,18 @@ def plan_make(
     seed: int = 0,
     subset: int | None = None,
     edition: int | None = None,
+    difficulty: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> MakePlan:
     """Check that a set can be made of the data, and decide all of it; nothing is written."""
-    if layout not in LAYOUTS:
-        raise UserError(f"--layout is '{layout}'; give {', '.join(LAYOUTS)}.")
     if subset is not None and subset < 0:
         raise UserError(f"--subset is {subset}; give a number of pictures, or 0 for all.")
     if isinstance(dataset, FinishedDataset):
         raise UserError(f"{dataset.location} is corrupted already; give the clean pictures.")
-    suite = _suite(target, only, edition, codec)
+    suite = _suite(target, only, edition, difficulty)
+    suite, layout = _stored_as(suite, layout, codec)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
     chosen = stratified_subset(samples, suite.subset if subset is None else subset, seed)
     surveyed = survey(dataset, chosen, lambda done: advance(done, len(chosen)), decoded=True)
@@ -103,8 +114,9 @@ def plan_make(
     left_out |= {
         id_: reason for one in readable if (id_ := one.sample.id) and (reason := _unfit(one, canvas))
     }
-    usual = "arrays" if canvas.edition == 32 else "folders"
-    settled = usual if layout == "auto" else layout
+    settled = layout
+    if layout == "auto":
+        settled = "arrays" if canvas.edition == 32 else _layouts(suite)[0]
     # Rows of arrays keep the order of the source, as the published ones do.
     pictures = tuple(
         sorted((one for one in readable if one.sample.id not in left_out), key=lambda one: _order(one.sample))
@@ -114,14 +126,12 @@ def plan_make(
         raise UserError(f"No picture of {dataset.location} fits the canvas (the first: {reason}).")
     classes = _classes(dataset, pictures)
     conditions = tuple(
-        one
-        for one in suite.conditions(canvas, parse_settings(settings))
-        if one.kind == "corruption" or one.name == "clean"
+        one for one in suite.conditions(canvas, parse_settings(settings)) if one.unit or one.name == "clean"
     )
     if settled == "arrays":
         _check_arrays(suite, pictures, canvas)
     names = _row_names(pictures) if settled == "arrays" else _file_names(pictures, classes)
-    size = _chunk_size(pictures, canvas, settled)
+    size = _chunk_size(pictures, canvas, settled, suite)
     recipe: dict[str, Any] = {
         "suite": suite.citation,
         "layout": settled,
@@ -149,7 +159,7 @@ def plan_make(
         "classes": {"name": space.name, "order": space.order, "names": list(space.classes)},
         "left_out": left_out,
         "settings": list(settings),
-        "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
+        "versions": versions_for(conditions),
     }
     return MakePlan(
         dataset, canvas, conditions, settled, seed, pictures, names, classes, left_out, chunks, recipe, info
@@ -168,16 +178,21 @@ def _order(sample: Sample) -> tuple[int, str]:
     return int(sample.meta.get("row", 0)), sample.id
 
 
-def _chunk_size(pictures: Sequence[Surveyed], canvas: Canvas, layout: str) -> int:
+def _chunk_size(pictures: Sequence[Surveyed], canvas: Canvas, layout: str, suite: Suite) -> int:
     """Pictures per chunk; never a matter of workers, nor of which corruptions are made."""
     size = min(MAX_CHUNK, -(-len(pictures) // MIN_CHUNKS))
     if layout == "arrays":
         side = canvas.geometry.output_px or max(pictures[0].width, pictures[0].height)
-        size = min(size, MAX_CHUNK_BYTES // (MAX_CONDITIONS * side * side * 3))
+        room, views = MAX_CHUNK_BYTES, MAX_CONDITIONS
+        if suite.holds_sequences:
+            room, views = MAX_CLIP_CHUNK_BYTES, MAX_FRAMES
+        size = min(size, room // (views * side * side * 3))
     return max(1, size)
 
 
-def _suite(target: str | Path | Suite, only: Sequence[str], edition: int | None, codec: str | None) -> Suite:
+def _suite(
+    target: str | Path | Suite, only: Sequence[str], edition: int | None, difficulty: int | None
+) -> Suite:
     suite = target if isinstance(target, Suite) else load_suite(target)
     if suite.canvas == "native":
         raise UserError(f"Suite {suite.name} corrupts at a model's own size; a set on disk has no model.")
@@ -188,9 +203,33 @@ def _suite(target: str | Path | Suite, only: Sequence[str], edition: int | None,
     if only:
         # Which of its corruptions are made is no other recipe: the rest may follow.
         suite = replace(suite.only(only), name=suite.name)
-    if edition is not None:
-        suite = suite.at_edition(edition)
-    return suite.stored_as(codec) if codec is not None else suite
+    if difficulty is not None:
+        # Nor is the difficulty: that of noise has folders of its own, and of the rest no other frames.
+        suite = replace(suite.at_difficulty(difficulty), name=suite.name)
+    return suite if edition is None else suite.at_edition(edition)
+
+
+def _layouts(suite: Suite) -> tuple[str, ...]:
+    return CLIP_LAYOUTS if suite.holds_sequences else PICTURE_LAYOUTS
+
+
+def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str]:
+    """The suite with the codec that was asked for, and the layout: videos are H.264, and H.264 is videos."""
+    if layout not in ("auto", *_layouts(suite)):
+        what = "sequences are" if suite.holds_sequences else "corrupted pictures are"
+        raise UserError(f"--layout is '{layout}'; {what} laid out as {', '.join(_layouts(suite))}.")
+    if layout == "videos" and codec is None:
+        codec = H264
+    if codec is not None:
+        suite = suite.stored_as(codec)
+    if layout == "auto" and suite.codec == H264:
+        layout = "videos"
+    if (layout == "videos") != (suite.codec == H264):
+        raise UserError(
+            f"--layout is '{layout}' and the codec {suite.codec}; videos are stored as {H264}, and nothing "
+            "else is."
+        )
+    return suite, layout
 
 
 def _classes(dataset: Dataset, pictures: Sequence[Surveyed]) -> dict[str, str]:
@@ -239,10 +278,12 @@ def _row_names(pictures: Sequence[Surveyed]) -> dict[str, str]:
 
 
 def _check_arrays(suite: Suite, pictures: Sequence[Surveyed], canvas: Canvas) -> None:
-    if sorted(suite.levels) != list(SEVERITIES):
+    if not suite.holds_sequences and sorted(suite.levels) != list(SEVERITIES):
         raise UserError(
             "Arrays hold all five severities; leave severities out of --only, or use --layout folders."
         )
     sizes = {(one.width, one.height) for one in pictures}
     if not canvas.geometry.output_px and len(sizes) > 1:
-        raise UserError(f"The pictures have {len(sizes)} sizes; arrays need one. Use --layout folders.")
+        raise UserError(
+            f"The pictures have {len(sizes)} sizes; arrays need one. Use --layout {_layouts(suite)[0]}."
+        )

@@ -9,9 +9,11 @@ from pathlib import Path
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset
+from windtunnel.data.survey import Surveyed
 from windtunnel.engine.pictures import Source
 from windtunnel.engine.pool import Advance, Chunk, Labour
 from windtunnel.errors import PictureError, RunFailed
+from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.layouts import Layout, Made, Piece
@@ -60,11 +62,13 @@ class Making:
         for picture in chunk.pictures:
             source = Source(self.dataset, picture)
             for condition in self.pending[chunk.name]:
-                try:
-                    image = source.before_codec(condition, self.geometry, self.seed)
-                except PictureError as error:
-                    raise RunFailed(
-                        f"{picture.sample.id} could be read before and cannot now: {error.reason}"
-                    ) from error
-                yield self.names[picture.sample.id], condition, image
-            advance(len(self.pending[chunk.name]), 0)
+                yield self.names[picture.sample.id], condition, self._canvases(source, picture, condition)
+            advance(sum(condition.frames for condition in self.pending[chunk.name]), 0)
+
+    def _canvases(self, source: Source, picture: Surveyed, condition: Condition) -> Iterator[Image]:
+        try:
+            yield from source.frames_before_codec(condition, self.geometry, self.seed)
+        except PictureError as error:
+            raise RunFailed(
+                f"{picture.sample.id} could be read before and cannot now: {error.reason}"
+            ) from error

@@ -42,7 +42,7 @@ def worst_slices(run: Run) -> list[dict[str, Any]]:
 
 def _metric(run: Run) -> str:
     """The mean error where there is one, else the error on clean pictures; "" where nothing is scored."""
-    if not len(run.observed.ids):
+    if not len(run.observed.ids) or not run.observed.conditions:
         return ""
     return next((metric for metric in ("mean_error", "top1_error") if metric in run.metrics), "")
 

@@ -14,13 +14,14 @@ from windtunnel.conditions import (
     SEQUENCE_PREFIX,
     Condition,
     corruption_condition,
+    level_of,
     sequence_condition,
 )
 from windtunnel.corruptions import EDITIONS, MIN_SIDE_PX, REGISTRY, SEVERITIES, edition_of
 from windtunnel.data import Dataset
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.finished import FinishedDataset, place_text
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.imaging.clips import H264
+from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.metrics.names import MEASURES
@@ -33,7 +34,10 @@ PUBLISHED = "published"
 PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
 
 # Which suite a finished set is scored by: the one of which it holds most.
-FINISHED_SUITES = ("imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc")
+FINISHED_SUITES = (
+    "imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc",
+    "imagenet-p", "imagenet-p-extra",
+)  # fmt: skip
 
 # The keys that only say how predictions are scored: a run may be scored anew without predicting anew.
 SCORING = ("metrics", "weights")
@@ -148,7 +152,7 @@ class Suite:
         stored = dataset.stored
         units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
         held = {(one.unit, one.level): one for one in stored}
-        wanted = [(unit, level) for unit in units for level in self.levels]
+        wanted = list(dict.fromkeys((unit, level_of(unit, level)) for unit in units for level in self.levels))
         found: list[Condition] = []
         if dataset.clean is not None:
             if dataset.clean_is_given:
@@ -161,7 +165,7 @@ class Suite:
                 f"{dataset.location} holds none of the conditions of suite {self.name}; it holds "
                 f"{', '.join(dict.fromkeys(one.unit for one in stored))}. --suite as-stored takes it all."
             )
-        missing = [f"{unit}:{level}" for unit, level in wanted if (unit, level) not in held]
+        missing = [place_text(place) for place in wanted if place not in held]
         return found + spoilt, missing
 
     def only(self, selected: Sequence[str]) -> Suite:
@@ -342,6 +346,7 @@ def _check_codec(suite: Suite, codec: str, where: str) -> str:
         return check_codec(codec)
     if not suite.holds_sequences:
         raise UserError(f"{where} is {H264}, which stores sequences; suite {suite.name} has none.")
+    load_av()
     return codec
 
 
@@ -423,3 +428,11 @@ def default_suite(dataset: Dataset) -> str:
     suites = {name: set(load_suite(name).units) for name in FINISHED_SUITES}
     best = max(suites, key=lambda name: (len(held & suites[name]), -len(suites[name] - held)))
     return best if held & suites[best] else "as-stored"
+
+
+def held_difficulty(dataset: Dataset) -> int | None:
+    """The difficulty a finished set of sequences was made for, where its noise has only another than 1."""
+    if not isinstance(dataset, FinishedDataset):
+        return None
+    levels = {one.level for one in dataset.stored if one.kind == "sequence" and one.level}
+    return min(levels) if levels and min(levels) != DIFFICULTIES[0] else None

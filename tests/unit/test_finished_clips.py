@@ -1,0 +1,237 @@
+"""Finished sequences: ImageNet-P's videos and CIFAR-10-P's arrays, read as they are, whole or in part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from windtunnel.data.finished import FinishedDataset
+from windtunnel.golden import golden_picture
+from windtunnel.imaging.clips import encode_clip
+from windtunnel.suites import default_suite
+
+UserError = windtunnel.UserError
+NAMES = ("n01440764/a", "n01443537/b", "n01443537/c")
+
+
+class Brightest:
+    """Classes that follow each other as pictures grow lighter."""
+
+    name = fingerprint = "brightest"
+
+    def __init__(self, classes: int) -> None:
+        self._classes = classes
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        step = batch.mean(axis=(1, 2, 3)) % self._classes
+        return -np.abs(step[:, None] - np.arange(self._classes)).astype(np.float32)
+
+
+def clip_of(number: int, frames: int = 5, side: int = 64) -> list[np.ndarray]:
+    """A few frames that grow lighter."""
+    return [np.full((side, side, 3), 40 + 9 * number + 3 * frame, np.uint8) for frame in range(frames)]
+
+
+def put_videos(root: Path, units: tuple[str, ...], side: int = 64) -> Path:
+    """`<perturbation>/<wnid>/<name>.mp4`, as published."""
+    for unit in units:
+        for number, name in enumerate(NAMES):
+            path = root / unit / f"{name}.mp4"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode_clip(clip_of(number, side=side), "temporal"))
+    return root
+
+
+def put_arrays(root: Path, units: tuple[str, ...], count: int = 6, frames: int = 7) -> Path:
+    """`<perturbation>.npy` (n, frames, 32, 32, 3) and no labels, as published."""
+    root.mkdir(parents=True, exist_ok=True)
+    for unit in units:
+        clips = [clip_of(number, frames, 32) for number in range(count)]
+        np.save(root / f"{unit}.npy", np.array(clips, np.uint8))
+    return root
+
+
+def opened(root: Path) -> FinishedDataset:
+    dataset = windtunnel.open_dataset(root)
+    assert isinstance(dataset, FinishedDataset)
+    return dataset
+
+
+def failures(run: windtunnel.Run) -> dict[tuple[str, str], str]:
+    rows = run.predictions(["condition", "status", "reason"]).to_pylist()
+    return {(row["sample_id"], row["condition"]): row["reason"] for row in rows if row["status"] != "ok"}
+
+
+@pytest.mark.parametrize(("side", "edition"), [(224, 224), (64, 64)])
+def test_videos_are_found_by_looking(tmp_path: Path, side: int, edition: int) -> None:
+    dataset = opened(put_videos(tmp_path, ("tilt", "gaussian_noise", "gaussian_noise_2"), side))
+    assert [sample.id for sample in dataset.samples()] == [f"{name}.mp4" for name in NAMES]
+    assert [sample.labels for sample in dataset.samples()] == [(0,), (1,), (1,)]
+    assert [(one.name, one.kind, one.frames) for one in dataset.stored] == [
+        ("seq/gaussian_noise:1+stored", "sequence", 5),
+        ("seq/gaussian_noise:2+stored", "sequence", 5),
+        ("seq/tilt+stored", "sequence", 5),
+    ]
+    assert (dataset.edition, dataset.clean, dataset.remarks) == (edition, None, [])
+    assert default_suite(dataset) == "imagenet-p"
+
+
+def test_sequences_in_group_folders_or_alone_are_found_too(tmp_path: Path) -> None:
+    put_videos(tmp_path / "digital", ("tilt",))
+    put_videos(tmp_path / "validation", ("spatter",))
+    assert [one.unit for one in opened(tmp_path).stored] == ["seq/tilt", "seq/spatter"]
+    assert [one.unit for one in opened(tmp_path / "validation").stored] == ["seq/spatter"]
+    assert [one.unit for one in opened(tmp_path / "digital" / "tilt").stored] == ["seq/tilt"]
+
+
+def test_corrupted_folders_of_the_same_names_are_no_sequences(tmp_path: Path) -> None:
+    for level in "12345":
+        path = tmp_path / "gaussian_noise" / level / "n01440764" / "1.png"
+        path.parent.mkdir(parents=True)
+        Image.new("RGB", (64, 64)).save(path)
+    assert {one.kind for one in opened(tmp_path).stored} == {"corruption"}
+
+
+def test_frames_without_a_manifest_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for number, name in enumerate(NAMES):
+        folder = tmp_path / "tilt" / name
+        folder.mkdir(parents=True)
+        for frame, picture in enumerate(clip_of(number, frames=11)):
+            Image.fromarray(picture).save(folder / f"{frame}.png")
+    dataset = opened(tmp_path)
+    assert [(one.name, one.frames) for one in dataset.stored] == [("seq/tilt+stored-png", 11)]
+    run = windtunnel.run(Brightest(1000), tmp_path, out=tmp_path.parent / "run")
+    best = [row["top"][0] for row in run.predictions(["top"]).to_pylist()][:11]
+    assert best == [40 + 3 * frame for frame in range(11)]
+
+
+def test_videos_are_scored_as_they_are(tmp_path: Path) -> None:
+    root = put_videos(tmp_path / "set", ("tilt", "brightness"))
+    run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
+    assert [one["name"] for one in run.conditions] == ["seq/brightness+stored", "seq/tilt+stored"]
+    assert not failures(run)
+    scores = {(score.metric, score.condition): score.value for score in run.scores()}
+    assert scores["flip_probability", "seq/tilt+stored"] == 1  # every frame is lighter than the last
+    assert len(run.info["missing"]) == 8
+    run.report()
+
+
+def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
+    root = put_videos(tmp_path / "set", ("tilt", "scale", "rotate", "brightness"))
+    whole = (root / "tilt" / f"{NAMES[0]}.mp4").read_bytes()
+    (root / "tilt" / f"{NAMES[0]}.mp4").write_bytes(whole[: len(whole) // 2])
+    (root / "scale" / f"{NAMES[1]}.mp4").unlink()
+    (root / "rotate" / f"{NAMES[1]}.mp4").write_bytes(encode_clip(clip_of(1, frames=6), "temporal"))
+    (root / "brightness" / f"{NAMES[1]}.mp4").write_bytes(encode_clip(clip_of(1, frames=3), "temporal"))
+    run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
+    told = failures(run)
+    assert told.keys() == {
+        (f"{NAMES[0]}.mp4", "seq/tilt+stored"), (f"{NAMES[1]}.mp4", "seq/scale+stored"),
+        (f"{NAMES[1]}.mp4", "seq/rotate+stored"), (f"{NAMES[1]}.mp4", "seq/brightness+stored"),
+    }  # fmt: skip
+    assert told[f"{NAMES[1]}.mp4", "seq/rotate+stored"] == "a clip of more frames than the usual 5"
+    assert told[f"{NAMES[1]}.mp4", "seq/brightness+stored"] == "a clip of 3 frames where 5 are usual"
+    assert {score.n for score in run.scores(["flip_probability"])} == {1}
+    assert run.info["remarks"] == [
+        "1 files of 12 are missing; a picture without one of them is left out of all scores."
+    ]
+
+
+def test_a_sequence_without_a_single_good_clip_is_named(tmp_path: Path) -> None:
+    root = put_videos(tmp_path, ("tilt", "scale"))
+    for name in NAMES:
+        (root / "tilt" / f"{name}.mp4").write_bytes(b"no video")
+    with pytest.raises(UserError, match=r"tilt holds no clip that can be read"):
+        windtunnel.plan(Brightest(1000), root)
+
+
+def test_clean_pictures_beside_videos_are_matched_by_class_and_name(tmp_path: Path) -> None:
+    root = put_videos(tmp_path / "set", ("tilt",), 224)
+    for name in NAMES:
+        path = tmp_path / "val" / f"{name}.JPEG"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(golden_picture(300)).save(path)
+    plan = windtunnel.plan(Brightest(1000), root, clean=tmp_path / "val")
+    assert [one.name for one in plan.conditions] == ["native", "clean", "seq/tilt+stored"]
+
+
+def test_arrays_without_labels_have_flips_and_no_errors(tmp_path: Path) -> None:
+    root = put_arrays(tmp_path / "CIFAR-10-P", ("tilt", "gaussian_noise", "gaussian_noise_3"))
+    dataset = opened(root)
+    assert [(one.name, one.frames) for one in dataset.stored] == [
+        ("seq/gaussian_noise:1+stored-array", 7),
+        ("seq/gaussian_noise:3+stored-array", 7),
+        ("seq/tilt+stored-array", 7),
+    ]
+    assert {sample.labels for sample in dataset.samples()} == {()}
+    run = windtunnel.run(Brightest(10), root, out=tmp_path / "run")
+    scores = {score.metric: score.value for score in run.scores()}
+    assert scores["mfp"] == 1 and "top1_error" not in scores
+    run.report()
+
+
+def test_arrays_take_their_labels_from_the_clean_set(tmp_path: Path) -> None:
+    root = put_arrays(tmp_path / "CIFAR-10-P", ("tilt",))
+    labels = np.arange(6) % 3
+    np.savez(tmp_path / "test.npz", images=np.zeros((6, 32, 32, 3), np.uint8), labels=labels)
+    run = windtunnel.run(Brightest(3), root, clean=tmp_path / "test.npz", out=tmp_path / "run")
+    assert run.samples["labels"].to_pylist() == [[label] for label in labels]
+    errors = {score.condition: score.value for score in run.scores(["top1_error"])}
+    assert errors["clean"] == pytest.approx(2 / 3)  # black is class 0
+
+
+def test_labels_beside_arrays_are_read(tmp_path: Path) -> None:
+    root = put_arrays(tmp_path, ("tilt",))
+    np.save(root / "labels.npy", np.arange(6) % 3)
+    assert [sample.labels for sample in opened(root).samples()] == [(0,), (1,), (2,)] * 2
+    np.save(root / "labels.npy", np.arange(5))
+    with pytest.raises(UserError, match="give 6 class indices"):
+        opened(root)
+
+
+def test_arrays_of_other_numbers_and_truncated_ones_are_left_out_and_told(tmp_path: Path) -> None:
+    put_arrays(tmp_path, ("tilt", "rotate", "scale"))
+    put_arrays(tmp_path, ("snow",), count=2)
+    content = (tmp_path / "rotate.npy").read_bytes()
+    (tmp_path / "rotate.npy").write_bytes(content[: len(content) // 2])
+    dataset = opened(tmp_path)
+    assert [one.unit for one in dataset.stored] == ["seq/scale", "seq/tilt"]
+    assert dataset.remarks == [
+        "rotate.npy is left out: 6 clips are expected, 2 are there.",
+        "snow.npy is left out: 6 clips are expected, 2 are there.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("array", "told"),
+    [
+        (np.zeros((6, 7, 32, 32, 3), np.float32), "float32 .*clips are uint8"),
+        (np.zeros((6, 7, 32, 32, 1), np.uint8), "clips are uint8"),
+        (np.zeros((30, 32, 32, 3), np.uint8), "clips are uint8"),
+    ],
+)
+def test_arrays_of_another_kind_are_refused_in_one_line(tmp_path: Path, array: np.ndarray, told: str) -> None:
+    put_arrays(tmp_path, ("tilt",))
+    np.save(tmp_path / "snow.npy", array)
+    with pytest.raises(UserError, match=told):
+        opened(tmp_path)
+
+
+def test_a_set_of_stronger_noise_is_scored_at_its_difficulty(tmp_path: Path) -> None:
+    root = put_arrays(tmp_path / "set", ("gaussian_noise_2", "tilt"))
+    plan = windtunnel.plan(Brightest(10), root)
+    assert plan.suite.name == "imagenet-p-difficulty-2"
+    assert [one.name for one in plan.conditions] == [
+        "seq/gaussian_noise:2+stored-array",
+        "seq/tilt+stored-array",
+    ]
+
+
+def test_workers_read_clips_as_one_process_does(tmp_path: Path) -> None:
+    root = put_arrays(tmp_path / "set", ("tilt", "scale"), count=20)
+    runs = [windtunnel.run("demo", root, out=tmp_path / f"run{count}", workers=count) for count in (1, 2)]
+    assert runs[0].predictions().equals(runs[1].predictions())
