@@ -116,7 +116,7 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ),
         (
             "suite",
-            f"{plan.suite.citation}   {units} corruptions x severities {levels}, "
+            f"{plan.suite.citation}   {units} corruption{'s' if units > 1 else ''} x severities {levels}, "
             f"codec {plan.conditions[-1].codec}" + (f", beside {beside}" if beside else ", without clean"),
         ),
         *([("lacking", f"{len(missing)} conditions: {_by_unit(missing)}")] if missing else []),
