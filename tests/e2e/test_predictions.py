@@ -253,3 +253,30 @@ def test_best_classes_that_the_data_do_not_know_are_refused(tmp_path: Path) -> N
     with pytest.raises(UserError, match="none of its best classes"):
         windtunnel.score_predictions(tmp_path / "best.csv", tmp_path / "data", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_clean_predictions_alone_make_a_run_and_a_report(tmp_path: Path) -> None:
+    for number, name in enumerate(("cat", "dog", "dog")):
+        (tmp_path / "data" / name).mkdir(parents=True, exist_ok=True)
+        pixels = np.full((40, 40, 3), 60 * number, np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "data" / name / f"{number}.png")
+    (tmp_path / "p.csv").write_text("id,cat,dog\ncat/0.png,2,1\ndog/1.png,0,1\ndog/2.png,3,1\n")
+    run = windtunnel.score_predictions(tmp_path / "p.csv", tmp_path / "data", out=tmp_path / "run")
+    assert run.report().exists()
+    assert [one.value for one in run.scores(["top1_error"])] == [pytest.approx(1 / 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('id,logits\ncat/0.png,"[' + ", ".join(["0.1"] * 3000) + ']"\n', "name them 0, 1, 2"),
+        ("id,logit_0,logit_1\ncat/0.png,1,2\n", "are no classes of the data"),
+    ],
+)
+def test_a_csv_that_cannot_be_read_is_told_in_a_short_line(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "data" / "cat").mkdir(parents=True)
+    Image.fromarray(np.zeros((40, 40, 3), np.uint8)).save(tmp_path / "data" / "cat" / "0.png")
+    (tmp_path / "p.csv").write_text(text)
+    with pytest.raises(UserError, match=words) as told:
+        windtunnel.score_predictions(tmp_path / "p.csv", tmp_path / "data", out=tmp_path / "run")
+    assert len(str(told.value).replace(str(tmp_path), "")) < 400

@@ -136,7 +136,7 @@ def _what_is_done(plan: Plan) -> str:
         frames = sum(condition.frames for condition in spoilt)
         return f"{units} sequences of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
     levels = ", ".join(map(str, sorted({condition.level for condition in spoilt})))
-    return f"{units} corruptions x severities {levels}"
+    return f"{units} corruption{'s' if units > 1 else ''} x severities {levels}"
 
 
 def _by_unit(names: list[str]) -> str:

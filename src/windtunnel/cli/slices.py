@@ -56,7 +56,7 @@ def command(
 def _lines(run: Run, by: str, found: list[Slice], minimum: int, top: int) -> list[tuple[str, str]]:
     small = len(group_of_pictures(run, by)) - len(found)
     left_out = (
-        [("left out", f"{small} slices with fewer than {minimum} pictures, or of one group only")]
+        [("left out", f"{small} slices with fewer than {max(minimum, 2)} pictures, or of one group only")]
         if small
         else []
     )

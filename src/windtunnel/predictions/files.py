@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import textwrap
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ TOP, TOP_SCORE = "top", "top_score"
 TOP_K = "top-k"
 # Numbers per block: some tens of megabytes.
 BLOCK_NUMBERS = 4_000_000
+REASON_LENGTH = 160
 
 _WIDE_TOP = re.compile(r"top_?(\d+)")
 _WHOLE = re.compile(r"-?\d+\.0+")
@@ -170,8 +172,9 @@ class PredictionFile:
             raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> UserError:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        return UserError(f"{self.path} cannot be read as {self.path.suffix[1:]}: {reason}.")
+        reason = textwrap.shorten((str(error).splitlines() or [type(error).__name__])[0], REASON_LENGTH)
+        cure = "; CSV holds a number per column: name them 0, 1, 2 ..." if self.path.suffix == ".csv" else ""
+        return UserError(f"{self.path} cannot be read as {self.path.suffix[1:]}: {reason}{cure}.")
 
     def _block(self, table: pa.Table) -> Block:
         layout = self.layout

@@ -180,6 +180,12 @@ def _model(file: PredictionFile, look: Look, space: LabelSpace, outputs: str | N
         return GivenModel(
             file.path.name, fingerprint, classes, count, TOP_K, "declared", {"top_k": file.width}
         )
+    named = file.layout.classes
+    if named and not set(named) & set(space.classes):
+        raise UserError(
+            f"{file.path}: its columns ('{named[0]}' ...) are no classes of the data ('{space.classes[0]}' "
+            "...); name them by the data's classes, or 0, 1, 2 ... for outputs in order."
+        )
     kind, how = outputs or file.layout.outputs, "declared"
     if not kind:
         kind, how = probe_outputs(next(file.blocks()).values), "probed"

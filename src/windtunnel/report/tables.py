@@ -133,8 +133,9 @@ def normaliser_notes(run: Run) -> list[str]:
     elif "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
         lines.append("No relative mCE: it needs the clean pictures; give them with --clean.")
     if len(run.observed.ids) != PUBLISHED_PICTURES:
+        what = "CE and mCE divide" if units == set(THE_FIFTEEN) else "CE divides"
         lines.append(
-            "CE and mCE divide by AlexNet's errors on all 50,000 published pictures; these are other "
+            f"{what} by AlexNet's errors on all 50,000 published pictures; these are other "
             "pictures, so that they are only near what the same model would get there."
         )
     return lines

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from windtunnel.labels import IMAGENET_1K, imagenet_names
+from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.slices import MINIMUM, Slice, group_of_pictures, slices
 from windtunnel.store.run import Run
 
@@ -44,7 +45,8 @@ def _metric(run: Run) -> str:
     """The mean error where there is one, else the error on clean pictures; "" where nothing is scored."""
     if not len(run.observed.ids) or not run.observed.conditions:
         return ""
-    return next((metric for metric in ("mean_error", "top1_error") if metric in run.metrics), "")
+    wanted = ("mean_error", "top1_error") if corruption_columns(run) else ("top1_error",)
+    return next((metric for metric in wanted if metric in run.metrics), "")
 
 
 def _columns(run: Run) -> list[str]:
