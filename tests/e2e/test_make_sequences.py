@@ -103,7 +103,7 @@ def test_files_and_memory_give_the_same_rows(
         assert [score.value for score in memory.scores([metric])] == [
             score.value for score in files.scores([metric])
         ]
-    assert windtunnel.compare(memory, files).paired
+    assert not windtunnel.compare(memory, files).unpaired_because
 
 
 def test_photographs_as_frames_and_videos_are_scored_as_in_memory(tmp_path: Path) -> None:
@@ -209,10 +209,11 @@ def test_other_difficulties_of_noise_stand_beside_the_first(
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_kill_costs_nothing_and_leaves_the_same_tree(layout: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (48, 32, 32, 3), dtype=np.uint8)
-    np.savez(tmp_path / "cifar.npz", images=images, labels=np.arange(48) % 10)
-    only = [part for unit in ("gaussian_noise", "tilt", "brightness") for part in ("--only", unit)]
-    arguments = ["make", "imagenet-p", tmp_path / "cifar.npz", tmp_path / "killed", "--layout", layout, *only]
+    images = rng.integers(0, 256, (32, 32, 32, 3), dtype=np.uint8)
+    file = tmp_path / "cifar.npz"
+    np.savez(file, images=images, labels=np.arange(32) % 10)
+    only = ["--only", "gaussian_noise", "--only", "tilt"]
+    arguments = ["make", "imagenet-p", file, tmp_path / "killed", "--layout", layout, *only]
     command = [sys.executable, "-m", "windtunnel", *map(str, arguments), "--workers", "2"]
     chunks = tmp_path / "killed" / ".windtunnel" / "chunks"
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -223,13 +224,7 @@ def test_a_kill_costs_nothing_and_leaves_the_same_tree(layout: str, tmp_path: Pa
     assert 0 < len(list(chunks.glob("*.parquet"))) < 16
     again = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert again.returncode == 0, again.stderr
-    windtunnel.make_set(
-        "imagenet-p",
-        tmp_path / "cifar.npz",
-        tmp_path / "whole",
-        layout=layout,
-        only=["gaussian_noise", "tilt", "brightness"],
-    )
+    windtunnel.make_set("imagenet-p", file, tmp_path / "whole", layout=layout, only=only[1::2])
     assert tree_checksum(tmp_path / "killed") == tree_checksum(tmp_path / "whole")
 
 
@@ -305,6 +300,6 @@ def test_what_is_made_is_inspected_and_not_made_twice(
     made: dict[str, Path], tmp_path: Path, windtunnel_command: Command
 ) -> None:
     said = windtunnel_command("data", "inspect", made["videos"])
-    assert "3 conditions of 3 sequences: seq/gaussian_noise, seq/tilt, seq/translate" in said.stdout
+    assert "3 conditions of 3 sequences: seq/gaussian_noise, seq/translate, seq/tilt" in said.stdout
     with pytest.raises(windtunnel.UserError, match="already"):
         windtunnel.make_set("imagenet-p", made["frames"], tmp_path / "again")
