@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.conditions import Condition
-from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset
 from windtunnel.engine.pictures import Source
 from windtunnel.engine.pool import Advance, Chunk, Labour
@@ -15,6 +14,7 @@ from windtunnel.errors import PictureError, RunFailed
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.layouts import Layout, Made, Piece
+from windtunnel.units import include_units
 
 
 @dataclass(frozen=True)

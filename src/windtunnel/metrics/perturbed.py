@@ -26,6 +26,7 @@ from windtunnel.metrics.clips import Clips
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
 from windtunnel.metrics.stability import (
+    Comparison,
     Weight,
     discounted_distance,
     flips,
@@ -35,7 +36,6 @@ from windtunnel.metrics.stability import (
     zipf_weight,
 )
 from windtunnel.published.results import perturbation_normalisers
-from windtunnel.sequences import REGISTRY
 from windtunnel.stats.intervals import mean_interval
 
 if TYPE_CHECKING:
@@ -66,8 +66,12 @@ def bare(condition: dict[str, Any]) -> str:
 
 def pairs_of(run: Run, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which of a sequence's frames are compared; a temporal one's difficulty is the stride."""
-    kind = REGISTRY.get(bare(condition)).type
-    return frame_pairs(int(condition["frames"]), kind, difficulty_of(run))
+    return frame_pairs(int(condition["frames"]), type_of(condition), difficulty_of(run))
+
+
+def type_of(condition: dict[str, Any]) -> Comparison:
+    """How a stored sequence's frames are compared; only noise has a level, so that no unit need be there."""
+    return "noise" if condition["level"] else "temporal"
 
 
 def difficulty_of(run: Run) -> int:
@@ -218,7 +222,7 @@ def _formula(run: Run, kind: Kind, condition: dict[str, Any]) -> str:
 
 
 def _compared(run: Run, condition: dict[str, Any]) -> str:
-    if REGISTRY.get(bare(condition)).type == "noise":
+    if type_of(condition) == "noise":
         return "each frame against the first, which is clean"
     stride = difficulty_of(run)
     return "each frame against the one before" if stride == 1 else f"frames {stride} apart"
