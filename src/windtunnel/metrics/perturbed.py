@@ -79,6 +79,11 @@ def difficulty_of(run: Run) -> int:
     return int(run.recipe["suite"]["levels"][0])
 
 
+def flips_of(run: Run, condition: dict[str, Any]) -> NDArray[np.bool_]:
+    """Whether the answer changes, pictures x compared pairs of frames."""
+    return _flips(run.clips.top(name(condition)), pairs_of(run, condition))
+
+
 def _flips(top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.bool_]:
     return flips(top[:, :, 0], pairs)
 
@@ -185,7 +190,7 @@ def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observe
             discounted_distance(scores[earlier], scores[later], weight).mean()
             for scores in run.clips.scores(name(one))
         ]
-        formula = f"{words}, mean over compared frames ({_compared(run, one)})"
+        formula = f"{words}, mean over compared frames ({compared(run, one)})"
         found.append(
             Measure(metric, name(one), formula, (name(one),), np.array(means)[:, None], groups=_groups(run))
         )
@@ -218,10 +223,11 @@ def _groups(run: Run) -> NDArray[np.int64] | None:
 
 
 def _formula(run: Run, kind: Kind, condition: dict[str, Any]) -> str:
-    return f"{kind.words} ({_compared(run, condition)})"
+    return f"{kind.words} ({compared(run, condition)})"
 
 
-def _compared(run: Run, condition: dict[str, Any]) -> str:
+def compared(run: Run, condition: dict[str, Any]) -> str:
+    """Which frames of a sequence are compared, in words."""
     if type_of(condition) == "noise":
         return "each frame against the first, which is clean"
     stride = difficulty_of(run)

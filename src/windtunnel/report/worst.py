@@ -41,10 +41,10 @@ def worst_slices(run: Run) -> list[dict[str, Any]]:
 
 
 def _metric(run: Run) -> str:
-    """The mean error where there is one, else the error on clean pictures; "" where nothing is scored."""
+    """The mean error or mFP where there is one, else the clean error; "" where nothing is scored."""
     if not len(run.observed.ids):
         return ""
-    return next((metric for metric in ("mean_error", "top1_error") if metric in run.metrics), "")
+    return next((metric for metric in ("mean_error", "mfp", "top1_error") if metric in run.metrics), "")
 
 
 def _columns(run: Run) -> list[str]:
