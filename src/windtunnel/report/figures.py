@@ -152,7 +152,7 @@ def sequence_bars(scores: Sequence[dict[str, Any]], title: str, reference: str =
         "showlegend": False,
     }
     if reference:
-        line = {"dash": "dash", "width": 1, "color": "#888"}
+        line = {"dash": "dash", "width": 2, "color": COLOURS[1]}
         layout["shapes"] = [
             {"type": "line", "yref": "paper", "x0": 100, "x1": 100, "y0": 0, "y1": 1, "line": line}
         ]

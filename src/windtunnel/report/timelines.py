@@ -16,7 +16,6 @@ from windtunnel.report.originals import class_names, no_originals, open_original
 from windtunnel.store.run import Run
 
 PICTURES = 6
-PER_SEQUENCE = 2
 FRAME_PX = 80
 
 
@@ -61,7 +60,7 @@ class Timelines:
 def timelines(run: Run, count: int = PICTURES) -> Timelines:
     """The pictures that flip most over all sequences, each under one that it flips most under.
 
-    No sequence is shown more than twice: one that unsettles every picture would be all there is to see.
+    No sequence is shown twice: one that unsettles every picture would be all there is to see.
     """
     if not sequences_of(run) or not len(run.clips.ids):
         return Timelines([], "")
@@ -82,14 +81,14 @@ def timelines(run: Run, count: int = PICTURES) -> Timelines:
 def _choose(run: Run, count: int) -> list[tuple[int, dict[str, Any]]]:
     """Rows of the clips, and the sequence each is shown under."""
     conditions, shares = sequences_of(run), flip_shares(run)
-    shown: Counter[int] = Counter()
+    shown: set[int] = set()
     found: list[tuple[int, dict[str, Any]]] = []
     for row in np.argsort(-shares.mean(axis=1), kind="stable"):
-        free = [place for place in np.argsort(-shares[row], kind="stable") if shown[place] < PER_SEQUENCE]
+        free = [place for place in np.argsort(-shares[row], kind="stable") if place not in shown]
         if len(found) == count or not free:
             break
         if shares[row, free[0]]:
-            shown[free[0]] += 1
+            shown.add(int(free[0]))
             found.append((int(row), conditions[free[0]]))
     return found
 

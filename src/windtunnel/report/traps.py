@@ -17,6 +17,8 @@ from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.store.run import Run
 
 Top1 = Mapping[str, Score]
+# A smaller share of ties is not worth a word.
+TIES_TOLD = 0.001
 
 
 @dataclass(frozen=True)
@@ -149,14 +151,10 @@ def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
 def _direction(run: Run, _: Top1) -> Iterator[str]:
     if sequences_of(run) and {"ut5d", "mean_ut5d"} & set(run.metrics):
         ties = run.observed.tie_share
-        order = (
-            f" Equal best scores on {ties:.1%} of predictions leave it to the order of classes."
-            if ties
-            else ""
-        )
+        order = f" Of {ties:.1%} of predictions the order of classes decides: their best scores are equal."
         yield (
             "uT5D looks for the earlier frame's classes in the later frame (of noise: the clean frame's). "
-            f"Programs that swap the two get other numbers.{order}"
+            f"Programs that swap the two get other numbers.{order if ties >= TIES_TOLD else ''}"
         )
 
 
