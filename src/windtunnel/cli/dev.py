@@ -10,6 +10,7 @@ from windtunnel.cli.options import INCLUDE
 from windtunnel.corruptions import REGISTRY
 from windtunnel.golden import golden_digest
 from windtunnel.report.gallery import write_gallery
+from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.units import find_unit, include_units, unit_names
 
 
@@ -51,8 +52,10 @@ def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> Non
 )
 @INCLUDE
 def gallery(out: Path, include: tuple[str, ...]) -> None:
-    """Write the gallery: a page with every corruption at every severity."""
+    """Write the gallery: a page with every corruption at every severity, and every sequence's frames."""
     include_units(map(Path, include))
-    written = write_gallery([REGISTRY.get(name) for name in REGISTRY.names()], out)
+    corruptions = [REGISTRY.get(name) for name in REGISTRY.names()]
+    clips = [SEQUENCES.get(name) for name in SEQUENCES.names()]
+    written = write_gallery(corruptions, out, clips)
     size = sum(path.stat().st_size for path in written)
-    click.echo(f"{written[0]}  {len(written) - 1} corruptions, {size / 1e6:.1f} MB")
+    click.echo(f"{written[0]}  {len(corruptions)} corruptions, {len(clips)} sequences, {size / 1e6:.1f} MB")
