@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.finished import FinishedDataset, open_with_clean
 from windtunnel.engine.local import execute
@@ -17,6 +16,7 @@ from windtunnel.make.plan import plan_make
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
 from windtunnel.suites import Suite, default_suite, held_difficulty, load_suite
+from windtunnel.units import include_units
 
 
 def plan(

@@ -139,6 +139,7 @@ def sequence_condition(
         table.stage,
         found.revision,
         geometry or {},
+        found.assets(),
         frames=table.frames,
     )
 

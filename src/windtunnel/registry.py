@@ -70,15 +70,13 @@ class Registry(Generic[T]):
         raise unknown_name(self.kind, name, self.names(), self._command)
 
     def include(self, path: Path) -> list[str]:
-        """Add the units defined in a Python file of the user's; returns their names."""
+        """Add the units of this kind that a Python file of the user's defines; returns their names."""
         module = import_file(path)
         found = {
             name: unit
             for name, unit in vars(module).items()
             if isinstance(unit, self._type) and self._origin(unit) == module.__name__
         }
-        if not found:
-            raise UserError(f"{path} defines no {self.kind}; decorate a function with @{self.kind}.")
         for name in found:
             if name in self._shipped:
                 raise UserError(

@@ -98,3 +98,31 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("demo") / "run"
     windtunnel.run("demo", "demo", "demo", out=out).report()
     return out
+
+
+class Flickering:
+    """Six classes that follow each other as pictures grow lighter, as often as it is told."""
+
+    def __init__(self, steps: int) -> None:
+        self.name = self.fingerprint = f"flickering-{steps}"
+        self.steps = steps
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        step = batch.mean(axis=(1, 2, 3)) / 255 * self.steps % 6
+        return -np.abs(step[:, None] - np.arange(6)).astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def sequence_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two models on the ten sequences of twelve small pictures: run folders with reports."""
+    root = tmp_path_factory.mktemp("sequences")
+    rng = np.random.default_rng(3)
+    for number in range(12):
+        folder = root / "pictures" / str(number % 6)
+        folder.mkdir(parents=True, exist_ok=True)
+        small = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
+        Image.fromarray(small).resize((32, 32)).save(folder / f"{number}.png")
+    for steps in (100, 600):
+        found = windtunnel.run(Flickering(steps), root / "pictures", "imagenet-p", out=root / str(steps))
+        found.report()
+    return root / "100", root / "600"

@@ -25,9 +25,20 @@ def both(imagenet_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFact
     return write_comparison(windtunnel.compare(*imagenet_runs), file)
 
 
-@pytest.fixture(params=["one run", "demo", "several runs"])
+@pytest.fixture(scope="module")
+def both_sequences(sequence_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two runs of sequences."""
+    file = tmp_path_factory.mktemp("sequences") / "both.html"
+    return write_comparison(windtunnel.compare(*sequence_runs), file)
+
+
+@pytest.fixture(params=["one run", "demo", "several runs", "sequences", "several runs of sequences"])
 def report(request: pytest.FixtureRequest) -> Path:
     """Each kind of page."""
+    if request.param == "sequences":
+        return Path(request.getfixturevalue("sequence_runs")[1]) / "report.html"
+    if request.param == "several runs of sequences":
+        return Path(request.getfixturevalue("both_sequences"))
     if request.param == "several runs":
         return Path(request.getfixturevalue("both"))
     if request.param == "demo":
@@ -166,3 +177,41 @@ def test_pictures_are_there(open_page: Open, imagenet_runs: tuple[Path, Path]) -
     page = open_page(imagenet_runs[1] / "report.html")
     widths = page.eval_on_selector_all(".pictures img", "all => all.map(one => one.naturalWidth)")
     assert len(widths) >= 2 and min(widths) >= 100
+
+
+def test_a_run_of_sequences_has_its_own_parts_and_no_empty_ones(
+    open_page: Open, sequence_runs: tuple[Path, Path]
+) -> None:
+    page = open_page(sequence_runs[1] / "report.html")
+    assert visible_figures(page)[:3] == ["flip_probability", "ut5d", "positions"]
+    headings = page.locator("h2").all_inner_texts()
+    assert "Where in the sequence flips happen" in headings
+    assert not {"Error by severity", "Corruption by severity", "Corruption error"} & set(headings)
+    cards = dict(zip(page.locator(".card .name").all_inner_texts(),
+                     page.locator(".card .value").all_inner_texts(), strict=True))  # fmt: skip
+    assert cards["mFP"].endswith(" %") and cards["mean uT5D"].endswith(" ranks")
+
+
+def test_timelines_show_every_frame_and_mark_the_flips(
+    open_page: Open, sequence_runs: tuple[Path, Path]
+) -> None:
+    page = open_page(sequence_runs[1] / "report.html")
+    first = page.locator(".timeline").first
+    caption = first.locator("figcaption").inner_text()
+    told = re.search(r"(\d+) flips in (\d+) comparisons", caption)
+    assert told is not None
+    assert first.locator(".frames li.flips").count() == int(told[1]) > 0
+    assert first.locator(".frames li").count() == int(told[2]) + 1
+    widths = first.locator("img").evaluate_all("all => all.map(one => one.naturalWidth)")
+    assert min(widths) >= 32
+    shown = page.locator(".timeline figcaption b").all_inner_texts()
+    assert len(shown) > 1 and len(set(shown)) == len(shown), "no sequence twice"
+
+
+def test_hovering_says_where_flips_happen(open_page: Open, sequence_runs: tuple[Path, Path]) -> None:
+    page = open_page(sequence_runs[1] / "report.html")
+    strip = page.locator("#positions")
+    strip.scroll_into_view_if_needed()
+    strip.locator(".nsewdrag").hover()
+    text = strip.locator(".hovertext").text_content()
+    assert text is not None and re.search(r"seq/\w+.*frame \d+ against frame \d+.*% of pictures flip", text)

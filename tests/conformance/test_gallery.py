@@ -12,23 +12,32 @@ from PIL import Image
 
 from windtunnel.corruptions import REGISTRY, SEVERITIES, Corruption, corruption
 from windtunnel.report.gallery import (
+    FRAMES_BYTES,
     STRIP_BYTES,
-    encode_strip,
     gallery_page,
     gallery_strip,
     grouped,
+    strip_name,
     write_gallery,
 )
 from windtunnel.report.scene import scene
+from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.sequences import Perturbation
+from windtunnel.units import Unit, find_unit
 
 DOCS = Path(__file__).parents[2] / "docs"
 UNITS = REGISTRY.shipped()
+EVERY = [*UNITS, *(f"seq/{name}" for name in SEQUENCES.shipped())]
 STALE = "run `windtunnel dev gallery`"
 
 
 def units() -> list[Corruption]:
     """The shipped ones alone: other tests include units of their own."""
     return [REGISTRY.get(name) for name in UNITS]
+
+
+def clips() -> list[Perturbation]:
+    return [SEQUENCES.get(name) for name in SEQUENCES.shipped()]
 
 
 def decoded(file: bytes) -> np.ndarray:
@@ -52,20 +61,24 @@ def my_dusk(image: np.ndarray, rng: object, *, share: float) -> np.ndarray:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert gallery_page(units()) == (DOCS / "gallery.md").read_text(encoding="utf-8"), STALE
+    assert gallery_page(units(), clips()) == (DOCS / "gallery.md").read_text(encoding="utf-8"), STALE
 
 
 def test_every_unit_has_one_small_strip() -> None:
-    sizes = {path.stem: path.stat().st_size for path in (DOCS / "gallery").iterdir()}
-    assert sorted(sizes) == UNITS, STALE
-    assert max(sizes.values()) <= STRIP_BYTES
+    every: list[Unit] = [*units(), *clips()]
+    sizes = {path.name: path.stat().st_size for path in (DOCS / "gallery").iterdir()}
+    assert sorted(sizes) == sorted(map(strip_name, every)), STALE
+    for unit in every:
+        most = FRAMES_BYTES if isinstance(unit, Perturbation) else STRIP_BYTES
+        assert sizes[strip_name(unit)] <= most, unit.name
     assert sum(sizes.values()) <= 1_500_000
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", EVERY)
 def test_strips_show_todays_pixels(name: str) -> None:
-    stored = decoded((DOCS / "gallery" / f"{name}.jpg").read_bytes())
-    drawn = decoded(encode_strip(gallery_strip(REGISTRY.get(name))))
+    unit = find_unit(name)
+    stored = decoded((DOCS / "gallery" / strip_name(unit)).read_bytes())
+    drawn = decoded(gallery_strip(unit))
     assert stored.shape == drawn.shape, STALE
     # Room for another JPEG encoder and for rounding on other machines; other draws differ by more.
     assert np.abs(stored - drawn).mean() < 4, STALE

@@ -19,9 +19,13 @@ from windtunnel.store.run import Run
 HEADLINES: tuple[Key, ...] = (
     ("mce", ""),
     ("mean_error", ""),
+    ("mfr", ""),
+    ("mfp", ""),
     ("top1_error", "clean"),
     ("top1_error", "native"),
 )
+# By what a single condition is judged: errors of corruptions, flips of sequences.
+PER_CONDITION = ("top1_error", "flip_probability")
 SIGNIFICANT = 0.05
 
 
@@ -97,13 +101,13 @@ class Comparison:
     flips: tuple[Flips, ...]
     warnings: tuple[str, ...]
 
+    def by_condition(self, other: int = 1) -> list[Change]:
+        """Every condition's top-1 error, or of a sequence flip probability, against the first run's."""
+        return [one for one in self.changes if one.other == other and one.metric in PER_CONDITION]
+
     def changed(self, other: int = 1) -> list[Change]:
-        """Conditions whose top-1 error changed (Holm over all conditions), the worst first."""
-        found = [
-            one
-            for one in self.changes
-            if one.other == other and one.metric == "top1_error" and one.holm_p <= SIGNIFICANT
-        ]
+        """Those that changed (Holm over all conditions of a metric), the worst first."""
+        found = [one for one in self.by_condition(other) if one.holm_p <= SIGNIFICANT]
         return sorted(found, key=lambda one: -one.difference.value)
 
 

@@ -34,7 +34,7 @@ ALARM_LEVEL = 0.04
 # Wrong "not worse" of one rule.
 MISS_LEVEL = 0.05
 # What a gate without rules holds a run to. Clean rests on one answer per picture and is less surely known.
-DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
+DEFAULT_RULES = ("mean_error <= +1", "mfp <= +1", "clean error <= +2")
 
 Outcome = Literal["worse", "not worse", "unsure"]
 Unsure = Literal["pass", "fail"]
@@ -124,7 +124,8 @@ def gate(
     Args:
         run: the new run.
         against: the run it must not be worse than, on the same pictures with the same seed.
-        rules: such as `mce <= +1.0`; by default the mean error may grow by 1 point and the clean error by 2.
+        rules: such as `mce <= +1.0`; by default the mean error, or of sequences mFP, may grow by 1
+            point and the clean error by 2.
         unsure: whether rules that cannot be told `pass` or `fail`.
 
     Raises:
@@ -153,7 +154,7 @@ def default_rules(joined: Joined) -> list[Rule]:
     keys = joined.measures[0]
     fit = [rule for rule in found if (rule.metric, rule.pattern) in keys]
     if not fit:
-        raise UserError("Neither mean_error nor clean error is shared by both runs; give --rule.")
+        raise UserError("Neither mean_error, mfp nor clean error is shared by both runs; give --rule.")
     return fit
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure, measure_run
 from windtunnel.stats.intervals import Groups, unit_count
 from windtunnel.store.run import Run, load_run
@@ -81,14 +83,14 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
             f"{runs[0].path} and {runs[-1].path} share no picture (same id, content and labels); "
             "compare runs over the same data."
         )
-    complete = [{pictures[place][id_]: row for row, id_ in enumerate(run.observed.ids)}
+    complete = [{pictures[place][id_]: row for row, id_ in enumerate(_scored_ids(run))}
                 for place, run in enumerate(runs)]  # fmt: skip
     everywhere = sorted(set.intersection(*(set(one) for one in complete)))
     why = _why_unpaired(runs, [len(one) for one in pictures], len(shared))
     if not why and not everywhere:
         raise UserError(f"No picture that {runs[0].path} and {runs[-1].path} share could be scored by all.")
     if why:
-        rows = tuple(np.arange(len(run.observed.ids)) for run in runs)
+        rows = tuple(np.arange(len(_scored_ids(run))) for run in runs)
     else:
         rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
     measures, lacking = _shared_measures(runs, rows)
@@ -99,6 +101,15 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     if not measures[0]:
         raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
     return Joined(runs, rows, tuple(key[0] for key in everywhere), why, measures, lacking)
+
+
+def _scored(run: Run) -> NDArray[np.bool_]:
+    """Which of a run's pictures its scores rest on; sequences are scored without labels too."""
+    return run.clips.kept if sequences_of(run) else run.observed.kept
+
+
+def _scored_ids(run: Run) -> NDArray[Any]:
+    return run.clips.ids if sequences_of(run) else run.observed.ids
 
 
 def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:
@@ -122,7 +133,7 @@ def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Gr
             "other's --group (nothing is predicted anew)."
         )
     for column, place in saying.items():
-        groups = runs[place].groups
+        groups = runs[place].groups_of(_scored(runs[place]))
         shared = None if groups is None else groups[rows[place]]
         if unit_count(len(rows[place]), shared) < 2:
             raise UserError(f"The shared pictures have one {column}; intervals need two groups.")
@@ -136,7 +147,7 @@ def _shared_measures(
     found = []
     for run, kept in zip(runs, rows, strict=True):
         ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
-        count = len(run.observed.ids)
+        count = len(_scored_ids(run))
         whole = np.array_equal(kept, np.arange(count))  # then nothing need be copied
         found.append(
             {

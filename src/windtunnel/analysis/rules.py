@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Key
+from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.metrics.names import NOT_SHARES, TITLES
 from windtunnel.metrics.score import Measure
 
 ALLOWED = (
     "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "
-    "'each fog:* error <= +3'; POINTS is the change from the base run in percentage points (brier and nll: "
-    "in their own units), with its sign"
+    "'each fog:* error <= +3' or 'seq/tilt flip_probability <= +1'; POINTS is the change from the base run "
+    "in percentage points (brier, nll and top-5 distances: in their own units), with its sign"
 )
 # What people write, and the metric it means.
 ALIASES = {"error": "top1_error", **{title.lower(): metric for metric, title in TITLES.items()}}
@@ -73,7 +74,7 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
     """The scores a rule is about.
 
     A condition is named in full, without its codec, or by its unit alone; `*` and `?` stand for anything
-    within the names of corruptions, never for clean or native.
+    within the names of corruptions and sequences, never for clean or native.
     """
     metrics = {metric for metric, _ in keys}
     if rule.metric not in metrics:
@@ -120,7 +121,9 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
 
 
 def _fits(pattern: str, condition: str, kind: str) -> bool:
+    made = kind in ("corruption", "sequence")
     bare = condition.partition("+")[0]
     if any(character in pattern for character in "*?["):
-        return kind == "corruption" and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
-    return pattern in (bare, bare.partition(":")[0]) and (kind == "corruption" or pattern == condition)
+        return made and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
+    unit = bare.partition(":")[0]
+    return pattern in (bare, unit, unit.removeprefix(SEQUENCE_PREFIX)) and (made or pattern == condition)

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from windtunnel import sequences
 from windtunnel.cli.options import INCLUDE
-from windtunnel.corruptions import REGISTRY, Corruption, include_units
+from windtunnel.corruptions import REGISTRY
 from windtunnel.golden import golden_digest
 from windtunnel.report.gallery import write_gallery
-
-SEQUENCE = "seq/"
+from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.units import find_unit, include_units, unit_names
 
 
 @click.group()
@@ -31,9 +30,8 @@ def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> Non
     """
     include_units(map(Path, include))
     changed = 0
-    every = [*REGISTRY.names(), *(SEQUENCE + name for name in sequences.REGISTRY.names())]
-    for name in units or every:
-        unit = _unit(name)
+    for name in units or unit_names():
+        unit = find_unit(name)
         digest = golden_digest(unit)
         changed += digest != unit.golden
         verdict = (
@@ -42,12 +40,6 @@ def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> Non
         click.echo(f'{name}  golden="{digest}"  {verdict}')
     if check and changed:
         raise SystemExit(1)
-
-
-def _unit(name: str) -> Corruption | sequences.Perturbation:
-    if name.startswith(SEQUENCE):
-        return sequences.REGISTRY.get(name.removeprefix(SEQUENCE))
-    return REGISTRY.get(name)
 
 
 @command.command("gallery")
@@ -60,8 +52,10 @@ def _unit(name: str) -> Corruption | sequences.Perturbation:
 )
 @INCLUDE
 def gallery(out: Path, include: tuple[str, ...]) -> None:
-    """Write the gallery: a page with every corruption at every severity."""
+    """Write the gallery: a page with every corruption at every severity, and every sequence's frames."""
     include_units(map(Path, include))
-    written = write_gallery([REGISTRY.get(name) for name in REGISTRY.names()], out)
+    corruptions = [REGISTRY.get(name) for name in REGISTRY.names()]
+    clips = [SEQUENCES.get(name) for name in SEQUENCES.names()]
+    written = write_gallery(corruptions, out, clips)
     size = sum(path.stat().st_size for path in written)
-    click.echo(f"{written[0]}  {len(written) - 1} corruptions, {size / 1e6:.1f} MB")
+    click.echo(f"{written[0]}  {len(corruptions)} corruptions, {len(clips)} sequences, {size / 1e6:.1f} MB")

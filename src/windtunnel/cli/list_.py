@@ -12,10 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.corruptions import REGISTRY, include_units
+from windtunnel.conditions import SEQUENCE_PREFIX
+from windtunnel.corruptions import REGISTRY
 from windtunnel.models.preprocess import presets
 from windtunnel.published.results import METRICS, published_models, sources
+from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.suites import load_suite, suite_names
+from windtunnel.units import include_units
 
 
 def _corruptions() -> list[dict[str, Any]]:
@@ -28,6 +31,23 @@ def _corruptions() -> list[dict[str, Any]]:
             "imitates": unit.imitates,
             "met_by": unit.met_by,
             "source": unit.source,
+        }
+        for unit in units
+    ]
+
+
+def _sequences() -> list[dict[str, Any]]:
+    units = [SEQUENCES.get(name) for name in SEQUENCES.names()]
+    return [
+        {
+            "name": f"{SEQUENCE_PREFIX}{unit.name}",
+            "family": unit.family,
+            "type": unit.type,
+            "random": unit.random,
+            "imitates": unit.imitates,
+            "met_by": unit.met_by,
+            "source": unit.source,
+            "frames": {str(edition): table.frames for edition, table in sorted(unit.tables.items())},
         }
         for unit in units
     ]
@@ -79,9 +99,15 @@ def _percent(value: float | None) -> str:
     return f"{text}0" if text.endswith(".") else text
 
 
-# What a corruption's row has no room for on a screen; --json prints it all.
-WIDE = {"corruptions": ("met_by", "source")}
-KINDS = {"corruptions": _corruptions, "suites": _suites, "presets": _presets, "published": _published}
+# What a unit's row has no room for on a screen; --json prints it all.
+WIDE = {"corruptions": ("met_by", "source"), "sequences": ("random", "met_by", "source", "frames")}
+KINDS = {
+    "corruptions": _corruptions,
+    "sequences": _sequences,
+    "suites": _suites,
+    "presets": _presets,
+    "published": _published,
+}
 SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {"published": _show_published}
 
 
@@ -90,7 +116,7 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {"publis
 @INCLUDE
 @AS_JSON
 def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
-    """List corruptions, suites, preprocess presets or published results."""
+    """List corruptions, perturbation sequences, suites, preprocess presets or published results."""
     include_units(map(Path, include))
     rows = KINDS[kind]()
     if as_json:

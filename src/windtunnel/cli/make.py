@@ -12,10 +12,10 @@ from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.present import Bar, print_lines
-from windtunnel.corruptions import include_units
 from windtunnel.data import open_dataset
 from windtunnel.make.local import check_target, make
 from windtunnel.make.plan import LAYOUTS, MakePlan, plan_make
+from windtunnel.units import include_units
 
 
 @click.command()

@@ -17,7 +17,7 @@ INCLUDE = click.option(
     "--include",
     multiple=True,
     metavar="FILE.py",
-    help="A Python file with corruptions of your own; may be repeated.",
+    help="A Python file with corruptions or sequences of your own; may be repeated.",
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -41,7 +41,7 @@ _PLAN: tuple[Decorator, ...] = (
         "--only",
         multiple=True,
         metavar="UNIT[:LEVEL]",
-        help="Run only this corruption, of the suite or not; may be repeated.",
+        help="Run only this corruption or sequence, of the suite or not; may be repeated.",
     ),
     click.option(
         "--preprocess",

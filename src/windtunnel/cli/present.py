@@ -20,9 +20,10 @@ from rich.text import Text
 
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
-from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.metrics.names import TITLES
 from windtunnel.metrics.score import Score
 from windtunnel.models import Model
+from windtunnel.report.amounts import number, unit
 from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
 
@@ -196,6 +197,5 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
 
 
 def _shown(score: Score) -> str:
-    if score.metric in NOT_SHARES:
-        return f"{score.value:7.3f}  [{score.low:.3f}, {score.high:.3f}]"
-    return f"{100 * score.value:5.1f} %  [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+    low, high = number(score.low, score.metric), number(score.high, score.metric)
+    return f"{number(score.value, score.metric):>5} {unit(score.metric)}  [{low}, {high}]"

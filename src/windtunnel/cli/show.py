@@ -1,4 +1,4 @@
-"""windtunnel show: a contact sheet of a corruption's severities."""
+"""windtunnel show: a corruption's severities on a sheet, a sequence's frames as a strip and an animation."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import click
 from PIL import Image as PillowImage
 
 from windtunnel.cli.options import INCLUDE
-from windtunnel.corruptions import EDITIONS, REGISTRY, include_units
+from windtunnel.corruptions import EDITIONS
 from windtunnel.errors import UserError
-from windtunnel.report.sheet import contact_sheet
+from windtunnel.imaging import Image
+from windtunnel.report.sheet import animation, contact_sheet, frame_strip, sequence_frames
+from windtunnel.sequences import Perturbation
+from windtunnel.store.files import write_whole
+from windtunnel.units import find_unit, include_units
 
 
 @click.command()
@@ -21,16 +25,43 @@ from windtunnel.report.sheet import contact_sheet
 @click.option(
     "--edition", type=click.Choice([str(edition) for edition in EDITIONS]), default="224", show_default=True
 )
+@click.option("--difficulty", type=int, help="1, 2 or 3: how strong the noise of a noise sequence is.")
 @INCLUDE
 def command(
-    unit: str, image: str | None, out: str | None, seed: int, edition: str, include: tuple[str, ...]
+    unit: str,
+    image: str | None,
+    out: str | None,
+    seed: int,
+    edition: str,
+    difficulty: int | None,
+    include: tuple[str, ...],
 ) -> None:
-    """Write a PNG with UNIT's five severities beside the untouched picture."""
+    """Write pictures of what UNIT does.
+
+    Of a corruption (fog): a PNG with its five severities beside the untouched picture. Of a sequence
+    (seq/tilt): a PNG with a strip of frames, and beside it all of them as an animated WebP.
+    """
     include_units(map(Path, include))
-    corruption = REGISTRY.get(unit)
-    sheet = contact_sheet(corruption, Path(image) if image else None, seed, int(edition))
-    target = Path(out or f"{unit}.png")
+    found = find_unit(unit)
+    target = Path(out or f"{found.name}.png")
     if target.suffix.lower() != ".png":
         raise UserError(f"--out is {target}; give a file ending in .png.")
-    PillowImage.fromarray(sheet).save(target)
+    if not target.parent.is_dir():
+        raise UserError(f"--out is {target}; there is no folder {target.parent}.")
+    file = Path(image) if image else None
+    if isinstance(found, Perturbation):
+        found.check_difficulty(difficulty or 1)
+        frames = sequence_frames(found, file, seed, int(edition), difficulty or 1)
+        _write(target, frame_strip(frames))
+        moving = target.with_suffix(".webp")
+        write_whole(moving, animation(frames))
+        click.echo(f"{target}\n{moving}")
+        return
+    if difficulty is not None:
+        raise UserError(f"--difficulty is for sequences; {found.name} is a corruption and has severities.")
+    _write(target, contact_sheet(found, file, seed, int(edition)))
     click.echo(str(target))
+
+
+def _write(target: Path, picture: Image) -> None:
+    PillowImage.fromarray(picture).save(target)

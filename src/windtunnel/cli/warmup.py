@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 
 import click
 from rich.console import Console
@@ -10,19 +11,28 @@ from rich.console import Console
 from windtunnel.cli.present import Bar
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
 from windtunnel.golden import golden_picture
+from windtunnel.sequences import REGISTRY as SEQUENCES
 
 
 @click.command()
 def command() -> None:
-    """Compile and cache every corruption (a few seconds, once after installation)."""
+    """Compile and cache every corruption and sequence (some seconds, once after installation)."""
     begin = time.perf_counter()
-    names = REGISTRY.names()
-    with Bar(Console(stderr=True), "compiling", len(names)) as bar:
-        for name in names:
+    corruptions, sequences = REGISTRY.names(), SEQUENCES.names()
+    picture = golden_picture(EDITIONS[0])
+    with Bar(Console(stderr=True), "compiling", len(corruptions) + len(sequences)) as bar:
+        for name in corruptions:
             unit = REGISTRY.get(name)
-            picture = golden_picture(EDITIONS[0])
             edition = min(unit.severities)
             for severity in SEVERITIES:
                 unit.apply(picture, unit.draws(0, "", severity), severity, edition)
             bar.advance(1)
-    click.echo(f"{len(names)} corruptions ready in {time.perf_counter() - begin:.1f} s")
+        for name in sequences:
+            clip = SEQUENCES.get(name)
+            for difficulty in clip.difficulties:
+                deque(clip.apply(picture, clip.draws(0, "", difficulty), difficulty, min(clip.tables)), 0)
+            bar.advance(1)
+    click.echo(
+        f"{len(corruptions)} corruptions and {len(sequences)} sequences ready in "
+        f"{time.perf_counter() - begin:.1f} s"
+    )

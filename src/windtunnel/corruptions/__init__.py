@@ -141,10 +141,9 @@ class Corruption:
 
         The file of a unit from outside, and the files (or the text itself) that settings name.
         """
-        found = {}
+        found: dict[str, str] = {}
         if not self.is_shipped:
-            path = Path(inspect.getfile(self.function))
-            found[path.name] = _digest([path])
+            found |= file_of(self.function)
         for name, value in settings.items():
             if name not in self.settings:
                 raise unknown_name(f"setting of {self.name}", name, self.settings)
@@ -154,6 +153,12 @@ class Corruption:
         if self.check and settings:
             self.check(**settings)
         return found
+
+
+def file_of(function: Callable[..., object]) -> dict[str, str]:
+    """The name and digest of the file a function was written in: the identity of a unit from outside."""
+    path = Path(inspect.getfile(function))
+    return {path.name: _digest([path])}
 
 
 def _digest(paths: Iterable[Path]) -> str:
@@ -213,12 +218,6 @@ REGISTRY = Registry(
     "windtunnel list corruptions",
     lambda unit: unit.function.__module__,
 )
-
-
-def include_units(paths: Iterable[Path]) -> None:
-    """Register the units of the user's own files."""
-    for path in paths:
-        REGISTRY.include(path)
 
 
 def check_severity(severity: int) -> None:

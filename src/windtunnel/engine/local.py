@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from windtunnel.corruptions import include_units
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
@@ -18,6 +17,7 @@ from windtunnel.errors import RunFailed, UserError
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
+from windtunnel.units import include_units
 
 
 def execute(

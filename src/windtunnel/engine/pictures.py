@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 import numpy as np
 
@@ -12,12 +13,33 @@ from windtunnel.data import Dataset, content_hash
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import PictureError, RunFailed
-from windtunnel.imaging import Image
+from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.clips import clip_round_trip, exactly
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.geometry import Geometry, crop_step, finish, kept_window, resize_step
 from windtunnel.imaging.header import read_header
+from windtunnel.seeding import Draws
+from windtunnel.sequences import Perturbation
+
+# A picture as it is decoded, resized and cropped: what units can act on.
+Stages = tuple[Image, Image, Image]
+
+
+def stages_of(source: Image, geometry: Geometry) -> Stages:
+    """A decoded picture at every stage of a geometry."""
+    resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
+    return source, resized, np.require(crop_step(resized, geometry), requirements=["C", "W"])
+
+
+def clip_of(
+    unit: Perturbation, stages: Stages, rng: Draws, difficulty: int, edition: int, geometry: Geometry
+) -> Iterator[Image]:
+    """The frames of a sequence on the geometry's canvas, made at the stage where the sequence acts."""
+    stage = unit.table(edition).stage
+    image = dict(zip(get_args(Stage), stages, strict=True))[stage]
+    for frame in unit.apply(image, rng, difficulty, edition, kept_window(image, stage, geometry)):
+        yield np.ascontiguousarray(finish(frame, stage, geometry))
 
 
 class Source:
@@ -28,7 +50,7 @@ class Source:
         self._finished = dataset if isinstance(dataset, FinishedDataset) else None
         self._picture = picture
         self._content: bytes | Image | None = None
-        self._steps: dict[Geometry, tuple[Image, Image, Image] | PictureError] = {}
+        self._steps: dict[Geometry, Stages | PictureError] = {}
 
     def under(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
         """The picture under a condition, before it is fitted to the model."""
@@ -57,18 +79,9 @@ class Source:
     def clip(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
         """The frames of a sequence, before they are stored."""
         unit = sequence_of(condition)
-        stages = dict(zip(("source", "resized", "canvas"), self._made(geometry), strict=True))
-        image = stages[condition.stage]
         difficulty = condition.level or 1
-        frames = unit.apply(
-            image,
-            unit.draws(seed, self._picture.sample.id, difficulty),
-            difficulty,
-            condition.edition,
-            kept_window(image, condition.stage, geometry),
-        )
-        for frame in frames:
-            yield np.ascontiguousarray(finish(frame, condition.stage, geometry))
+        rng = unit.draws(seed, self._picture.sample.id, difficulty)
+        return clip_of(unit, self._made(geometry), rng, difficulty, condition.edition, geometry)
 
     def before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
         """The picture under a condition, before it is stored."""
@@ -91,13 +104,10 @@ class Source:
         """A canvas that somebody has already corrupted: decoded, and nothing else."""
         return _as_image(dataset.read_under(self._picture.sample, condition.unit, condition.level))
 
-    def _made(self, geometry: Geometry) -> tuple[Image, Image, Image]:
+    def _made(self, geometry: Geometry) -> Stages:
         if geometry not in self._steps:
             try:
-                source = self._decoded(geometry)
-                resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
-                canvas = np.require(crop_step(resized, geometry), requirements=["C", "W"])
-                self._steps[geometry] = (source, resized, canvas)
+                self._steps[geometry] = stages_of(self._decoded(geometry), geometry)
             except PictureError as error:
                 self._steps[geometry] = error
         made = self._steps[geometry]

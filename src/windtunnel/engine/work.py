@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windtunnel.conditions import Condition, sequence_of
-from windtunnel.corruptions import REGISTRY, include_units
+from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.pictures import Source
@@ -29,6 +29,7 @@ from windtunnel.imaging.resizers import resize
 from windtunnel.labels import Projection
 from windtunnel.models import Model, Scores, probe_pictures
 from windtunnel.store.rows import TOP, schema
+from windtunnel.units import include_units
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.conditions import Condition
-from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.pictures import Source
@@ -17,6 +16,7 @@ from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.layouts import Layout, Made, Piece
+from windtunnel.units import include_units
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from windtunnel.metrics.clips import Clips
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
 from windtunnel.metrics.stability import (
+    Comparison,
     Weight,
     discounted_distance,
     flips,
@@ -35,7 +36,6 @@ from windtunnel.metrics.stability import (
     zipf_weight,
 )
 from windtunnel.published.results import STORED, perturbation_normalisers
-from windtunnel.sequences import REGISTRY
 from windtunnel.stats.intervals import mean_interval
 
 if TYPE_CHECKING:
@@ -69,13 +69,22 @@ def bare(condition: dict[str, Any]) -> str:
 
 def pairs_of(run: Run, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which of a sequence's frames are compared; a temporal one's difficulty is the stride."""
-    kind = REGISTRY.get(bare(condition)).type
-    return frame_pairs(int(condition["frames"]), kind, difficulty_of(run))
+    return frame_pairs(int(condition["frames"]), type_of(condition), difficulty_of(run))
+
+
+def type_of(condition: dict[str, Any]) -> Comparison:
+    """How a stored sequence's frames are compared; only noise has a level, so that no unit need be there."""
+    return "noise" if condition["level"] else "temporal"
 
 
 def difficulty_of(run: Run) -> int:
     """The difficulty: strength of noise, stride of temporal sequences."""
     return int(run.recipe["suite"]["levels"][0])
+
+
+def flips_of(run: Run, condition: dict[str, Any]) -> NDArray[np.bool_]:
+    """Whether the answer changes, pictures x compared pairs of frames."""
+    return _flips(run.clips.top(name(condition)), pairs_of(run, condition))
 
 
 def _flips(top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.bool_]:
@@ -184,7 +193,7 @@ def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observe
             discounted_distance(scores[earlier], scores[later], weight).mean()
             for scores in run.clips.scores(name(one))
         ]
-        formula = f"{words}, mean over compared frames ({_compared(run, one)})"
+        formula = f"{words}, mean over compared frames ({compared(run, one)})"
         found.append(
             Measure(metric, name(one), formula, (name(one),), np.array(means)[:, None], groups=_groups(run))
         )
@@ -217,11 +226,12 @@ def _groups(run: Run) -> NDArray[np.int64] | None:
 
 
 def _formula(run: Run, kind: Kind, condition: dict[str, Any]) -> str:
-    return f"{kind.words} ({_compared(run, condition)})"
+    return f"{kind.words} ({compared(run, condition)})"
 
 
-def _compared(run: Run, condition: dict[str, Any]) -> str:
-    if REGISTRY.get(bare(condition)).type == "noise":
+def compared(run: Run, condition: dict[str, Any]) -> str:
+    """Which frames of a sequence are compared, in words."""
+    if type_of(condition) == "noise":
         return "each frame against the first, which is clean"
     stride = difficulty_of(run)
     return "each frame against the one before" if stride == 1 else f"frames {stride} apart"

@@ -28,7 +28,7 @@ MINIMUM = 10
 # Metrics that are means over pictures; every one is the worse the higher it is.
 SLICED = (
     "top1_error", "top5_error", "mean_error", "weighted_error", "residual_robustness", "flip_share", "brier",
-    "nll",
+    "nll", "flip_probability", "mfp", "ut5d", "mean_ut5d",
 )  # fmt: skip
 # Short sides in pixels at which one bucket of picture sizes ends and the next begins.
 SIZE_EDGES = (32, 64, 128, 256, 512, 1024)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.conditions import Condition
-from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset
 from windtunnel.data.finished import FinishedDataset, open_with_clean
 from windtunnel.engine.plan import Plan, make_plan
@@ -26,6 +25,7 @@ from windtunnel.predictions.rows import Rows
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 from windtunnel.suites import Suite, default_suite, load_suite
+from windtunnel.units import include_units
 
 CLEAN = "clean"
 

@@ -22,6 +22,7 @@ BENCHMARKS = ("imagenet-c", "imagenet-p", "imagenet-s")
 PUBLISHED, STORED, MADE = "published", "stored", "made"
 PUBLISHED_PICTURES = 50_000
 ALEXNET_50K = "AlexNet on the 50,000 published pictures"
+ALEXNET_CLIPS = "AlexNet on the published clips"
 USUAL_CANVAS = "the edition's own"
 
 
@@ -63,6 +64,7 @@ class Measured:
         normaliser: whose errors divide mCE and its like, "" for nobody's.
         classes: how many outputs compete.
         own_frost: frost was made with windtunnel's textures.
+        difficulty: of sequences.
     """
 
     benchmark: str
@@ -74,13 +76,15 @@ class Measured:
     normaliser: str = ""
     classes: int = 1000
     own_frost: bool = False
+    difficulty: int = 1
 
     def describe(self) -> str:
         """The same in words."""
         by = f", divided by {self.normaliser}" if self.normaliser else ""
+        hard = f", difficulty {self.difficulty}" if self.difficulty != 1 else ""
         return (
             f"{self.pictures:,} {self.files} pictures, edition {self.edition}, canvas {self.canvas}, "
-            f"codec {self.codec}{by}"
+            f"codec {self.codec}{hard}{by}"
         )
 
 
@@ -253,10 +257,10 @@ def unlike(yours: Measured, theirs: Measured, metric: str = "mce") -> str:
 
 def _differences(yours: Measured, theirs: Measured) -> Iterator[tuple[str, str]]:
     """What differs, and how to say it."""
-    for about, title in (("benchmark", "benchmark"), ("edition", "edition"), ("canvas", "canvas")):
+    for about in ("benchmark", "edition", "difficulty", "canvas"):
         mine, other = getattr(yours, about), getattr(theirs, about)
         if mine != other:
-            yield about, f"{title} {mine}, theirs {other}"
+            yield about, f"{about} {mine}, theirs {other}"
     if yours.files == MADE and theirs.files == PUBLISHED:
         yield "files", "made from pictures at hand, theirs are the published files"
     if yours.pictures != theirs.pictures:
@@ -271,7 +275,9 @@ def _differences(yours: Measured, theirs: Measured) -> Iterator[tuple[str, str]]
         yield "own_frost", f"frost of {_textures(yours)}, theirs of {_textures(theirs)}"
     if yours.normaliser != theirs.normaliser:
         yield "normaliser", f"divided by {_whose(yours)}, theirs by {_whose(theirs)}"
-    elif yours.normaliser == ALEXNET_50K and (yours.files == MADE or yours.pictures != PUBLISHED_PICTURES):
+    elif yours.normaliser in (ALEXNET_50K, ALEXNET_CLIPS) and (
+        yours.files == MADE or yours.pictures != PUBLISHED_PICTURES
+    ):
         yield "normaliser", "the baseline was measured on other pictures than yours"
 
 
@@ -286,23 +292,35 @@ def _whose(measured: Measured) -> str:
 def measured_on(run: Run) -> Measured:
     """What a run's scores were measured on."""
     from windtunnel.imaging.geometry import Geometry
-    from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
+    from windtunnel.metrics.perturbed import difficulty_of, sequences_of
 
-    recipe, fifteen = run.recipe, set(whole_units(run)) == set(THE_FIFTEEN)
-    spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]
+    recipe, clips = run.recipe, sequences_of(run)
+    spoilt = clips or [condition for condition in run.conditions if condition["kind"] == "corruption"]
     codecs = {str(condition["codec"]) for condition in spoilt}
     unusual = any(condition["geometry"] for condition in spoilt)
     return Measured(
-        benchmark="imagenet-c" if fifteen else str(recipe["suite"]["name"]),
+        benchmark=_benchmark(run),
         edition=int(recipe["canvas"]["edition"]),
         pictures=len(run.observed.ids),
         files=STORED if codecs == {STORED} else MADE,
         canvas=Geometry(**recipe["canvas"]["geometry"]).describe() if unusual else USUAL_CANVAS,
         codec=" and ".join(sorted(codecs)) or "none",
-        normaliser=ALEXNET_50K,
+        normaliser=ALEXNET_CLIPS if clips else ALEXNET_50K,
         classes=len(recipe["projection"]["kept"]) or int(recipe["model"]["classes"]),
         own_frost=any(_is_own_frost(condition) for condition in spoilt),
+        difficulty=difficulty_of(run) if clips else 1,
     )
+
+
+def _benchmark(run: Run) -> str:
+    """The published benchmark a run is, whatever its suite is called, or else the suite's name."""
+    from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
+    from windtunnel.metrics.perturbed import THE_TEN, bare, sequences_of
+
+    if {bare(one) for one in sequences_of(run)} == set(THE_TEN):
+        return "imagenet-p"
+    fifteen = set(whole_units(run)) == set(THE_FIFTEEN)
+    return "imagenet-c" if fifteen else str(run.recipe["suite"]["name"])
 
 
 def _is_own_frost(condition: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel.metrics.names import NORMALISED
+from windtunnel.metrics.names import NORMALISED, NORMALISED_SEQUENCES
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
 from windtunnel.store.run import Run
@@ -23,9 +23,10 @@ def published_field(run: Run, scores: Sequence[Score]) -> list[dict[str, Any]]:
     if measured.benchmark not in BENCHMARKS:
         return []
     found = []
-    # mCE first: it is what the field compares.
-    for score in sorted(scores, key=lambda one: one.metric != "mce"):
-        if score.condition or score.metric not in METRICS or (run.baseline and score.metric in NORMALISED):
+    divided = (*NORMALISED, *NORMALISED_SEQUENCES) if run.baseline else ()
+    # mCE and mFR first: they are what the field compares.
+    for score in sorted(scores, key=lambda one: one.metric not in ("mce", "mfr")):
+        if score.condition or score.metric not in METRICS or score.metric in divided:
             continue
         place = place_among(score.value, score.metric, measured)
         if place.of == 1:

@@ -8,7 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.metrics.score import Score
+from windtunnel.report.amounts import amount, change, number, unit
+from windtunnel.stats.paired import Difference
 
 # Flipped pictures that a JSON document lists, the most broken first.
 PICTURES_LISTED = 100
@@ -115,26 +118,26 @@ def headline_rows(found: Comparison) -> list[list[str]]:
             rows.append(
                 [
                     TITLES.get(metric, f"{condition} error"),
-                    *(f"{score.value:.1%} {_interval(score.low, score.high)}" for score in scores),
-                    *(f"{_points(one.value)} {_signed(one.low, one.high)}" for one in changes),
+                    *(_with_interval(score) for score in scores),
+                    *(_changed_by(one, metric) for one in changes),
                 ]
             )
     return rows
 
 
 def changed_rows(found: Comparison, other: int) -> list[list[str]]:
-    """Conditions that changed: name, both errors, change and interval, adjusted p, broken and mended."""
+    """Conditions that changed: name, both scores, change and interval, adjusted p, broken and mended."""
     flips = {one.other: one.conditions for one in found.flips}.get(other, {})
     rows = []
     for one in found.changed(other):
         scores = found.scores[one.metric, one.condition]
-        broken, mended = flips.get(one.condition, ("", ""))
+        broken, mended = flips.get(one.condition, ("", "")) if one.metric == "top1_error" else ("", "")
         rows.append(
             [
-                one.condition,
-                f"{scores[0].value:.1%}",
-                f"{scores[other].value:.1%}",
-                f"{_points(one.difference.value)} {_signed(one.difference.low, one.difference.high)}",
+                one.condition if one.metric == "top1_error" else f"{one.condition} {one.metric}",
+                amount(scores[0].value, one.metric),
+                amount(scores[other].value, one.metric),
+                _changed_by(one.difference, one.metric),
                 f"{one.holm_p:.2g}",
                 str(broken),
                 str(mended),
@@ -159,17 +162,16 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
         lines.append(
             (
                 "against base",
-                f"{names[other]} {title} {score.value:.1%} {_interval(score.low, score.high)}   "
-                f"{score.formula}",
+                f"{names[other]} {title} {_with_interval(score)}   {score.formula}",
             )
         )
     for one in found.flips:
-        changed = len(found.changed(one.other))
+        changed, of = len(found.changed(one.other)), len(found.by_condition(one.other))
         broken, mended = (sum(counts[side] for counts in one.conditions.values()) for side in (0, 1))
         lines.append(
             (
                 "changed",
-                f"{names[one.other]}: {changed} of {len(one.conditions)} conditions "
+                f"{names[one.other]}: {changed} of {of} conditions "
                 f"(Holm, {SIGNIFICANT:.0%}); {broken:,} answers broken and {mended:,} mended "
                 f"on {len(one.pictures):,} pictures",
             )
@@ -187,16 +189,16 @@ def _model_facts(found: Comparison, place: int) -> str:
     return f"   {shown}" if shown else ""
 
 
-def _interval(low: float, high: float) -> str:
-    return f"[{100 * low:.1f}, {100 * high:.1f}]"
+def _with_interval(score: Score) -> str:
+    low, high = (number(one, score.metric) for one in (score.low, score.high))
+    return f"{amount(score.value, score.metric)} [{low}, {high}]"
 
 
-def _signed(low: float, high: float) -> str:
-    return f"[{100 * low:+.1f}, {100 * high:+.1f}]"
-
-
-def _points(value: float) -> str:
-    return f"{100 * value:+.1f}"
+def _changed_by(difference: Difference, metric: str) -> str:
+    """A difference and its interval; in its own unit where that is not points."""
+    moved, low, high = (change(one, metric) for one in (difference.value, difference.low, difference.high))
+    own = f" {unit(metric)}" if metric in NOT_SHARES else ""
+    return f"{moved}{own} [{low}, {high}]"
 
 
 def _csv(header: tuple[str, ...], rows: list[list[Any]]) -> str:

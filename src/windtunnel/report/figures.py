@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from windtunnel.report.amounts import amount, number, scale
 
 # Okabe and Ito's colours: told apart with any kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#999999")
 DASHES = ("solid", "dash", "dot", "dashdot")
 CELL_PX = 34
+BAR_PX = 28
 LEGEND_PX = 10
 
 
@@ -24,7 +28,7 @@ def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]
 def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
     """Error against severity, one line per corruption, bars for the 95 % interval, clean dashed."""
     traces = []
-    for number, (unit, levels) in enumerate(top1_by_unit(document).items()):
+    for place, (unit, levels) in enumerate(top1_by_unit(document).items()):
         scores = list(levels.values())
         traces.append(
             {
@@ -33,17 +37,10 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
                 "name": unit,
                 "x": list(levels),
                 "y": [100 * score["value"] for score in scores],
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [100 * (score["high"] - score["value"]) for score in scores],
-                    "arrayminus": [100 * (score["value"] - score["low"]) for score in scores],
-                    "thickness": 1,
-                    "width": 3,
-                },
+                "error_y": _error_bars(scores, 100),
                 "line": {
-                    "color": COLOURS[number % len(COLOURS)],
-                    "dash": DASHES[number // len(COLOURS) % len(DASHES)],
+                    "color": COLOURS[place % len(COLOURS)],
+                    "dash": DASHES[place // len(COLOURS) % len(DASHES)],
                 },
                 "hovertemplate": f"{unit}:%{{x}}<br>%{{y:.1f}} % wrong<extra></extra>",
             }
@@ -143,13 +140,133 @@ def difference_map(changes: dict[str, tuple[float, float, float, bool]]) -> dict
     }  # fmt: skip
 
 
+def sequence_bars(scores: Sequence[dict[str, Any]], title: str, reference: str = "") -> dict[str, Any]:
+    """A bar per sequence with its 95 % interval; `reference` names what lies at 100 %."""
+    rows = list(reversed(scores))
+    metric = rows[0]["metric"]
+    values = [scale(metric) * one["value"] for one in rows]
+    layout: dict[str, Any] = {
+        "xaxis": {"title": {"text": title}, "rangemode": "tozero"},
+        "yaxis": {"type": "category", "automargin": True},
+        "height": 90 + BAR_PX * len(rows),
+        "showlegend": False,
+    }
+    if reference:
+        line = {"dash": "dash", "width": 2, "color": COLOURS[1]}
+        layout["shapes"] = [
+            {"type": "line", "yref": "paper", "x0": 100, "x1": 100, "y0": 0, "y1": 1, "line": line}
+        ]
+        layout["annotations"] = [
+            {"yref": "paper", "x": 100, "y": 1, "text": reference, "showarrow": False, "xanchor": "left",
+             "yanchor": "bottom"}
+        ]  # fmt: skip
+    return {
+        "data": [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "x": values,
+                "y": [one["condition"] for one in rows],
+                "error_x": _error_bars(rows, scale(metric)),
+                "marker": {"color": COLOURS[0], "opacity": 0.8},
+                "customdata": [
+                    f"{amount(one['value'], metric)} [{number(one['low'], metric)}, "
+                    f"{number(one['high'], metric)}]"
+                    for one in rows
+                ],
+                "hovertemplate": "%{y}<br>%{customdata}<extra></extra>",
+            }
+        ],
+        "layout": layout,
+    }
+
+
+def flip_positions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Where in sequences answers flip: a strip per sequence, a cell per frame that is compared."""
+    rows = [row for row in reversed(rows) if row["flip_share"]]
+    width = max(row["frames"] for row in rows)
+    shares: list[list[float | None]] = []
+    words: list[list[str]] = []
+    for row in rows:
+        shares.append([None] * width)
+        words.append([""] * width)
+        for earlier, later, share in zip(row["earlier"], row["later"], row["flip_share"], strict=True):
+            shares[-1][later] = 100 * share
+            words[-1][later] = f"frame {later} against frame {earlier}"
+    return {
+        "data": [
+            {
+                "type": "heatmap",
+                "x": list(range(width)),
+                "y": [row["condition"] for row in rows],
+                "z": shares,
+                "customdata": words,
+                "zmin": 0,
+                "colorscale": "YlOrRd",
+                "reversescale": True,
+                "hoverongaps": False,
+                "ygap": 3,
+                "hovertemplate": "%{y}<br>%{customdata}<br>%{z:.1f} % of pictures flip<extra></extra>",
+                "colorbar": {"title": {"text": "%"}, "thickness": 12},
+            }
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "frame"}, "showgrid": False, "zeroline": False},
+            "yaxis": {"type": "category", "automargin": True, "showgrid": False},
+            "height": 110 + BAR_PX * len(rows),
+        },
+    }
+
+
+def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[str, Any]:
+    """Change of every sequence's flip probability in points, with its interval; a star where it is sure."""
+    names = list(reversed(changes))
+    rows = [changes[name] for name in names]
+    return {
+        "data": [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [100 * row[0] for row in rows],
+                "y": [f"{name} *" if row[3] else name for name, row in zip(names, rows, strict=True)],
+                "error_x": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [100 * (row[2] - row[0]) for row in rows],
+                    "arrayminus": [100 * (row[0] - row[1]) for row in rows],
+                },
+                "marker": {"size": 10, "color": [COLOURS[1] if row[0] > 0 else COLOURS[0] for row in rows]},
+                "hovertemplate": "%{y}<br>%{x:+.1f} points<extra></extra>",
+            }
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "change of the flip probability, points"}},
+            "yaxis": {"type": "category", "automargin": True},
+            "height": 90 + BAR_PX * len(rows),
+            "showlegend": False,
+        },
+    }
+
+
+def _error_bars(scores: Sequence[dict[str, Any]], factor: float) -> dict[str, Any]:
+    """Bars to both ends of scores' intervals."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [factor * (score["high"] - score["value"]) for score in scores],
+        "arrayminus": [factor * (score["value"] - score["low"]) for score in scores],
+        "thickness": 1,
+        "width": 3,
+    }
+
+
 def reliability_diagram(document: dict[str, Any]) -> dict[str, Any]:
     """Share of right answers against confidence, clean beside corrupted; on the diagonal is calibrated."""
     traces: list[dict[str, Any]] = [
         {"type": "scatter", "mode": "lines", "name": "calibrated", "x": [0, 100], "y": [0, 100],
          "line": {"dash": "dash", "width": 1, "color": "#888"}, "hoverinfo": "skip"}
     ]  # fmt: skip
-    for number, (name, bins) in enumerate(document["reliability"].items()):
+    for place, (name, bins) in enumerate(document["reliability"].items()):
         total = sum(one["n"] for one in bins)
         traces.append(
             {
@@ -160,7 +277,7 @@ def reliability_diagram(document: dict[str, Any]) -> dict[str, Any]:
                 "y": [100 * one["accuracy"] for one in bins],
                 # Area says how many predictions a bin holds.
                 "marker": {"size": [5 + 25 * (one["n"] / total) ** 0.5 for one in bins], "opacity": 0.75},
-                "line": {"color": COLOURS[number], "dash": DASHES[number]},
+                "line": {"color": COLOURS[place], "dash": DASHES[place]},
                 "customdata": [one["n"] for one in bins],
                 "hovertemplate": "%{customdata:,} predictions<br>%{x:.1f} % sure, %{y:.1f} % right"
                 f"<extra>{name}</extra>",
@@ -181,7 +298,7 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
     """A score among the published ones: a row of dots per source, one's own with its interval."""
     others = [one for one in field["models"] if one]
     traces: list[dict[str, Any]] = []
-    for number, source in enumerate(source["name"] for source in field["sources"]):
+    for place, source in enumerate(source["name"] for source in field["sources"]):
         rows = [one for one in others if one["source"] == source]
         traces.append(
             {
@@ -191,7 +308,7 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
                 "x": [100 * one["value"] for one in rows],
                 "y": [source] * len(rows),
                 "text": [one["name"] for one in rows],
-                "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[number + 1]},
+                "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[place + 1]},
                 "hovertemplate": f"%{{text}}<br>{field['title']} %{{x:.1f}} %<extra>{source}</extra>",
             }
         )

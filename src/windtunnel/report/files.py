@@ -13,6 +13,7 @@ from windtunnel.report.markdown import run_markdown
 from windtunnel.report.page import render
 from windtunnel.report.several import render_several
 from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.report.timelines import timelines
 from windtunnel.store.files import write_whole
 from windtunnel.store.run import Run
 
@@ -37,7 +38,7 @@ def write_reports(run: Run, scores: list[Score]) -> Written:
         written.json: json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
         written.csv: scores_csv(scores),
         written.markdown: run_markdown(document),
-        written.html: render(document, worst_failures(run)),
+        written.html: render(document, worst_failures(run), timelines(run)),
     }
     for path, text in contents.items():
         write_whole(path, text.encode())

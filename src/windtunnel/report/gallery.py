@@ -1,4 +1,4 @@
-"""The gallery: a Markdown page with a strip of every corruption, made from the units and the suites."""
+"""The gallery: a Markdown page with a strip of every corruption and sequence, from the units and suites."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from pathlib import Path
 
 from PIL import Image as PillowImage
 
+from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.corruptions import SEVERITIES, Corruption
 from windtunnel.imaging import Image
 from windtunnel.report.scene import scene
-from windtunnel.report.sheet import strip
+from windtunnel.report.sheet import FRAME_CELL_PX, frame_strip, sequence_frames, strip
+from windtunnel.sequences import Perturbation
 from windtunnel.suites import load_suite
+from windtunnel.units import Unit
 
 PAGE = "gallery.md"
 STRIPS = "gallery"
 TEST_SUITE = "imagenet-c"
 VALIDATION_SUITE = "imagenet-c-extra"
+SEQUENCE_SUITE = "imagenet-p"
+SEQUENCE_VALIDATION_SUITE = "imagenet-p-extra"
 EDITION = 224
 
 # A strip is stored at the first of these JPEG qualities that makes it small enough, or at the last.
 QUALITIES = range(90, 35, -5)
 STRIP_BYTES = 60_000
+FRAMES_BYTES = 30_000
 # Tables with more rows than this say less than the picture does.
 TABLE_ROWS = 3
 
@@ -45,22 +51,44 @@ train or choose a model with them. **{validation} more are for validation** (sui
 choose with them as you like. The two are never mixed into one score.
 """
 
+SEQUENCES_HEAD = """\
+## Sequences
 
-def write_gallery(units: Sequence[Corruption], out: Path) -> list[Path]:
-    """Write the page and one strip per unit into a folder; returns the files."""
+A sequence changes a picture little by little, and asks how often the answer flips. Eight of its frames are \
+shown, the first and the last among them, as suite `{test_suite}` makes them at {edition} pixels. \
+**Noise** is drawn anew in every frame, and each is compared with the first, which is clean; **temporal** \
+frames follow from each other, and each is compared with the one before. To see one move:
+
+```
+$ windtunnel show seq/tilt --image my.jpg      # writes tilt.png and tilt.webp
+```
+
+**{test} sequences are ImageNet-P's test set** (suite `{test_suite}`); **{validation} more are for \
+validation** (suite `{validation_suite}`).
+"""
+
+
+def write_gallery(units: Sequence[Corruption], out: Path, clips: Sequence[Perturbation] = ()) -> list[Path]:
+    """Write the page and one strip per corruption and sequence into a folder; returns the files."""
     folder = out / STRIPS
     folder.mkdir(parents=True, exist_ok=True)
     page = out / PAGE
-    page.write_text(gallery_page(units), encoding="utf-8")
+    page.write_text(gallery_page(units, clips), encoding="utf-8")
     written = [page]
-    for unit in units:
-        target = folder / f"{unit.name}.jpg"
-        target.write_bytes(encode_strip(gallery_strip(unit)))
+    shown: list[Unit] = [*units, *clips]
+    for unit in shown:
+        target = folder / strip_name(unit)
+        target.write_bytes(gallery_strip(unit))
         written.append(target)
     return written
 
 
-def gallery_page(units: Sequence[Corruption]) -> str:
+def strip_name(unit: Unit) -> str:
+    """The file of a unit's strip; a sequence may be called like a corruption."""
+    return f"seq-{unit.name}.jpg" if isinstance(unit, Perturbation) else f"{unit.name}.jpg"
+
+
+def gallery_page(units: Sequence[Corruption], clips: Sequence[Perturbation] = ()) -> str:
     """The page's text; needs no pixels."""
     groups = grouped(units)
     test, validation = load_suite(TEST_SUITE), load_suite(VALIDATION_SUITE)
@@ -76,7 +104,7 @@ def gallery_page(units: Sequence[Corruption]) -> str:
         for title, members in groups.items()
     ]
     sections = [line for title, members in groups.items() for line in _group(title, members)]
-    return "\n".join([head, *contents, "", *sections]).rstrip() + "\n"
+    return "\n".join([head, *contents, "", *sections, *_sequences(clips)]).rstrip() + "\n"
 
 
 def grouped(units: Sequence[Corruption]) -> dict[str, list[Corruption]]:
@@ -92,18 +120,20 @@ def grouped(units: Sequence[Corruption]) -> dict[str, list[Corruption]]:
     return groups
 
 
-def gallery_strip(unit: Corruption) -> Image:
-    """A unit's strip as it is before it is stored."""
+def gallery_strip(unit: Unit) -> bytes:
+    """A unit's strip as a JPEG file."""
     edition = _edition(unit)
-    return strip(unit, _scene(edition), edition)
+    if isinstance(unit, Perturbation):
+        return encode_strip(frame_strip(sequence_frames(unit, None, 0, edition), FRAME_CELL_PX), FRAMES_BYTES)
+    return encode_strip(strip(unit, _scene(edition), edition), STRIP_BYTES)
 
 
-def encode_strip(picture: Image) -> bytes:
+def encode_strip(picture: Image, most_bytes: int) -> bytes:
     """A strip as a JPEG file, as good as its size allows."""
     for quality in QUALITIES:
         file = io.BytesIO()
         PillowImage.fromarray(picture).save(file, "JPEG", quality=quality, optimize=True)
-        if file.tell() <= STRIP_BYTES:
+        if file.tell() <= most_bytes:
             break
     return file.getvalue()
 
@@ -113,9 +143,10 @@ def _scene(edition: int) -> Image:
     return scene(edition)
 
 
-def _edition(unit: Corruption) -> int:
+def _edition(unit: Unit) -> int:
     """The page's edition, or the largest one that a user's own unit has."""
-    return EDITION if EDITION in unit.severities else max(unit.severities)
+    editions = unit.tables if isinstance(unit, Perturbation) else unit.severities
+    return EDITION if EDITION in editions else max(editions)
 
 
 def _group(title: str, units: Sequence[Corruption]) -> Iterator[str]:
@@ -128,6 +159,35 @@ def _group(title: str, units: Sequence[Corruption]) -> Iterator[str]:
         yield ""
         if len(unit.params) <= TABLE_ROWS:
             yield from _table(unit)
+
+
+def _sequences(clips: Sequence[Perturbation]) -> Iterator[str]:
+    if not clips:
+        return
+    test, validation = load_suite(SEQUENCE_SUITE).units, load_suite(SEQUENCE_VALIDATION_SUITE).units
+    yield SEQUENCES_HEAD.format(
+        edition=EDITION,
+        test=len(test),
+        test_suite=SEQUENCE_SUITE,
+        validation=len(validation),
+        validation_suite=SEQUENCE_VALIDATION_SUITE,
+    )
+    order = {name: place for place, name in enumerate((*test, *validation))}
+    named = {SEQUENCE_PREFIX + unit.name: unit for unit in clips}
+    names = sorted(named, key=lambda one: order.get(one, len(order)))
+    yield ", ".join(f"[{name}](#{name.replace('/', '')})" for name in names) + "\n"
+    for name in names:
+        unit, table = named[name], named[name].table(_edition(named[name]))
+        yield f"### {name}\n"
+        yield f"{unit.imitates}\n"
+        yield f"![{name}: frames of the sequence]({STRIPS}/{strip_name(unit)})\n"
+        if unit.met_by:
+            yield f"- Who meets it: {unit.met_by}"
+        clean = "none is the untouched picture" if table.clean is None else f"frame {table.clean} is clean"
+        yield f"- Frames: {table.frames}, {unit.type}; {clean}."
+        yield f"- Random: {'yes, every picture gets a draw of its own.' if unit.random else 'no.'}"
+        yield f"- Source: {unit.source}."
+        yield ""
 
 
 def _facts(unit: Corruption) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 from windtunnel.analysis.gate import Check, Gate
 from windtunnel.metrics.names import NOT_SHARES
+from windtunnel.report.amounts import amount, change, scale
 from windtunnel.report.markdown import markdown_table
 
 MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
@@ -14,27 +15,16 @@ HEADER = ("rule", "score", "base", "run", "change", "interval", "allowed", "outc
 
 def check_cells(check: Check) -> list[str]:
     """A check as cells: rule, score, both values, change, interval, limit, outcome."""
-    scale = 1 if check.metric in NOT_SHARES else 100
     return [
         check.rule,
         check.score,
-        _value(check.base, check.metric),
-        _value(check.run, check.metric),
-        _change(check.difference, check.metric),
-        f"[{_change(check.low, check.metric)}, {_change(check.high, check.metric)}]",
-        f"{scale * check.limit:+g}",
+        amount(check.base, check.metric),
+        amount(check.run, check.metric),
+        change(check.difference, check.metric),
+        f"[{change(check.low, check.metric)}, {change(check.high, check.metric)}]",
+        f"{scale(check.metric) * check.limit:+g}",
         MARKS[check.outcome],
     ]
-
-
-def _value(value: float, metric: str) -> str:
-    if metric in NOT_SHARES:
-        return f"{value:.4f} {NOT_SHARES[metric]}".strip()
-    return f"{100 * value:.1f} %"
-
-
-def _change(value: float, metric: str) -> str:
-    return f"{value:+.4f}" if metric in NOT_SHARES else f"{100 * value:+.1f}"
 
 
 def verdict(found: Gate) -> str:
@@ -113,10 +103,10 @@ def gate_annotations(found: Gate) -> list[str]:
 def sentence(check: Check, pictures: int) -> str:
     """A check in one sentence."""
     what = {"worse": "is worse", "not worse": "is not worse", "unsure": "cannot be told"}[check.outcome]
-    _, _, base, run, change, interval, *_ = check_cells(check)
+    _, _, base, run, moved, interval, *_ = check_cells(check)
     unit = "" if check.metric in NOT_SHARES else " points"
     return (
-        f"{check.score} {what}: {base} to {run}, change {change} {interval}{unit} on {pictures:,} pictures, "
+        f"{check.score} {what}: {base} to {run}, change {moved} {interval}{unit} on {pictures:,} pictures, "
         f"rule {check.rule}"
     )
 

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
-from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.metrics.names import TITLES
+from windtunnel.report.amounts import amount, number
 from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
 from windtunnel.report.figures import top1_by_unit
+
+UNSTEADY_SHOWN = 6
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -33,6 +36,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         *(f"- **{trap['heading']}** {trap['why']}" for trap in document["traps"]),
         "",
         *_by_severity(document),
+        *_by_sequence(document),
         *_published(document),
         *_other_scores(document),
         "## Failures",
@@ -73,10 +77,9 @@ def _headline(document: dict[str, Any]) -> list[list[str]]:
 
 
 def _numbers(score: dict[str, Any]) -> list[str]:
-    scale, unit = (1, "") if score["metric"] in NOT_SHARES else (100, " %")
-    digits = 4 if score["metric"] in NOT_SHARES else 1
-    value, low, high = (scale * score[key] for key in ("value", "low", "high"))
-    return [f"{value:.{digits}f}{unit}", f"{low:.{digits}f} to {high:.{digits}f}", f"{score['n']:,}"]
+    metric = score["metric"]
+    interval = f"{number(score['low'], metric)} to {number(score['high'], metric)}"
+    return [amount(score["value"], metric), interval, f"{score['n']:,}"]
 
 
 def _by_severity(document: dict[str, Any]) -> list[str]:
@@ -90,6 +93,41 @@ def _by_severity(document: dict[str, Any]) -> list[str]:
     ]
     header = ["top-1 error, %", *map(str, levels)]
     return ["## By corruption and severity", "", *markdown_table(header, rows), ""]
+
+
+def _by_sequence(document: dict[str, Any]) -> list[str]:
+    scores = {(score["metric"], score["condition"]): score for score in document["scores"]}
+    titles = {"flip_probability": "flip probability", "flip_rate": "FR", "ut5d": "uT5D", "t5d": "T5D"}
+    shown = [metric for metric in titles if any(found == metric for found, _ in scores)]
+    if not shown:
+        return []
+    rows = [
+        [
+            row["condition"],
+            *(_cell(scores.get((metric, row["condition"]))) for metric in shown),
+            "none" if row["peak"] is None else str(row["peak"]),
+        ]
+        for row in document["sequences"]
+    ]
+    header = ["sequence", *(titles[metric] for metric in shown), "most flips at frame"]
+    return ["## By sequence", "", *markdown_table(header, rows), "", *_unsteady(document)]
+
+
+def _cell(score: dict[str, Any] | None) -> str:
+    if score is None:
+        return ""
+    value, interval, _ = _numbers(score)
+    return f"{value} ({interval})"
+
+
+def _unsteady(document: dict[str, Any]) -> list[str]:
+    """The pictures that flip most."""
+    rows = [
+        [one["picture"], one["label"], f"{100 * one['flip_probability']:.1f} %", one["worst"]]
+        for one in document["unsteady"][:UNSTEADY_SHOWN]
+    ]
+    header = ["least steady pictures", "label", "flips over all sequences", "most under"]
+    return [*markdown_table(header, rows), ""] if rows else []
 
 
 def _published(document: dict[str, Any]) -> list[str]:

@@ -9,12 +9,30 @@ from typing import Any
 
 import jinja2
 
-from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.metrics.names import NORMALISED_SEQUENCES, TITLES
+from windtunnel.report.amounts import amount, number
 from windtunnel.report.failures import Shown
-from windtunnel.report.figures import heat_map, published_strip, reliability_diagram, severity_curves
+from windtunnel.report.figures import (
+    flip_positions,
+    heat_map,
+    published_strip,
+    reliability_diagram,
+    sequence_bars,
+    severity_curves,
+    top1_by_unit,
+)
+from windtunnel.report.timelines import Timelines
+
+# Scores of single sequences: the axis of their bars, and what stands at 100 % of those that are divided.
+SEQUENCE_BARS = {
+    "flip_probability": "flip probability, %",
+    "flip_rate": "flip rate, %",
+    "ut5d": "uT5D, ranks",
+    "t5d": "T5D, %",
+}
 
 
-def render(document: dict[str, Any], shown: Shown) -> str:
+def render(document: dict[str, Any], shown: Shown, moving: Timelines) -> str:
     """The page of one run's document, with pictures."""
     headline = [score for score in document["scores"] if _is_headline(score)]
     return render_page(
@@ -22,10 +40,12 @@ def render(document: dict[str, Any], shown: Shown) -> str:
         _figures(document),
         document=document,
         shown=shown,
+        moving=moving,
         headline=headline,
         ces=[score for score in document["scores"] if score["metric"] == "ce"],
         others=_others(document),
         rows=_rows(document),
+        sequences=_sequences(document),
         recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
     )
 
@@ -51,11 +71,37 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         f"published_{field['metric']}": published_strip(field) for field in document["published"]
     }
-    if any(score["metric"] == "top1_error" for score in document["scores"]):
+    if top1_by_unit(document):
         found |= {"curves": severity_curves(document), "heat": heat_map(document)}
+    for metric, title in SEQUENCE_BARS.items():
+        scores = [score for score in document["scores"] if score["metric"] == metric]
+        if scores:
+            found[metric] = sequence_bars(scores, title, _reference(document, metric))
+    if any(row["flip_share"] for row in document["sequences"]):
+        found["positions"] = flip_positions(document["sequences"])
     if document["reliability"]:
         found["reliability"] = reliability_diagram(document)
     return found
+
+
+def _reference(document: dict[str, Any], metric: str) -> str:
+    """Whose score lies at 100 %, "" for scores that are not divided."""
+    if metric not in NORMALISED_SEQUENCES:
+        return ""
+    return document["baseline"] or "AlexNet"
+
+
+def _sequences(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row per sequence: how it is compared, and its scores by metric."""
+    return [
+        row
+        | {
+            score["metric"]: score
+            for score in document["scores"]
+            if score["condition"] == row["condition"] and score["metric"] in SEQUENCE_BARS
+        }
+        for row in document["sequences"]
+    ]
 
 
 def _is_headline(score: dict[str, Any]) -> bool:
@@ -75,7 +121,7 @@ def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _others(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The scores that stand nowhere else on the page, by metric."""
-    shown = ("top1_error", "top5_error", "ce", *TITLES)
+    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *TITLES)
     found: dict[str, list[dict[str, Any]]] = {}
     for score in document["scores"]:
         if score["metric"] not in shown:
@@ -84,10 +130,6 @@ def _others(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return {
         metric: sorted(scores, key=lambda one: one["condition"] != "") for metric, scores in found.items()
     }
-
-
-def _number(value: float, metric: str) -> str:
-    return f"{value:.4f}" if metric in NOT_SHARES else f"{100 * value:.1f} %"
 
 
 def _for_script(value: object) -> str:
@@ -105,7 +147,8 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["percent"] = lambda value: f"{100 * value:.1f}"
-    environment.filters["number"] = _number
+    environment.filters["amount"] = amount
+    environment.filters["number"] = number
     environment.filters["for_script"] = _for_script
     environment.filters["thousands"] = lambda value: f"{value:,}"
     return environment

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
-from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.metrics.names import TITLES
+from windtunnel.report.amounts import scale, unit
 from windtunnel.report.comparing import (
     changed_rows,
     comparison_document,
@@ -13,7 +14,7 @@ from windtunnel.report.comparing import (
     run_names,
     summary_lines,
 )
-from windtunnel.report.figures import difference_map
+from windtunnel.report.figures import difference_map, flip_changes
 from windtunnel.report.page import render_page
 
 FLIPPED_SHOWN = 15
@@ -24,7 +25,7 @@ CHANGED_SHOWN = 12
 def render_several(found: Comparison) -> str:
     """The page of a comparison."""
     names = run_names(found)
-    maps = {f"change_{other}": difference_map(_differences(found, other)) for other in range(1, len(names))}
+    maps = {f"change_{other}": _change_figure(found, other) for other in range(1, len(names))}
     axes = plane(found)
     return render_page(
         "several.html.j2",
@@ -38,6 +39,7 @@ def render_several(found: Comparison) -> str:
         maps=[figure["data"][0]["y"] for figure in maps.values()],
         scores=_score_rows(found),
         significant=SIGNIFICANT,
+        holds_sequences=any(metric == "flip_probability" for metric, _ in found.scores),
         shown=CHANGED_SHOWN,
         flips=[one.pictures[:FLIPPED_SHOWN] for one in found.flips],
     )
@@ -54,18 +56,23 @@ def plane(found: Comparison) -> dict[str, Any]:
         axes.append({"title": "parameters", "values": sizes, "log": True})
     described = len(axes)
     for (metric, condition), scores in sorted(found.scores.items(), key=lambda one: one[0][1] != ""):
-        scale = 1 if metric in NOT_SHARES else 100
         title = " ".join(filter(None, (TITLES.get(metric, metric), condition)))
-        unit = "" if metric in NOT_SHARES else ", %"
-        axes.append({"title": f"{title}{unit}", "values": [scale * one.value for one in scores]})
+        measured = f", {unit(metric)}" if unit(metric) else ""
+        axes.append({"title": f"{title}{measured}", "values": [scale(metric) * one.value for one in scores]})
     return {"models": run_names(found), "scores": axes, "described": described}
 
 
 CLEAN = (("top1_error", "clean"), ("top1_error", "native"))
 
 
-def _differences(found: Comparison, other: int) -> dict[str, tuple[float, float, float, bool]]:
-    """By condition: change of the error, its interval, and whether it is sure."""
+def _change_figure(found: Comparison, other: int) -> dict[str, Any]:
+    """What changed: flips by sequence, or errors by corruption and severity."""
+    flips = _differences(found, other, "flip_probability")
+    return flip_changes(flips) if flips else difference_map(_differences(found, other, "top1_error"))
+
+
+def _differences(found: Comparison, other: int, metric: str) -> dict[str, tuple[float, float, float, bool]]:
+    """By condition: change of a score, its interval, and whether it is sure."""
     return {
         one.condition: (
             one.difference.value,
@@ -74,7 +81,7 @@ def _differences(found: Comparison, other: int) -> dict[str, tuple[float, float,
             one.holm_p <= SIGNIFICANT,
         )
         for one in found.changes
-        if one.other == other and one.metric == "top1_error"
+        if one.other == other and one.metric == metric
     }
 
 

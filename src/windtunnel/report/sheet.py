@@ -1,7 +1,8 @@
-"""Contact sheets and strips: a unit's severities side by side."""
+"""Contact sheets, strips and animations: a corruption's severities, a sequence's frames."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,12 +11,13 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw
 
 from windtunnel.corruptions import SEVERITIES, Corruption
+from windtunnel.engine.pictures import Stages, clip_of, stages_of
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.geometry import crop_step, resize_step
 from windtunnel.imaging.header import read_header
 from windtunnel.report.scene import scene
+from windtunnel.sequences import Perturbation
 from windtunnel.suites import GEOMETRIES
 
 CELL_PX = 224
@@ -25,12 +27,21 @@ GAP_PX = 6
 # Six cells beside each other are as wide as a page of text.
 STRIP_CELL_PX = 168
 
+# Frames of a sequence that a strip shows, and how long an animation shows each.
+STRIP_FRAMES = 8
+FRAME_CELL_PX = 124
+FRAME_MS = 100
+LAST_FRAME_MS = 600
+ANIMATION_QUALITY = 80
+# The side of a source whose canvas is of an edition's size, with the margin that its crop takes away.
+SOURCE_PX = {32: 32, 64: 64, 224: 256, 299: 342}
+
 Captioned = Sequence[tuple[str, Image]]
 
 
 def contact_sheet(unit: Corruption, file: Path | None, seed: int, edition: int) -> Image:
     """Clean and the five severities in two rows of three, captioned; small editions are enlarged."""
-    canvas = scene(edition) if file is None else _canvas(file, edition)
+    canvas = scene(edition) if file is None else _stages(file, edition)[-1]
     pictures = _severities(unit, canvas, file.name if file else "scene", seed, edition)
     return _laid_out(pictures, columns=3, cell_px=CELL_PX)
 
@@ -39,6 +50,40 @@ def strip(unit: Corruption, canvas: Image, edition: int) -> Image:
     """Clean and the five severities of a scene in one row, captioned and shrunk to a page's width."""
     pictures = _severities(unit, canvas, "scene", 0, edition)
     return _laid_out(pictures, columns=len(pictures), cell_px=STRIP_CELL_PX)
+
+
+def sequence_frames(
+    unit: Perturbation, file: Path | None, seed: int, edition: int, difficulty: int = 1
+) -> list[Image]:
+    """All frames of a sequence as a run makes them, of a picture or of the scene."""
+    stages = _stages(file, edition)
+    rng = unit.draws(seed, file.name if file else "scene", difficulty)
+    return list(clip_of(unit, stages, rng, difficulty, edition, GEOMETRIES[edition]))
+
+
+def frame_strip(frames: Sequence[Image], cell_px: int = STRIP_CELL_PX) -> Image:
+    """Some frames in one row, the first and the last among them, each captioned with its number."""
+    numbers = np.linspace(0, len(frames) - 1, min(STRIP_FRAMES, len(frames))).round().astype(int)
+    pictures = [(f"frame {number}", frames[number]) for number in numbers]
+    return _laid_out(pictures, columns=len(pictures), cell_px=cell_px)
+
+
+def animation(frames: Sequence[Image]) -> bytes:
+    """All frames as an animated WebP that repeats, the last shown a little longer; small ones enlarged."""
+    shown = [PillowImage.fromarray(frame) for frame in frames]
+    if max(shown[0].size) < CELL_PX:
+        shown = [_cell(frame, CELL_PX) for frame in frames]
+    file = io.BytesIO()
+    shown[0].save(
+        file,
+        "WEBP",
+        save_all=True,
+        append_images=shown[1:],
+        duration=[FRAME_MS] * (len(shown) - 1) + [LAST_FRAME_MS],
+        loop=0,
+        quality=ANIMATION_QUALITY,
+    )
+    return file.getvalue()
 
 
 def _severities(unit: Corruption, canvas: Image, sample_id: str, seed: int, edition: int) -> Captioned:
@@ -74,13 +119,15 @@ def _cell(picture: Image, cell_px: int) -> PillowImage.Image:
     return cell.resize((cell_px, cell_px), resampling)
 
 
-def _canvas(file: Path, edition: int) -> Image:
+def _stages(file: Path | None, edition: int) -> Stages:
+    """A picture, or the scene with the margin its crop takes, at every stage of an edition's geometry."""
+    if file is None:
+        return stages_of(scene(SOURCE_PX[edition]), GEOMETRIES[edition])
     if not file.is_file():
         raise UserError(f"No such picture: {file}.")
     data = file.read_bytes()
     try:
         source = decode(data, read_header(data))
-        canvas = crop_step(resize_step(source, GEOMETRIES[edition]), GEOMETRIES[edition])
+        return stages_of(np.require(source, requirements=["C", "W"]), GEOMETRIES[edition])
     except PictureError as error:
         raise UserError(f"{file} cannot be shown: {error.reason}.") from error
-    return np.require(canvas, requirements=["C", "W"])

@@ -20,6 +20,7 @@ from windtunnel.metrics.perturbed import sequence_notes, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.report.around import published_field
+from windtunnel.report.clips import sequence_rows, unsteady_pictures
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
 from windtunnel.store.run import Run
@@ -150,9 +151,13 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "recipe_digest": run.digest,
         "info": run.info,
         "recipe": run.recipe,
+        # Whose scores divide CE, FR and their like; "" for AlexNet's published ones.
+        "baseline": str(run.baseline.info["model"]["name"]) if run.baseline else "",
         "notes": notes(run),
         "traps": [asdict(trap) for trap in traps(run, scores)],
         "scores": [score.to_json() for score in scores],
+        "sequences": sequence_rows(run),
+        "unsteady": unsteady_pictures(run),
         "published": published_field(run, scores),
         "slices": worst_slices(run),
         "reliability": reliability_bins(run),

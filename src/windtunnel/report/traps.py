@@ -7,14 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from windtunnel.imaging.clips import H264
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.perturbed import THE_TEN, bare, sequences_of, why_not_normalised
 from windtunnel.metrics.score import Score
 from windtunnel.metrics.slices import MINIMUM
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.store.run import Run
 
 Top1 = Mapping[str, Score]
+# A smaller share of ties is not worth a word.
+TIES_TOLD = 0.001
 
 
 @dataclass(frozen=True)
@@ -28,13 +32,19 @@ class Trap:
 def traps(run: Run, scores: Sequence[Score]) -> list[Trap]:
     """Every known trap that applies, in the order of the list."""
     top1 = {score.condition: score for score in scores if score.metric == "top1_error"}
-    if not top1:
+    if not scores:
         return []
     return [Trap(heading, why) for heading, find in TRAPS.items() for why in find(run, top1)]
 
 
 def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
     units = set(run.recipe["suite"]["units"])
+    clips = {bare(one) for one in sequences_of(run)}
+    if clips and clips != set(THE_TEN):
+        yield (
+            f"The mean is over {len(clips)} sequences, and not ImageNet-P's ten: do not set it beside means "
+            "over the ten."
+        )
     if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
         yield (
             f"The mean is over {len(units)} corruptions, and not ImageNet-C's fifteen: do not set it beside "
@@ -43,7 +53,7 @@ def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
 
 
 def _which_pictures(run: Run, top1: Top1) -> Iterator[str]:
-    if len(run.observed.ids) != PUBLISHED_PICTURES:
+    if top1 and len(run.observed.ids) != PUBLISHED_PICTURES:
         widest = max(top1.values(), key=lambda score: score.high - score.low)
         yield (
             f"{widest.n:,} pictures: the interval of one condition's error is up to "
@@ -130,9 +140,38 @@ def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
+def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
+    found = sequences_of(run)
+    if (
+        found
+        and not run.baseline
+        and not why_not_normalised(run)
+        and all(one["codec"] != H264 for one in found)
+    ):
+        yield (
+            "FR and T5D divide by AlexNet's figures on H.264 frames, and these frames were never compressed: "
+            "run with --codec h264 before setting them beside published ones."
+        )
+
+
+def _direction(run: Run, _: Top1) -> Iterator[str]:
+    if sequences_of(run) and {"ut5d", "mean_ut5d"} & set(run.metrics):
+        ties = run.observed.tie_share
+        order = f" Of {ties:.1%} of predictions the order of classes decides: their best scores are equal."
+        yield (
+            "uT5D looks for the earlier frame's classes in the later frame (of noise: the clean frame's). "
+            f"Programs that swap the two get other numbers.{order if ties >= TIES_TOLD else ''}"
+        )
+
+
 def _small_pictures(run: Run, _: Top1) -> Iterator[str]:
     edition = int(run.recipe["canvas"]["edition"])
-    if edition < 224:
+    if edition < 224 and sequences_of(run):
+        yield (
+            f"Sequences of edition {edition} have other steps than ImageNet-P's, and some fewer frames: flip "
+            "probabilities here and there are two different scales."
+        )
+    elif edition < 224:
         yield (
             f"Severities of edition {edition} are milder than ImageNet-C's: errors here and there are two "
             "different scales."
@@ -153,5 +192,7 @@ TRAPS: dict[str, Callable[[Run, Top1], Iterator[str]]] = {
     "More severity, more error?": _not_monotone,
     "Few pictures per class": _few_per_class,
     "Whose fall is larger?": _whose_fall,
+    "ImageNet-P was lossy video": _lossy_video,
+    "Top-5 distance has a direction": _direction,
     "Small pictures with large numbers": _small_pictures,
 }

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from windtunnel.labels import IMAGENET_1K, imagenet_names
-from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.slices import MINIMUM, Slice, group_of_pictures, slices
 from windtunnel.store.run import Run
 
@@ -42,10 +41,12 @@ def worst_slices(run: Run) -> list[dict[str, Any]]:
 
 
 def _metric(run: Run) -> str:
-    """The mean error where there is one, else the error on clean pictures; "" where nothing is scored."""
+    """The mean error or mFP where there is one, else the clean error; "" where nothing is scored."""
     if not len(run.observed.ids) or not run.observed.conditions:
         return ""
-    wanted = ("mean_error", "top1_error") if corruption_columns(run) else ("top1_error",)
+    units = {"corruption": "mean_error", "sequence": "mfp"}
+    kinds = {str(condition["kind"]) for condition in run.conditions}
+    wanted = [*(metric for kind, metric in units.items() if kind in kinds), "top1_error"]
     return next((metric for metric in wanted if metric in run.metrics), "")
 
 

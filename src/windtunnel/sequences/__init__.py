@@ -21,6 +21,7 @@ from windtunnel.corruptions import (
     check_edition,
     check_seed,
     edition_of,
+    file_of,
 )
 from windtunnel.errors import UserError
 from windtunnel.imaging import Image, Stage
@@ -150,6 +151,10 @@ class Perturbation:
         """The random draws this unit makes on one sample."""
         return Draws(seed, sample_id, f"sequence/{self.name}", difficulty)
 
+    def assets(self) -> dict[str, str]:
+        """Digests of what the frames depend on beside the revision: the file of a unit from outside."""
+        return {} if self.is_shipped else file_of(self.function)
+
     @cached_property
     def is_shipped(self) -> bool:
         """Whether the unit comes with the package."""
@@ -224,7 +229,7 @@ REGISTRY = Registry(
     "sequence",
     "windtunnel.sequences",
     Perturbation,
-    "windtunnel.sequences.REGISTRY.names() lists them",
+    "windtunnel list sequences",
     lambda unit: unit.function.__module__,
     entry_points="windtunnel.sequences",
 )
@@ -245,7 +250,7 @@ def perturb(
         image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is perturbed as RGB and returned in its own
             shape. At least 32 pixels on each side. It is the whole picture: where content moves out of it,
             black moves in.
-        name: the sequence, such as `tilt` (`windtunnel.sequences.REGISTRY.names()`).
+        name: the sequence, such as `tilt` (`windtunnel list sequences`).
         seed: the same seed and sample_id give the same frames; None draws afresh.
         sample_id: which picture this is, so that two pictures never share their noise.
         edition: 32, 64, 224 or 299: whose tables; chosen by the short side when None.

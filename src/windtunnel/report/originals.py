@@ -1,0 +1,119 @@
+"""A run's pictures again: opened where they lay, and shown only if they are what they were."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+from PIL import Image as PillowImage
+
+from windtunnel.conditions import Condition
+from windtunnel.data import content_hash, open_dataset
+from windtunnel.data.survey import Surveyed
+from windtunnel.engine.pictures import Source
+from windtunnel.engine.plan import parse_settings
+from windtunnel.errors import PictureError, RunFailed, UserError
+from windtunnel.imaging import Image
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.header import UPRIGHT
+from windtunnel.labels import IMAGENET_1K, imagenet_names
+from windtunnel.store.run import Run
+
+THUMBNAIL_QUALITY = 80
+
+
+class Originals:
+    """The pictures of a run, as far as they are still there.
+
+    Attributes:
+        gone: how many that were asked for have changed or gone.
+    """
+
+    def __init__(self, run: Run) -> None:
+        """Open the run's data; a UserError says that it is no longer there."""
+        self._run = run
+        self._dataset = open_dataset(run.info["data"]["location"])
+        self._samples = {sample.id: sample for sample in self._dataset.samples()}
+        hashes = zip(run.samples["id"].to_pylist(), run.samples["content"].to_pylist(), strict=True)
+        self._hashes = dict(hashes)
+        self.gone = 0
+
+    def under(self, picture: str, *conditions: str) -> list[list[Image]] | None:
+        """All frames of a picture under each condition, or None where the picture is not what it was."""
+        found = self._remade(picture, conditions)
+        self.gone += found is None
+        return found
+
+    def _remade(self, picture: str, conditions: tuple[str, ...]) -> list[list[Image]] | None:
+        sample, expected = self._samples.get(picture), self._hashes[picture]
+        if sample is None:
+            return None
+        geometry = Geometry(**self._run.recipe["canvas"]["geometry"])
+        seed = int(self._run.recipe["seed"])
+        try:
+            if content_hash(self._dataset.read(sample)) != expected:
+                return None
+            source = Source(self._dataset, Surveyed(sample, expected, orientation=UPRIGHT))
+            made = [stored_condition(self._run, name) for name in conditions]
+            return [list(source.frames_under(condition, geometry, seed)) for condition in made]
+        except (PictureError, RunFailed, UserError):
+            return None
+
+    @property
+    def note(self) -> str:
+        """What to say of pictures that are not shown."""
+        gone = f"{self.gone} pictures have changed or gone since the run and are not shown."
+        return gone if self.gone else ""
+
+
+def open_originals(run: Run) -> Originals | None:
+    """The run's pictures, or None where its data is gone."""
+    try:
+        return Originals(run)
+    except UserError:
+        return None
+
+
+def no_originals(run: Run) -> str:
+    """What to say where the run's data is gone."""
+    return f"The pictures are no longer at {run.info['data']['location']}: none can be shown."
+
+
+def stored_condition(run: Run, name: str) -> Condition:
+    """A condition of a run, by its name."""
+    row = next(one for one in run.conditions if one["name"] == name)
+    fields = Condition.__dataclass_fields__
+    stored = {key: value for key, value in row.items() if key in fields}
+    settings = parse_settings(run.info["settings"]).get(str(stored["unit"]), {})
+    return Condition(**{**stored, "settings": settings})
+
+
+def class_names(run: Run) -> dict[int, str]:
+    """What people call the model's outputs, as far as the data's classes tell."""
+    classes = run.info["data"]["classes"]
+    words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
+    return {
+        output_of(run, label): words.get(name, name)
+        for label, name in enumerate(classes)
+        if output_of(run, label) >= 0
+    }
+
+
+def output_of(run: Run, label: int) -> int:
+    """The model's output that a class of the data is."""
+    return int(run.recipe["projection"]["labels"][label])
+
+
+def thumbnail(image: Image, side_px: int) -> str:
+    """A small JPEG as a data address; pictures smaller than that are enlarged by whole pixels."""
+    picture = PillowImage.fromarray(np.ascontiguousarray(image))
+    grow = side_px // max(picture.size)
+    if grow > 1:
+        picture = picture.resize(
+            (picture.width * grow, picture.height * grow), PillowImage.Resampling.NEAREST
+        )
+    picture.thumbnail((side_px, side_px))
+    out = io.BytesIO()
+    picture.save(out, "JPEG", quality=THUMBNAIL_QUALITY)
+    return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()

@@ -1,0 +1,116 @@
+"""Timelines: what a model said of every frame of its least steady pictures, made again from the recipe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from windtunnel.imaging import Image
+from windtunnel.metrics.perturbed import compared, flips_of, name, pairs_of, sequences_of
+from windtunnel.report.clips import flip_shares, label_of
+from windtunnel.report.figures import COLOURS
+from windtunnel.report.originals import class_names, no_originals, open_originals, thumbnail
+from windtunnel.store.run import Run
+
+PICTURES = 6
+FRAME_PX = 80
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame: what was said, in that answer's colour, and whether that is a flip."""
+
+    number: int
+    said: str
+    colour: str
+    flips: bool
+    picture: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A picture under one sequence."""
+
+    picture: str
+    condition: str
+    label: str
+    compared: str
+    flips: int
+    pairs: int
+    frames: list[Frame]
+
+    @property
+    def answers(self) -> dict[str, tuple[str, int]]:
+        """Every answer's colour and number of frames, in the order they were first given."""
+        counts = Counter(frame.said for frame in self.frames)
+        return {frame.said: (frame.colour, counts[frame.said]) for frame in self.frames}
+
+
+@dataclass(frozen=True)
+class Timelines:
+    """Timelines to look at, and why there are not more."""
+
+    shown: list[Timeline]
+    note: str
+
+
+def timelines(run: Run, count: int = PICTURES) -> Timelines:
+    """The pictures that flip most over all sequences, each under one that it flips most under.
+
+    No sequence is shown twice: one that unsettles every picture would be all there is to see.
+    """
+    if not sequences_of(run) or not len(run.clips.ids):
+        return Timelines([], "")
+    chosen = _choose(run, count)
+    if not chosen:
+        return Timelines([], "No picture's answer changes in any sequence.")
+    originals = open_originals(run)
+    if originals is None:
+        return Timelines([], no_originals(run))
+    found = []
+    for row, condition in chosen:
+        made = originals.under(str(run.clips.ids[row]), name(condition))
+        if made:
+            found.append(_timeline(run, row, condition, made[0]))
+    return Timelines(found, originals.note)
+
+
+def _choose(run: Run, count: int) -> list[tuple[int, dict[str, Any]]]:
+    """Rows of the clips, and the sequence each is shown under."""
+    conditions, shares = sequences_of(run), flip_shares(run)
+    shown: set[int] = set()
+    found: list[tuple[int, dict[str, Any]]] = []
+    for row in np.argsort(-shares.mean(axis=1), kind="stable"):
+        free = [place for place in np.argsort(-shares[row], kind="stable") if place not in shown]
+        if len(found) == count or not free:
+            break
+        if shares[row, free[0]]:
+            shown.add(int(free[0]))
+            found.append((int(row), conditions[free[0]]))
+    return found
+
+
+def _timeline(run: Run, row: int, condition: dict[str, Any], pictures: list[Image]) -> Timeline:
+    names = class_names(run)
+    best = run.clips.top(name(condition))[row, :, 0]
+    said = [names.get(int(one), f"class {one}") for one in best]
+    answers = enumerate(dict.fromkeys(said))
+    colours = {answer: COLOURS[min(place, len(COLOURS) - 1)] for place, answer in answers}
+    flips = flips_of(run, condition)[row]
+    flipped = set(pairs_of(run, condition)[1][flips].tolist())
+    id_ = str(run.clips.ids[row])
+    return Timeline(
+        id_,
+        name(condition),
+        label_of(run, id_),
+        compared(run, condition),
+        len(flipped),
+        len(flips),
+        [
+            Frame(number, answer, colours[answer], number in flipped, thumbnail(picture, FRAME_PX))
+            for number, (answer, picture) in enumerate(zip(said, pictures, strict=True))
+        ],
+    )

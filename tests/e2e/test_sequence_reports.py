@@ -1,0 +1,348 @@
+"""What reports, comparisons, gates and listings say of perturbation sequences."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+import windtunnel
+from windtunnel.cli import cli
+from windtunnel.errors import UserError
+from windtunnel.metrics.perturbed import THE_TEN
+from windtunnel.published.results import measured_on
+from windtunnel.report.tables import run_document
+from windtunnel.report.timelines import timelines
+from windtunnel.sequences import REGISTRY
+from windtunnel.store.run import Run
+
+CLASSES = 6
+
+
+class Flickering:
+    """Classes that follow each other as pictures grow lighter: it flips with the light, as often as told."""
+
+    def __init__(self, steps: int, classes: int = CLASSES) -> None:
+        self.name = self.fingerprint = f"flickering-{steps}"
+        self.steps, self.classes = steps, classes
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        step = batch.mean(axis=(1, 2, 3)) / 255 * self.steps % CLASSES
+        scores = np.full((len(batch), self.classes), -99, np.float32)
+        scores[:, :CLASSES] = -np.abs(step[:, None] - np.arange(CLASSES))
+        return scores
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty coarse patterns of 32 pixels in six classes."""
+    root = tmp_path_factory.mktemp("patterns")
+    rng = np.random.default_rng(3)
+    for number in range(20):
+        folder = root / str(number % CLASSES)
+        folder.mkdir(exist_ok=True)
+        small = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
+        Image.fromarray(small).resize((32, 32)).save(folder / f"{number}.png")
+    return root
+
+
+@pytest.fixture(scope="module")
+def runs(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    """A steady model and a flickering one."""
+    out = tmp_path_factory.mktemp("runs")
+    some = ["gaussian_noise", "brightness", "tilt"]
+    calm, wild = (
+        windtunnel.run(Flickering(steps), pictures, "imagenet-p", only=some, out=out / str(steps))
+        for steps in (60, 600)
+    )
+    return calm, wild
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(one) for one in arguments], catch_exceptions=True)
+
+
+def document_of(run: Run) -> dict[str, object]:
+    return json.loads(json.dumps(run_document(run, run.scores())))
+
+
+def answers(run: Run, condition: str) -> dict[str, list[int]]:
+    """The best class of every frame, picture by picture, read from the store row by row."""
+    found: dict[str, list[int]] = {}
+    for row in run.predictions(["condition", "frame", "top"]).to_pylist():
+        if row["condition"] == condition:
+            assert len(found.setdefault(row["sample_id"], [])) == row["frame"]
+            found[row["sample_id"]].append(row["top"][0])
+    return found
+
+
+@pytest.mark.parametrize("condition", ["seq/gaussian_noise:1", "seq/brightness", "seq/tilt"])
+def test_flip_positions_are_those_counted_by_hand(runs: tuple[Run, Run], condition: str) -> None:
+    row = next(one for one in document_of(runs[1])["sequences"] if one["condition"] == condition)
+    said = answers(runs[1], condition).values()
+    noise = condition.endswith(":1")
+    for earlier, later, share in zip(row["earlier"], row["later"], row["flip_share"], strict=True):
+        assert earlier == (0 if noise else later - 1)
+        assert share == pytest.approx(np.mean([one[earlier] != one[later] for one in said]))
+    assert len(row["later"]) == row["frames"] - 1
+    assert row["peak"] == row["later"][int(np.argmax(row["flip_share"]))]
+
+
+def test_the_least_steady_pictures_are_those_that_flip_most(runs: tuple[Run, Run]) -> None:
+    counted: dict[str, list[float]] = {}
+    for condition in ("seq/gaussian_noise:1", "seq/brightness", "seq/tilt"):
+        for picture, said in answers(runs[1], condition).items():
+            before = [said[0]] * (len(said) - 1) if condition.endswith(":1") else said[:-1]
+            flips = [one != two for one, two in zip(before, said[1:], strict=True)]
+            counted.setdefault(picture, []).append(float(np.mean(flips)))
+    found = document_of(runs[1])["unsteady"]
+    for row in found:
+        assert row["flip_probability"] == pytest.approx(np.mean(counted[row["picture"]]))
+        assert row["worst_flip_probability"] == pytest.approx(max(counted[row["picture"]]))
+    assert [row["flip_probability"] for row in found] == sorted(
+        (np.mean(shares) for shares in counted.values()), reverse=True
+    )[: len(found)]
+
+
+def test_timelines_hold_what_was_said_of_every_frame(runs: tuple[Run, Run]) -> None:
+    found = timelines(runs[1])
+    assert len(found.shown) == 3 and not found.note
+    for one in found.shown:
+        said = answers(runs[1], one.condition)[one.picture]
+        assert [frame.said for frame in one.frames] == [str(answer) for answer in said]
+        assert sum(frame.flips for frame in one.frames) == one.flips
+        assert all(frame.picture.startswith("data:image/jpeg") for frame in one.frames)
+
+
+def test_timelines_say_when_the_pictures_are_gone(tmp_path: Path, pictures: Path) -> None:
+    import shutil
+
+    shutil.copytree(pictures, tmp_path / "some")
+    run = windtunnel.run(
+        Flickering(600), tmp_path / "some", "imagenet-p", only=["tilt"], out=tmp_path / "run"
+    )
+    shutil.rmtree(tmp_path / "some")
+    found = timelines(run)
+    assert not found.shown and "no longer at" in found.note
+    assert run.report().exists()
+
+
+def test_a_run_of_corruptions_has_no_sequences(tmp_path: Path, pictures: Path) -> None:
+    run = windtunnel.run(Flickering(60), pictures, "smoke", out=tmp_path / "run")
+    document = document_of(run)
+    assert document["sequences"] == [] and document["unsteady"] == []
+    assert "Flips by sequence" not in run.report().read_text()
+
+
+def test_unlabelled_pictures_have_a_page_too(pictures: Path, tmp_path: Path) -> None:
+    rows = "\n".join(["path,label", *(f"{path.as_posix()}," for path in sorted(pictures.rglob("*.png")))])
+    (tmp_path / "pictures.csv").write_text(rows)
+    calm, wild = (
+        windtunnel.run(
+            Flickering(steps),
+            tmp_path / "pictures.csv",
+            "imagenet-p",
+            only=["tilt"],
+            out=tmp_path / str(steps),
+        )
+        for steps in (60, 600)
+    )
+    page = wild.report().read_text()
+    assert "Flips by sequence" in page and "Every condition" in page and "no error rates" not in page
+    found = windtunnel.compare(calm, wild)
+    assert found.headline == ("mfp", "") and not found.unpaired_because
+
+
+def test_traps_of_sequences(runs: tuple[Run, Run]) -> None:
+    found = {trap["heading"]: trap["why"] for trap in document_of(runs[1])["traps"]}
+    assert "ImageNet-P's ten" in found["Fifteen or nineteen?"]
+    assert "swap" in found["Top-5 distance has a direction"]
+    assert "ImageNet-P was lossy video" not in found, "edition 32 is not divided by AlexNet"
+
+
+def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for number, name in enumerate(("n01440764", "n01443537")):
+        (tmp_path / "val" / name).mkdir(parents=True)
+        pixels = rng.integers(0, 256, (40, 40, 3)).astype(np.uint8)
+        Image.fromarray(pixels).resize((256, 256)).save(tmp_path / "val" / name / f"{number}.png")
+    run = windtunnel.run(Flickering(600, 1000), tmp_path / "val", "imagenet-p", out=tmp_path / "run")
+    measured = measured_on(run)
+    assert (measured.benchmark, measured.codec, measured.difficulty) == ("imagenet-p", "none", 1)
+    document = document_of(run)
+    assert [one["metric"] for one in document["published"]] == ["mfr", "mt5d"]
+    for source in document["published"][0]["sources"]:
+        assert "codec none, theirs h264" in source["unlike"]
+        assert "2 pictures, theirs 50,000" in source["unlike"]
+        assert "benchmark" not in source["unlike"]
+    assert "ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}
+    assert "AlexNet" in run.report().read_text()
+
+
+def test_markdown_and_csv_hold_every_sequence(runs: tuple[Run, Run]) -> None:
+    text = call("report", runs[1].path, "--markdown").output
+    table = call("report", runs[1].path, "--csv").output
+    for score in runs[1].scores(["flip_probability"]):
+        assert f"| {score.condition} | {100 * score.value:.1f} % (" in text
+        assert f"flip_probability,{score.condition},{score.value}" in table
+    assert re.search(r"\| mean uT5D \| \d\.\d{3} ranks \|", text)
+
+
+def test_compare_pairs_sequences_picture_by_picture(runs: tuple[Run, Run]) -> None:
+    found = windtunnel.compare(*runs)
+    assert found.headline == ("mfp", "") and not found.unpaired_because
+    moved = {one.condition: one for one in found.changes if one.metric == "flip_probability"}
+    for condition, one in moved.items():
+        calm, wild = (
+            next(score.value for score in run.scores(["flip_probability"]) if score.condition == condition)
+            for run in runs
+        )
+        assert one.difference.value == pytest.approx(wild - calm)
+    assert "seq/tilt" in {one.condition for one in found.changed()}
+    printed = call("compare", runs[0].path, runs[1].path).output
+    assert "mean uT5D" in printed and "ranks" in printed
+    assert "seq/tilt flip_probability" in printed
+    page = runs[0].path.parent / "both.html"
+    assert call("report", runs[0].path, runs[1].path, "--out", page).exit_code == 0
+    assert "Change of the flip probability" in page.read_text()
+
+
+def test_other_difficulties_are_not_compared(pictures: Path, tmp_path: Path, runs: tuple[Run, Run]) -> None:
+    """The frames are the same, and what is compared is not."""
+    hard = windtunnel.run(
+        Flickering(60), pictures, "imagenet-p", only=["tilt"], difficulty=2, out=tmp_path / "hard"
+    )
+    found = windtunnel.compare(runs[0], hard)
+    assert not any(metric == "flip_probability" for metric, _ in found.scores)
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcome"),
+    [
+        ("mfp <= +0.5", "worse"),
+        ("seq/tilt flip_probability <= +1", "worse"),
+        ("tilt flip_probability <= +1", "worse"),
+        ("seq/* flip_probability <= +1", "worse"),
+        ("mfp <= +100", "not worse"),
+        ("mean_ut5d <= +18", "not worse"),
+    ],
+)
+def test_gate_holds_flips_to_rules(runs: tuple[Run, Run], rule: str, outcome: str) -> None:
+    found = windtunnel.gate(runs[1], runs[0], [rule])
+    assert [check.outcome for check in found.checks] == [outcome]
+    assert found.failed == (outcome == "worse")
+
+
+def test_a_gate_without_rules_looks_at_mfp(runs: tuple[Run, Run]) -> None:
+    assert [check.score for check in windtunnel.gate(*runs).checks] == ["mfp", "clean top1_error"]
+    each = windtunnel.gate(runs[0], runs[1], ["each seq/* flip_probability <= +1"])
+    names = [str(condition["name"]) for condition in runs[0].conditions[2:]]
+    assert [check.score for check in each.checks] == [f"{name} flip_probability" for name in names]
+
+
+def test_slices_of_flips(runs: tuple[Run, Run]) -> None:
+    found = windtunnel.slices(runs[1], "class", "mfp", minimum=3)
+    assert len(found) == CLASSES
+    assert np.average([one.value for one in found], weights=[one.n for one in found]) == pytest.approx(
+        next(score.value for score in runs[1].scores(["mfp"]))
+    )
+
+
+def test_show_writes_a_strip_and_an_animation(tmp_path: Path) -> None:
+    target = tmp_path / "drift.png"
+    done = call("show", "seq/translate", "--out", target)
+    assert done.exit_code == 0 and done.output.split() == [str(target), str(tmp_path / "drift.webp")]
+    with Image.open(tmp_path / "drift.webp") as moving:
+        assert (moving.n_frames, moving.size) == (41, (224, 224))
+        assert moving.info["loop"] == 0
+    with Image.open(target) as strip:
+        assert strip.width > 6 * strip.height
+
+
+@pytest.mark.parametrize(("mode", "size"), [("L", (32, 32)), ("L", (300, 40)), ("RGB", (33, 90))])
+def test_show_takes_grey_pictures_and_any_size(tmp_path: Path, mode: str, size: tuple[int, int]) -> None:
+    Image.effect_noise(size, 60).convert(mode).save(tmp_path / "mine.png")
+    done = call(
+        "show", "tilt", "--image", tmp_path / "mine.png", "--edition", "32", "--out", tmp_path / "out.png"
+    )
+    assert done.exit_code == 0, done.exception
+    assert (tmp_path / "out.webp").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("seq/tlit",), "Unknown sequence 'tlit'. Did you mean tilt?"),
+        (("tlit",), "Unknown unit 'tlit'. Did you mean tilt?"),
+        (("seq/tilt", "--difficulty", "2"), "stride"),
+        (("seq/gaussian_noise", "--difficulty", "4"), "give 1, 2 or 3"),
+        (("fog", "--difficulty", "2"), "--difficulty is for sequences"),
+        (("seq/tilt", "--image", "nothing.png"), "No such picture"),
+        (("seq/tilt", "--out", "tilt.gif"), "ending in .png"),
+    ],
+)
+def test_mistakes_in_show_are_one_line(arguments: tuple[str, ...], words: str) -> None:
+    done = call("show", *arguments)
+    assert isinstance(done.exception, UserError)
+    assert words in str(done.exception) and "\n" not in str(done.exception)
+
+
+def test_list_names_every_sequence() -> None:
+    rows = json.loads(call("list", "sequences", "--json").output)
+    assert {row["name"] for row in rows} >= {f"seq/{name}" for name in (*THE_TEN, *REGISTRY.shipped())}
+    tilt = next(row for row in rows if row["name"] == "seq/tilt")
+    assert tilt["type"] == "temporal" and tilt["frames"]["224"] == 31
+    assert "seq/tilt" in call("list", "sequences").output
+
+
+DUSK = """
+import numpy as np
+from windtunnel.sequences import Table, sequence
+
+@sequence(
+    type="temporal", params=("step",), tables={32: Table(((%s,),), frames=5, clean=0)},
+    imitates="Nightfall.", source="own", random=False,
+)
+def own_dusk(image, rng, frames, *, step):
+    for number in range(frames):
+        yield (image * (1 - step * number)).astype(np.uint8)
+"""
+
+
+def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_included", "_found"):
+        monkeypatch.setattr(REGISTRY, name, {})
+    ids = []
+    for step in ("0.1", "0.15"):
+        (tmp_path / "dusk.py").write_text(DUSK % step)
+        run = windtunnel.run(
+            Flickering(600),
+            pictures,
+            "imagenet-p",
+            only=["seq/own_dusk"],
+            include=[tmp_path / "dusk.py"],
+            out=tmp_path / step,
+        )
+        found = run.conditions[-1]
+        assert found["name"] == "seq/own_dusk" and list(found["assets"]) == ["dusk.py"]
+        ids.append(found["id"])
+    assert ids[0] != ids[1], "other code, other frames"
+    for name in ("_included", "_found"):
+        monkeypatch.setattr(REGISTRY, name, {})
+    # Scores need the predictions alone, and a report goes without the frames.
+    again = windtunnel.load_run(tmp_path / "0.15")
+    assert any(score.metric == "flip_probability" and score.value > 0 for score in again.scores())
+    assert not timelines(again).shown and again.report().exists()
+
+
+def test_a_file_without_units_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    done = call("list", "--include", tmp_path / "empty.py")
+    assert isinstance(done.exception, UserError) and "defines no unit" in str(done.exception)
