@@ -31,7 +31,7 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Column:
-    """One run as a column of the comparison: what its model is, and where it stands."""
+    """One run as a column of the comparison: what its model is, how it was made, and where it stands."""
 
     run: str
     model: str
@@ -39,6 +39,7 @@ class Column:
     parameters: int
     tags: tuple[str, ...]
     recipe: str
+    made_by: str
     rank: Rank | None
 
 
@@ -159,10 +160,22 @@ def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
             int(model.get("parameters", 0)),
             tuple(model.get("tags", ())),
             run.digest,
+            _made_by(run),
             rank,
         )
         for run, rank in zip(joined.runs, ranks, strict=True)
         for model in [run.info["model"]]
+    )
+
+
+def _made_by(run: Run) -> str:
+    """What else decided a run's numbers: suite, pictures, seed, codec, preprocess, outputs counted."""
+    recipe = run.recipe
+    codecs = ", ".join(dict.fromkeys(str(one["codec"]) for one in run.conditions if one["unit"])) or "none"
+    counted = "all outputs" if recipe["projection"]["kind"] == "identity" else "masked or mapped outputs"
+    return (
+        f"{run.info['suite']}, {recipe['data']['count']:,} of {recipe['data']['of']:,} pictures, "
+        f"seed {recipe['seed']}, codec {codecs}, preprocess {run.info['model']['preprocess_from']}, {counted}"
     )
 
 

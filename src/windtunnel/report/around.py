@@ -20,6 +20,9 @@ def published_field(run: Run, scores: Sequence[Score]) -> list[dict[str, Any]]:
     Scores divided by a stored run have none.
     """
     measured = measured_on(run)
+    clean = next(
+        (one.value for one in scores if (one.metric, one.condition) == ("top1_error", "clean")), None
+    )
     if measured.benchmark not in BENCHMARKS:
         return []
     found = []
@@ -38,6 +41,7 @@ def published_field(run: Run, scores: Sequence[Score]) -> list[dict[str, Any]]:
                 "metric": score.metric,
                 "title": METRICS[score.metric].title,
                 "value": score.value,
+                "clean_error": clean,
                 "low": score.low,
                 "high": score.high,
                 "place": place.describe(),

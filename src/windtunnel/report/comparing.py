@@ -155,6 +155,7 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
         for place, column in enumerate(found.columns)
         if place
     ]
+    lines += [(f"{name} by", column.made_by) for name, column in zip(names, found.columns, strict=True)]
     how = "not paired" if found.unpaired_because else "the same for all, paired"
     lines.append(("pictures", f"{found.pictures:,}, {how}"))
     for other, score in found.against_first.items():

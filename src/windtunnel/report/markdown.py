@@ -10,6 +10,7 @@ from windtunnel.metrics.names import TITLES
 from windtunnel.report.amounts import amount, number
 from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
 from windtunnel.report.figures import top1_by_unit
+from windtunnel.report.recipe import recipe_lines
 
 UNSTEADY_SHOWN = 6
 
@@ -44,6 +45,10 @@ def run_markdown(document: dict[str, Any]) -> str:
         f"{document['failed_pictures']:,} pictures could not be scored."
         if document["failed_pictures"]
         else "None: every picture was scored under every condition.",
+        "",
+        "## Recipe",
+        "",
+        *(f"- {label}: {text}" for label, text in recipe_lines(info, recipe)),
     ]
     return "\n".join(lines) + "\n"
 

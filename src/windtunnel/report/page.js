@@ -7,9 +7,9 @@ function decorated(layout) {
   const whole = structuredClone(layout);
   Object.assign(whole, {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: ink, size: 13},
-    margin: {l: 60, r: 20, t: 20, b: 50}, legend: {orientation: "h", y: -70 / Math.max(120, layout.height - 300), yanchor: "top"},
+    margin: {l: 60, r: 20, t: 20, b: 50}, legend: {orientation: "h", y: innerWidth < 600 ? -0.35 : -0.18, yanchor: "top"},
   });
-  // Below ticks and title, however small the plot: legends are placed by shares of its height.
+  // Legends are placed by shares of the plot's height, which on a phone they leave little of.
   whole.xaxis.title.standoff = 4;
   for (const axis of ["xaxis", "yaxis"]) Object.assign(whole[axis], {gridcolor: line, zerolinecolor: line, automargin: true});
   return whole;
@@ -47,4 +47,4 @@ for (const media of ["(prefers-color-scheme: dark)", "print"]) matchMedia(media)
 for (const part of document.querySelectorAll("details")) part.addEventListener("toggle", () => {
   for (const figure of part.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(figure);
 });
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
+addEventListener("beforeprint", () => document.querySelectorAll("details:not(.screen)").forEach((one) => { one.open = true; }));

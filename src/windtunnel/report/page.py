@@ -21,6 +21,7 @@ from windtunnel.report.figures import (
     severity_curves,
     top1_by_unit,
 )
+from windtunnel.report.recipe import recipe_lines
 from windtunnel.report.timelines import Timelines
 
 # Scores of single sequences: the axis of their bars, and what stands at 100 % of those that are divided.
@@ -46,6 +47,7 @@ def render(document: dict[str, Any], shown: Shown, moving: Timelines) -> str:
         others=_others(document),
         rows=_rows(document),
         sequences=_sequences(document),
+        recipe_lines=recipe_lines(document["info"], document["recipe"]),
         recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
     )
 

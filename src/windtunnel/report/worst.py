@@ -12,6 +12,8 @@ from windtunnel.store.run import Run
 SHOWN = 10
 # A column with more values than this divides pictures into names, not into kinds.
 MOST_VALUES = 20
+# Columns that name pictures, however few there are.
+NAMES = ("id", "path", "file", "filename")
 
 
 def worst_slices(run: Run) -> list[dict[str, Any]]:
@@ -58,7 +60,9 @@ def _columns(run: Run) -> list[str]:
     for text in set(run.samples["meta"].to_pylist()):
         for name, value in json.loads(text).items():
             values.setdefault(name, set()).add(str(value))
-    return sorted(name for name, found in values.items() if 2 <= len(found) <= MOST_VALUES)
+    return sorted(
+        name for name, found in values.items() if 2 <= len(found) <= MOST_VALUES and name not in NAMES
+    )
 
 
 def _row(run: Run, one: Slice) -> dict[str, Any]:

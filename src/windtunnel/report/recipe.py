@@ -1,0 +1,72 @@
+"""A run's recipe in words, for the page and for Markdown: what decided its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Labels and texts: model, preprocess, data, canvas, suite, frames, outputs, seed, libraries."""
+    model, data = recipe["model"], recipe["data"]
+    kept = recipe["projection"]["kept"]
+    return [
+        (
+            "model",
+            f"{info['model']['name']}, {model['kind']}, {model['classes']:,} outputs, {model['outputs']} "
+            f"({info['model']['outputs_from']}), fingerprint {model['fingerprint']}",
+        ),
+        (
+            "preprocess",
+            f"{info['model']['preprocess_from']}: {_listed(model['geometry'])}; {_listed(model['tensor'])}",
+        ),
+        ("trained on", ", ".join(info["model"]["trained_on"]) or "unknown (not declared)"),
+        (
+            "data",
+            f"{info['data']['location']}: {data['count']:,} of {data['of']:,} pictures; "
+            f"{len(info['data']['classes']):,} classes, {info['data']['order']}; digest {data['digest']}",
+        ),
+        ("canvas", _canvas(recipe["canvas"])),
+        ("suite", _suite(info, recipe)),
+        *_frames(recipe),
+        (
+            "outputs counted",
+            "all" if recipe["projection"]["kind"] == "identity" else f"{len(kept):,} (the data's classes)",
+        ),
+        ("seed", f"{recipe['seed']} (stream version {recipe['stream']})"),
+        ("made with", ", ".join(f"{name} {version}" for name, version in info["versions"].items())),
+    ]
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{key} {' '.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in values.items()
+    )
+
+
+def _canvas(canvas: Mapping[str, Any]) -> str:
+    note = f"; {canvas['note']}" if canvas["note"] else ""
+    return f"edition {canvas['edition']}: {_listed(canvas['geometry'])}{note}"
+
+
+def _suite(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
+    spoilt = [one for one in recipe["conditions"] if one["unit"]]
+    units = ", ".join(dict.fromkeys(one["unit"] for one in spoilt))
+    what = "difficulty" if any(one["kind"] == "sequence" for one in spoilt) else "severities"
+    codecs = ", ".join(dict.fromkeys(one["codec"] for one in spoilt)) or "none"
+    levels = ", ".join(map(str, recipe["suite"]["levels"]))
+    return f"{info['suite']}: {units or 'nothing corrupted'}; {what} {levels}; codec {codecs}"
+
+
+def _frames(recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How long the sequences are, and what their frames are compared with."""
+    clips = [one for one in recipe["conditions"] if one["kind"] == "sequence"]
+    if not clips:
+        return []
+    stride = recipe["suite"]["levels"][0]
+    others = "each frame against the one before" if stride == 1 else f"frames {stride} apart"
+    counts = ", ".join(f"{one['name']} {one['frames']}" for one in clips)
+    return [
+        ("frames", f"{counts}. Noise: each frame against the first, which is clean; the others: {others}.")
+    ]
