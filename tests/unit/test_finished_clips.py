@@ -231,6 +231,20 @@ def test_a_set_of_stronger_noise_is_scored_at_its_difficulty(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.parametrize("suite", ["imagenet-c", "as-stored", "imagenet-p-extra"])
+def test_other_suites_are_refused_and_the_right_ones_named(tmp_path: Path, suite: str) -> None:
+    root = put_arrays(tmp_path, ("tilt",))
+    with pytest.raises(UserError, match=r"Give --suite imagenet-p or imagenet-p-extra\.$"):
+        windtunnel.plan(Brightest(10), root, suite)
+
+
+@pytest.mark.parametrize("options", [{"codec": "h264"}, {"edition": 224}])
+def test_finished_clips_cannot_be_made_anew(tmp_path: Path, options: dict[str, object]) -> None:
+    root = put_arrays(tmp_path, ("tilt",))
+    with pytest.raises(UserError, match=r"stored already|cannot become"):
+        windtunnel.plan(Brightest(10), root, **options)  # type: ignore[arg-type]
+
+
 def test_workers_read_clips_as_one_process_does(tmp_path: Path) -> None:
     root = put_arrays(tmp_path / "set", ("tilt", "scale"), count=20)
     runs = [windtunnel.run("demo", root, out=tmp_path / f"run{count}", workers=count) for count in (1, 2)]

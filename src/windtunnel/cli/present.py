@@ -141,13 +141,13 @@ def _what_is_done(plan: Plan) -> str:
 
 
 def _by_unit(names: list[str]) -> str:
-    """Conditions by corruption: those that lack all five severities by their name alone."""
+    """Conditions by unit: those that lack all five severities, or have no levels, by their name alone."""
     units: dict[str, list[str]] = {}
     for name in names:
         unit, _, level = name.partition(":")
         units.setdefault(unit, []).append(level)
     return "; ".join(
-        unit if len(levels) == len(SEVERITIES) else f"{unit} {', '.join(levels)}"
+        unit if len(levels) == len(SEVERITIES) else f"{unit} {', '.join(levels)}".strip()
         for unit, levels in units.items()
     )
 

@@ -150,6 +150,14 @@ class Suite:
                 f"Suite {self.name} corrupts at the model's size; {dataset.location} is corrupted already."
             )
         stored = dataset.stored
+        has_clips = any(one.kind == "sequence" for one in stored)
+        cure = (
+            "Give --suite imagenet-p or imagenet-p-extra" if has_clips else "--suite as-stored takes it all"
+        )
+        if has_clips and not self.units:
+            raise UserError(
+                f"Suite {self.name} scores single pictures, {dataset.location} holds sequences. {cure}."
+            )
         units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
         held = {(one.unit, one.level): one for one in stored}
         wanted = list(dict.fromkeys((unit, level_of(unit, level)) for unit in units for level in self.levels))
@@ -163,7 +171,7 @@ class Suite:
         if not spoilt:
             raise UserError(
                 f"{dataset.location} holds none of the conditions of suite {self.name}; it holds "
-                f"{', '.join(dict.fromkeys(one.unit for one in stored))}. --suite as-stored takes it all."
+                f"{', '.join(dict.fromkeys(one.unit for one in stored))}. {cure}."
             )
         missing = [place_text(place) for place in wanted if place not in held]
         return found + spoilt, missing
