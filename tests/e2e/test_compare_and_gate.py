@@ -159,6 +159,28 @@ def test_incomplete_pictures_leave_both_runs(runs: Path, tmp_path: Path, digit_f
     assert "1 of 40 pictures are left out" in found.warnings[0]
 
 
+@pytest.mark.parametrize("metric", ["ece", "rms_calibration_error", "aurra"])
+def test_scores_of_confidence_are_those_of_the_shared_pictures(
+    runs: Path, tmp_path: Path, metric: str
+) -> None:
+    suite = tmp_path / "confident.toml"
+    suite.write_text(
+        f"name = 'confident'\nversion = 1\nextends = 'smoke'\nmetrics = ['top1_error', '{metric}']\n"
+    )
+    whole = windtunnel.run("demo", "demo", suite, subset=200, out=tmp_path / "whole")
+    fewer = windtunnel.run("demo", "demo", suite, subset=184, out=tmp_path / "fewer")
+    assert set(fewer.samples["id"].to_pylist()) < set(whole.samples["id"].to_pylist())
+    found = windtunnel.compare(whole, fewer)
+    assert found.pictures == 184 and found.unpaired_because == ""
+    alone = {(one.metric, one.condition): one for one in fewer.scores()}
+    for key, scores in found.scores.items():
+        for score in scores:
+            wanted = (alone[key].value, alone[key].low, alone[key].high)
+            assert (score.value, score.low, score.high) == pytest.approx(wanted)
+    checks = windtunnel.gate(whole, fewer, [f"{metric} {'>= -1' if metric == 'aurra' else '<= +1'}"]).checks
+    assert checks[0].run == pytest.approx(alone[metric, ""].value)
+
+
 def test_three_runs_are_ranked(runs: Path) -> None:
     found = windtunnel.compare(runs / "good", runs / "near", runs / "bad")
     ranks = [column.rank for column in found.columns]
