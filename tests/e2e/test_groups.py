@@ -122,5 +122,11 @@ def test_the_command_line(table: Path, windtunnel_command: Command, tmp_path: Pa
     )
     assert [one["value"] for one in wide] == [one["value"] for one in narrow]
     assert [one["low"] for one in wide] != [one["low"] for one in narrow]
+    by_class = ("slices", out, "--by", "class", "--metric", "mean_error", "--minimum", 5, "--json")
+    known, unknown = (
+        json.loads(windtunnel_command(*by_class, *more).stdout) for more in ((), ("--group", ""))
+    )
+    lows = [{one["group"]: one["low"] for one in found} for found in (known, unknown)]
+    assert lows[0].keys() == lows[1].keys() and lows[0] != lows[1]
     wrong = windtunnel_command("run", "demo", table, "--group", "patient")
     assert wrong.returncode == 2 and "Unknown column to group by 'patient'" in wrong.stderr

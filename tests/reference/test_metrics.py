@@ -172,6 +172,58 @@ def test_shrinkage_knows_chance_from_difference() -> None:
     assert np.mean((pulled - rates) ** 2) < np.mean((means - rates) ** 2)
 
 
+def equal_sites(seed: int, alike: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Six sites that do not differ, ten patients of ten pictures each, alike or not within a patient."""
+    rng = np.random.default_rng(seed)
+    patients = np.repeat(np.arange(60), 10)
+    ease = rng.random(60)[patients] if alike else rng.random(600)
+    wrong = (0.9 * ease + 0.1 * rng.random(600) < 0.3).astype(float)
+    return np.split(wrong, 6), np.split(patients, 6)
+
+
+def test_shrinkage_knows_groups_from_slices() -> None:
+    def told_alike(alike: bool, grouped: bool) -> float:
+        found = []
+        for seed in range(300):
+            sites, patients = equal_sites(seed, alike)
+            pulled = shrink(sites, float(np.mean(sites)), patients if grouped else None)
+            found.append(np.ptp(pulled) < 1e-12)
+        return float(np.mean(found))
+
+    # A variance that is 0 is found to be at most 0 in about 58 % of worlds (chi-squared, 5 degrees).
+    assert told_alike(alike=False, grouped=False) == pytest.approx(0.58, abs=0.09)
+    assert told_alike(alike=True, grouped=True) == pytest.approx(0.58, abs=0.09)
+    assert told_alike(alike=True, grouped=False) < 0.05
+
+
+def test_shrinkage_with_groups_keeps_what_differs() -> None:
+    rng = np.random.default_rng(0)
+    rates = rng.normal(0, 1, 200)
+    patients = [np.repeat(np.arange(8) + 8 * site, 5) for site in range(200)]
+    ease = rng.normal(0, 1, 1600)
+    sites = [rate + ease[who] + rng.normal(0, 1, 40) for rate, who in zip(rates, patients, strict=True)]
+    means = np.array([site.mean() for site in sites])
+    pulled = shrink(sites, float(means.mean()), patients)
+    # Variance of a mean: 1/8 of patients and 1/40 of pictures, beside 1 between sites.
+    assert np.polyfit(means, pulled, 1)[0] == pytest.approx(1 / (1 + 1 / 8 + 1 / 40), abs=0.03)
+    alone = [np.arange(40) + 40 * site for site in range(200)]
+    assert shrink(sites, 0.0, alone) == pytest.approx(shrink(sites, 0.0))
+    # One patient per site: nothing tells sites from patients.
+    assert set(shrink(sites[:3], 0.5, [np.full(40, site) for site in range(3)])) == {0.5}
+
+
+def test_shrinkage_where_groups_spread_over_slices() -> None:
+    rng = np.random.default_rng(0)
+    alike = []
+    for _ in range(300):
+        patients = np.repeat(np.arange(60), 10)
+        values = rng.normal(0, 1, 60)[patients] + rng.normal(0, 1, 600)
+        rows = np.array_split(rng.permutation(600), 6)
+        pulled = shrink([values[one] for one in rows], 0.0, [patients[one] for one in rows])
+        alike.append(np.ptp(pulled) < 1e-12)
+    assert np.mean(alike) == pytest.approx(0.58, abs=0.09)
+
+
 def test_size_buckets() -> None:
     found = [size_bucket(side).strip() for side in (8, 32, 224, 1024, 5000)]
     assert found == ["0-31 px", "32-63 px", "128-255 px", "1024 px and more", "1024 px and more"]
