@@ -110,8 +110,8 @@ def test_differences_are_those_of_the_predictions(runs: Path) -> None:
 
 def test_errors_divided_by_a_stored_run(runs: Path) -> None:
     joined = join_runs([runs / "good", runs / "bad"])
-    measure = error_against(joined, 1)
-    assert measure is not None
+    measure, reasons = error_against(joined, 1)
+    assert measure is not None and reasons == ()
     errors = [{score.condition: score.value for score in run.scores() if score.metric == "top1_error"}
               for run in joined.runs]  # fmt: skip
     units = ("gaussian_noise", "defocus_blur", "jpeg_compression")
@@ -121,9 +121,32 @@ def test_errors_divided_by_a_stored_run(runs: Path) -> None:
         for unit in units
     ]
     assert measure.value == pytest.approx(np.mean(ratios))
+    by_baseline = joined.runs[1].scores(["ce"], baseline=joined.runs[0])
+    assert measure.value == pytest.approx(np.mean([score.value for score in by_baseline]))
     assert measure.metric == "mean_ce_against_first"  # mCE has fifteen corruptions
     low, high = measure.interval()
     assert 1 < low < measure.value < high
+
+
+@pytest.mark.parametrize("errors", [0, 1])
+def test_too_few_errors_of_the_first_run_are_not_divided_by(
+    digit_folder: Path, tmp_path: Path, errors: int
+) -> None:
+    run = windtunnel.run("demo", digit_folder, "demo", out=tmp_path / "run")
+    rows = run.predictions(["condition"]).to_pylist()
+    wrong = [row["sample_id"] for row in rows if row["condition"] == "defocus_blur:1"][:errors]
+    with (tmp_path / "base.jsonl").open("w") as stream:
+        for row in rows:
+            id_, condition = row["sample_id"], row["condition"]
+            spoilt = id_ in wrong if condition == "defocus_blur:1" else not condition.startswith("defocus")
+            said = (int(id_[0]) + spoilt) % 10
+            stream.write(json.dumps({"id": id_, "condition": condition, "top": [said]}) + "\n")
+    base = windtunnel.score_predictions(tmp_path / "base.jsonl", digit_folder, "demo", out=tmp_path / "base")
+    found = windtunnel.compare(base, run)
+    assert found.against_first == {}
+    told = [text for text in found.warnings if text.startswith("No corruption errors against")]
+    assert len(told) == 1
+    assert "errors under defocus_blur are not clearly above 0" in told[0] and "40 pictures" in told[0]
 
 
 def test_other_seeds_are_not_paired_and_that_is_said(runs: Path) -> None:

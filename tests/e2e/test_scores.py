@@ -100,7 +100,7 @@ def test_a_stored_run_as_baseline(run: windtunnel.Run, tmp_path: Path, digit_fol
     score = next(one for one in run.scores(baseline=base) if one.metric == "ce")
     assert score.low < score.value < score.high
     assert score.n == 30
-    assert "same 30 pictures" in score.formula
+    assert "on the same pictures" in score.formula
     own = values(run, baseline=run.path)
     assert own["ce", "fog"] == 1.0
     told = notes(run.against(base))

@@ -128,7 +128,7 @@ def compare(*runs: Run | str | Path) -> Comparison:
         for key in joined.measures[0]
     }
     others = range(1, len(joined.runs))
-    ratios = {other: measure for other in others if (measure := error_against(joined, other)) is not None}
+    ratios = {other: error_against(joined, other) for other in others}
     headline = next((key for key in HEADLINES if key in scores), next(iter(scores)))
     return Comparison(
         _columns(joined, headline),
@@ -136,10 +136,10 @@ def compare(*runs: Run | str | Path) -> Comparison:
         min(len(rows) for rows in joined.rows),
         joined.unpaired_because,
         scores,
-        {other: measure.score(joined.runs[other].digest) for other, measure in ratios.items()},
+        {other: one.score(joined.runs[other].digest) for other, (one, _) in ratios.items() if one},
         tuple(change for other in others for change in _changes(joined, other)),
         tuple(_flips(joined, other) for other in others) if joined.paired else (),
-        tuple(_warnings(joined, scores)),
+        (*_warnings(joined, scores), *_undivided({other: why for other, (_, why) in ratios.items()}, joined)),
     )
 
 
@@ -238,3 +238,13 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
         shown = ", ".join(joined.not_shared[:8]) + (" ..." if len(joined.not_shared) > 8 else "")
         lines.append(f"Not compared, since not every run has them alike: {shown}.")
     return lines
+
+
+def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]:
+    """Why corruption errors are not divided by the first run's, each reason once."""
+    every = list(dict.fromkeys(reason for found in reasons.values() for reason in found))
+    if not every:
+        return []
+    more = f"; and so under {len(every) - 1} more corruptions" if len(every) > 1 else ""
+    base = joined.runs[0].info["model"]["name"]
+    return [f"No corruption errors against {base}: {every[0]}{more}."]

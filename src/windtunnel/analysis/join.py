@@ -29,6 +29,7 @@ class Joined:
         runs: the runs.
         rows: for every run, which of its complete pictures take part, in the same order for all if paired.
         pictures: ids of the shared pictures that every run could score.
+        groups: which of these belong together, a number each, or None; None where the runs are not paired.
         unpaired_because: why the runs cannot be compared picture by picture, or "" where they can.
         measures: for every run, its scores before they are numbers, over those rows, by metric and condition;
             only what all runs have.
@@ -38,6 +39,7 @@ class Joined:
     runs: tuple[Run, ...]
     rows: tuple[NDArray[np.int64], ...]
     pictures: tuple[str, ...]
+    groups: Groups
     unpaired_because: str
     measures: tuple[dict[Key, Measure], ...]
     not_shared: tuple[str, ...]
@@ -92,13 +94,14 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     else:
         rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
     measures, lacking = _shared_measures(runs, rows)
-    if not why and (groups := _shared_groups(runs, rows)) is not None:
+    groups = None if why else _shared_groups(runs, rows)
+    if groups is not None:
         measures = tuple(
             {key: replace(one, groups=groups) for key, one in found.items()} for found in measures
         )
     if not measures[0]:
         raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
-    return Joined(runs, rows, tuple(key[0] for key in everywhere), why, measures, lacking)
+    return Joined(runs, rows, tuple(key[0] for key in everywhere), groups, why, measures, lacking)
 
 
 def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:

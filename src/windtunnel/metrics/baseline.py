@@ -2,6 +2,7 @@
 
 CE_c          = sum_s E_sc / sum_s B_sc                            B: the baseline's errors
 relative CE_c = sum_s (E_sc - E_clean) / sum_s (B_sc - B_clean)
+mean CE       = mean over corruptions of CE_c; over ImageNet-C's fifteen it is mCE
 
 Pictures are joined by id, content and labels, conditions by their id. A denominator that is not clearly above
 zero (its 95 % interval reaches zero) gives no number but a note.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
 Numbers = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Ids = NDArray[Any]
 # Metrics whose errors are counted from the clean error.
 RELATIVE = ("relative_ce", "relative_mce")
 
 
 @dataclass(frozen=True)
-class Joined:
+class Beside:
     """What two runs have in common: the same pictures under the same conditions, wrong or not.
 
     Attributes:
@@ -84,14 +87,21 @@ def check_baseline(run: Run, baseline: Run) -> None:
         raise UserError(f"{baseline.path} and {run.path} share no two scored pictures; give the same data.")
 
 
-def joined(run: Run, baseline: Run) -> Joined:
+def joined(run: Run, baseline: Run) -> Beside:
     """The pictures and conditions that both runs have."""
-    here, there = run.observed, baseline.observed
-    rows = {baseline.pictures[id_]: row for row, id_ in enumerate(there.ids)}
-    pairs = [
-        (row, rows[picture]) for row, id_ in enumerate(here.ids) if (picture := run.pictures[id_]) in rows
-    ]
+    return beside(run, baseline, *same_pictures(run, run.observed.ids, baseline, baseline.observed.ids))
+
+
+def same_pictures(run: Run, ids: Ids, baseline: Run, their_ids: Ids) -> tuple[Rows, Rows]:
+    """Rows of the pictures that both lists hold, in the first one's order."""
+    rows = {baseline.pictures[id_]: row for row, id_ in enumerate(their_ids)}
+    pairs = [(row, rows[picture]) for row, id_ in enumerate(ids) if (picture := run.pictures[id_]) in rows]
     ours, theirs = np.array(pairs, np.int64).reshape(-1, 2).T
+    return ours, theirs
+
+
+def beside(run: Run, baseline: Run, ours: Rows, theirs: Rows) -> Beside:
+    """The conditions that both runs have, over the pictures in these rows of either."""
     where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
     shared = [
         (place, where[condition["id"]], condition)
@@ -99,17 +109,17 @@ def joined(run: Run, baseline: Run) -> Joined:
         if condition["id"] in where
     ]
     columns, matching = [one[0] for one in shared], [one[1] for one in shared]
-    return Joined(
+    return Beside(
         str(baseline.info["model"]["name"]),
         tuple(str(condition["name"]) for _, _, condition in shared),
         tuple(str(condition["unit"]) for _, _, condition in shared),
-        top_k_wrong(here.rank[ours][:, columns], 1).astype(np.float64),
-        top_k_wrong(there.rank[theirs][:, matching], 1).astype(np.float64),
+        top_k_wrong(run.observed.rank[ours][:, columns], 1).astype(np.float64),
+        top_k_wrong(baseline.observed.rank[theirs][:, matching], 1).astype(np.float64),
         None if run.groups is None else run.groups[ours],
     )
 
 
-def why_not(found: Joined, unit: str, severities: int, *, relative: bool) -> str:
+def why_not(found: Beside, unit: str, severities: int, *, relative: bool) -> str:
     """Why a corruption cannot be divided by the baseline, or "" where it can."""
     if len(found.columns(unit)) < severities:
         return f"the baseline lacks some severity of {unit}"
@@ -130,7 +140,7 @@ def ratios(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[M
     found = joined(run, baseline)
     relative = metric in RELATIVE
     good = [unit for unit in units if not why_not(found, unit, _severities(run, unit), relative=relative)]
-    return [_ratio(found, metric, unit, [unit]) for unit in good]
+    return [ratio(found, metric, unit, [unit]) for unit in good]
 
 
 def mean_ratio(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[Measure]:
@@ -139,14 +149,15 @@ def mean_ratio(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> li
     relative = metric in RELATIVE
     if any(why_not(found, unit, _severities(run, unit), relative=relative) for unit in units):
         return []
-    return [_ratio(found, metric, "", list(units))]
+    return [ratio(found, metric, "", units)]
 
 
 def _severities(run: Run, unit: str) -> int:
     return sum(condition["unit"] == unit for condition in run.conditions)
 
 
-def _ratio(found: Joined, metric: str, condition: str, units: list[str]) -> Measure:
+def ratio(found: Beside, metric: str, condition: str, units: Sequence[str]) -> Measure:
+    """Some corruptions' errors, each divided by the baseline's, and their mean."""
     relative = metric in RELATIVE
     sums = [found.sums(unit, relative=relative) for unit in units]
     columns = np.stack([ours for ours, _ in sums] + [theirs for _, theirs in sums], axis=1)
@@ -154,14 +165,14 @@ def _ratio(found: Joined, metric: str, condition: str, units: list[str]) -> Meas
 
     def combine(means: Numbers) -> Numbers:
         below = means[..., half:]
-        ratio = means[..., :half] / np.where(below > 0, below, np.nan)
-        return np.asarray(ratio.mean(axis=-1), np.float64)
+        each = means[..., :half] / np.where(below > 0, below, np.nan)
+        return np.asarray(each.mean(axis=-1), np.float64)
 
     what = "(top-1 error - clean error)" if relative else "top-1 errors"
     mean = f"mean over {half} corruptions of the " if not condition else ""
     formula = (
         f"{mean}sum of {what} over severities, divided by the same sum of {found.baseline} on the same "
-        f"{found.count:,} pictures; both drawn together in the interval"
+        "pictures; both drawn together in the interval"
     )
     parts = tuple(found.conditions[place] for unit in units for place in found.columns(unit))
     every = (*(["clean"] if relative else []), *parts)
