@@ -115,8 +115,16 @@ def test_a_baseline_that_does_not_fit_is_refused(
     run: windtunnel.Run, tmp_path: Path, digit_folder: Path
 ) -> None:
     other = windtunnel.run("demo", digit_folder, tmp_path / "two.toml", seed=1, out=tmp_path / "seed")
-    with pytest.raises(UserError, match="seed 1"):
+    with pytest.raises(UserError, match="seeds 0 and 1 differ"):
         run.against(other)
+    drawn_otherwise = windtunnel.load_run(run.path)
+    drawn_otherwise.recipe["stream"] += 1
+    with pytest.raises(UserError, match=r"random stream versions .* differ"):
+        run.against(drawn_otherwise)
+    masked = windtunnel.run("demo", digit_folder, tmp_path / "two.toml", mask=True, out=tmp_path / "masked")
+    with pytest.raises(UserError, match="all outputs count in one run and only classes of the data"):
+        run.against(masked)
+    assert masked.against(masked.path).scores(["ce"])
     smoke = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "smoke")
     with pytest.raises(UserError, match="no corrupted condition"):
         run.scores(baseline=smoke)

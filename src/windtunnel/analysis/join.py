@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.metrics.alike import why_other_pixels
 from windtunnel.metrics.score import Measure, measure_run
 from windtunnel.stats.intervals import Groups, unit_count
 from windtunnel.store.run import Run, load_run
@@ -106,14 +107,10 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
 
 def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:
     """Why there are no pairs, or ""."""
-    for part, name in (("seed", "seed"), ("stream", "random stream version")):
-        values = [run.recipe[part] for run in runs]
-        if len(set(values)) > 1:
-            shown = " and ".join(map(str, dict.fromkeys(values)))
-            return f"{name}s {shown} differ, so that corrupted pixels do too"
-    if shared < MIN_JOINED * max(counts):
+    why = why_other_pixels(runs)
+    if not why and shared < MIN_JOINED * max(counts):
         return f"only {shared:,} of {max(counts):,} pictures are the same in all runs"
-    return ""
+    return why
 
 
 def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Groups:

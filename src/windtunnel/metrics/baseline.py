@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.metrics.alike import why_other_answers, why_other_pixels
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import Groups, mean_interval
@@ -73,11 +74,9 @@ class Beside:
 
 def check_baseline(run: Run, baseline: Run) -> None:
     """Refuse a baseline that cannot be set beside a run."""
-    if run.recipe["seed"] != baseline.recipe["seed"]:
-        raise UserError(
-            f"{baseline.path} was run with seed {baseline.recipe['seed']}, {run.path} with seed "
-            f"{run.recipe['seed']}: other pixels. Run the baseline with the same seed."
-        )
+    why = why_other_pixels([run, baseline]) or why_other_answers([run, baseline])
+    if why:
+        raise UserError(f"{run.path} cannot be divided by {baseline.path}: {why}; run both alike.")
     theirs = {condition["id"] for condition in baseline.conditions}
     if not any(one["id"] in theirs for one in run.conditions if one["kind"] == "corruption"):
         raise UserError(
