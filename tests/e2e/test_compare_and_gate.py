@@ -164,6 +164,23 @@ def test_too_few_shared_pictures_are_not_paired(runs: Path) -> None:
     assert found.unpaired_because == "only 60 of 200 pictures are the same in all runs"
 
 
+def test_other_masks_are_told_and_refused(tmp_path: Path, digit_folder: Path) -> None:
+    plain = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "plain")
+    masked = windtunnel.run("demo", digit_folder, "smoke", mask=True, out=tmp_path / "masked")
+    assert any("all outputs count in one run and only classes of the data count" in text
+               for text in windtunnel.compare(plain, masked).warnings)  # fmt: skip
+    for new, old in ((masked, plain), (plain, masked)):
+        with pytest.raises(windtunnel.UserError, match="cannot be held against"):
+            windtunnel.gate(new, old)
+    assert not windtunnel.gate(masked, masked).failed
+    # The same kind of mask, of fewer classes.
+    narrow = windtunnel.load_run(masked.path)
+    narrow.recipe["projection"]["kept"] = narrow.recipe["projection"]["kept"][:-1]
+    assert any("but not the same ones" in text for text in windtunnel.compare(masked, narrow).warnings)
+    with pytest.raises(windtunnel.UserError, match="but not the same ones"):
+        windtunnel.gate(narrow, masked)
+
+
 def test_other_conditions_are_not_compared(runs: Path) -> None:
     found = windtunnel.compare(runs / "good", runs / "other-suite")
     assert ("top1_error", "gaussian_noise:3") in found.scores

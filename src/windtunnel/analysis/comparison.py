@@ -10,6 +10,7 @@ import numpy as np
 
 from windtunnel.analysis.join import Joined, Key, join_runs
 from windtunnel.analysis.relative_error import error_against
+from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.score import Measure, Score
 from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
@@ -220,9 +221,8 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all "
                 "runs, or some run could not score them."
             )
-    masks = {str(run.recipe["projection"]["kind"]) for run in joined.runs}
-    if len(masks) > 1:
-        lines.append("Some runs count only the outputs of classes in the data (--mask), others count all.")
+    if why := why_other_answers(joined.runs):
+        lines.append(f"Right answers are not as easy in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
     if clean is not None:
         first = scores[clean][0]

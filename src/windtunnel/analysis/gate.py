@@ -25,6 +25,7 @@ import numpy as np
 from windtunnel.analysis.join import Joined, Key, join_runs, open_runs
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
+from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
 from windtunnel.store.run import Run
@@ -134,6 +135,10 @@ def gate(
         raise UserError(f"unsure is '{unsure}'; give pass or fail.")
     parsed = [parse_rule(text) for text in ([rules] if isinstance(rules, str) else rules)]
     new, base = open_runs([run, against])
+    if why := why_other_answers([base, new]):
+        raise UserError(
+            f"{new.path} cannot be held against {base.path}: {why}; run both with the same --mask and --map."
+        )
     joined = join_runs([base, new])
     if not joined.paired:
         raise UserError(
