@@ -263,6 +263,26 @@ def test_the_gate_fails_a_worse_run_everywhere_it_speaks(invoke: object, runs: P
     assert len(suite.findall("testcase/failure")) == 2
 
 
+def test_a_default_rule_that_cannot_be_asked_is_told(
+    invoke: object, digit_folder: Path, tmp_path: Path
+) -> None:
+    made = windtunnel.make_set("demo", digit_folder, tmp_path / "made", layout="folders")
+    shutil.rmtree(made / "clean")
+    run = windtunnel.run("demo", made, out=tmp_path / "run")
+    assert ("top1_error", "clean") not in {(one.metric, one.condition) for one in run.scores()}
+    files = ("--markdown", str(tmp_path / "gate.md"), "--junit", str(tmp_path / "gate.xml"), "--github")
+    result = invoke("gate", str(run.path), "--against", str(run.path), *files)  # type: ignore[operator]
+    assert result.exit_code == 0, result.output
+    told = "The default rule clean error <= +2 is not checked"
+    assert f"warning  {told}" in result.output
+    assert f"::warning title=windtunnel gate::{told}" in result.output
+    assert told in (tmp_path / "gate.md").read_text()
+    suite = ElementTree.parse(tmp_path / "gate.xml").getroot()[0]
+    assert told in (suite.findtext("system-err") or "")
+    only = windtunnel.gate(run, run, ["mean_error <= +1"])
+    assert only.warnings == ()
+
+
 def test_what_cannot_be_told_passes_unless_it_must_not(invoke: object) -> None:
     rules = ("--rule", "mean_error <= +1.2", "--rule", "each jpeg_compression error <= +30", "--github")
     result = invoke("gate", "near", "--against", "good", *rules)  # type: ignore[operator]

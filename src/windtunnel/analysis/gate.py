@@ -147,9 +147,18 @@ def gate(
         )
     chosen = parsed or default_rules(joined)
     checks = judge([test for rule in chosen for test in tests_of(rule, joined)])
-    lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.pictures)
-    warnings = (f"{lost:,} pictures are left out: not in both runs, or not scored by both.",) if lost else ()
+    asked = {rule.text for rule in chosen}
+    dropped = [] if parsed else [text for text in DEFAULT_RULES if text not in asked]
+    warnings = _warnings(joined, dropped)
     return Gate(str(new.path), str(base.path), len(joined.pictures), tuple(checks), unsure, warnings)
+
+
+def _warnings(joined: Joined, dropped: Sequence[str]) -> tuple[str, ...]:
+    """What a reader must know: pictures left out, and default rules that could not be asked."""
+    lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.pictures)
+    left_out = f"{lost:,} pictures are left out: not in both runs, or not scored by both."
+    unasked = (f"The default rule {rule} is not checked: both runs share no such score." for rule in dropped)
+    return (*([left_out] if lost else []), *unasked)
 
 
 def default_rules(joined: Joined) -> list[Rule]:
