@@ -100,6 +100,38 @@ def test_compare_and_gate_use_the_groups_some_run_names(run: windtunnel.Run, tab
         windtunnel.compare(run, spoilt.grouped_by("row"))
 
 
+def test_unpaired_runs_are_grouped_as_soon_as_one_is(run: windtunnel.Run, table: Path) -> None:
+    seeded = windtunnel.run("demo", table, "demo", out=table.parent / "seeded", seed=1)
+    assert seeded.group == ""
+    found = windtunnel.compare(run, seeded)
+    assert found.unpaired_because
+    both = windtunnel.compare(run, seeded.grouped_by("writer"))
+    assert found.scores == both.scores
+    assert {(one.difference.low, one.difference.high) for one in found.changes} == {
+        (one.difference.low, one.difference.high) for one in both.changes
+    }
+    with pytest.raises(UserError, match="by writer and by row"):
+        windtunnel.compare(run, seeded.grouped_by("row"))
+    elsewhere = windtunnel.load_run(seeded.path)
+    elsewhere.columns.clear()
+    with pytest.raises(UserError, match="has no column writer"):
+        windtunnel.compare(run, elsewhere)
+
+
+def test_gate_and_the_report_of_several_take_a_group(
+    run: windtunnel.Run, table: Path, windtunnel_command: Command, tmp_path: Path
+) -> None:
+    plain = windtunnel.run("demo", table, "smoke", out=tmp_path / "plain")
+    other = windtunnel.run(lambda batch: np.eye(10)[batch.sum(axis=(1, 2, 3)) % 10], table, "smoke",
+                           out=tmp_path / "other")  # fmt: skip
+    gated = windtunnel_command("gate", other.path, "--against", plain.path, "--group", "writer", "--json")
+    assert gated.returncode == 1, gated.stderr
+    assert all("groups" in one["test"] for one in json.loads(gated.stdout)["checks"])
+    both = windtunnel_command("report", plain.path, other.path, "--group", "writer", "--json")
+    assert both.returncode == 0, both.stderr
+    assert all("groups" in one["test"] for one in json.loads(both.stdout)["differences"])
+
+
 def test_columns_that_do_not_serve(run: windtunnel.Run, table: Path) -> None:
     with pytest.raises(UserError, match="Unknown column to group by 'writers'"):
         run.scores(group="writers")

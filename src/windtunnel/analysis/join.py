@@ -94,6 +94,9 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
         rows = tuple(np.arange(len(run.observed.ids)) for run in runs)
     else:
         rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
+    column = _group_column(runs)
+    if why and column:
+        runs = tuple(_grouped(run, column) for run in runs)
     measures, lacking = _shared_measures(runs, rows)
     groups = None if why else _shared_groups(runs, rows)
     if groups is not None:
@@ -113,20 +116,36 @@ def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> st
     return why
 
 
-def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Groups:
-    """Which of the shared pictures belong together: what some run says holds for the same pictures in all."""
-    saying = {run.group: place for place, run in enumerate(runs) if run.group}
-    if len(saying) > 1:
+def _group_column(runs: Sequence[Run]) -> str:
+    """The column by which some run groups its pictures, or ""; two are one too many."""
+    columns = list(dict.fromkeys(run.group for run in runs if run.group))
+    if len(columns) > 1:
         raise UserError(
-            f"The runs group their pictures by {' and by '.join(saying)}; run one of them again with the "
+            f"The runs group their pictures by {' and by '.join(columns)}; run one of them again with the "
             "other's --group (nothing is predicted anew)."
         )
-    for column, place in saying.items():
-        groups = runs[place].groups
-        shared = None if groups is None else groups[rows[place]]
-        if unit_count(len(rows[place]), shared) < 2:
-            raise UserError(f"The shared pictures have one {column}; intervals need two groups.")
-        return shared
+    return columns[0] if columns else ""
+
+
+def _grouped(run: Run, column: str) -> Run:
+    """A run in the groups that another run's column names; it needs that column itself."""
+    if run.group == column:
+        return run
+    if column not in run.columns:
+        raise UserError(
+            f"{run.path} has no column {column}, by which another run groups its pictures; give --group ''."
+        )
+    return run.grouped_by(column)
+
+
+def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Groups:
+    """Which of the shared pictures belong together: what some run says holds for the same pictures in all."""
+    for run, kept in zip(runs, rows, strict=True):
+        if run.group:
+            groups = None if run.groups is None else run.groups[kept]
+            if unit_count(len(kept), groups) < 2:
+                raise UserError(f"The shared pictures have one {run.group}; intervals need two groups.")
+            return groups
     return None
 
 
