@@ -111,6 +111,28 @@ def test_a_stored_run_as_baseline(run: windtunnel.Run, tmp_path: Path, digit_fol
     assert all(np.isfinite(value) for value in found.values())
 
 
+def test_equal_answers_of_two_models_are_no_certainty(
+    run: windtunnel.Run, tmp_path: Path, digit_folder: Path
+) -> None:
+    base = windtunnel.run(dim, digit_folder, tmp_path / "two.toml", out=tmp_path / "base")
+
+    def other(batch: np.ndarray) -> np.ndarray:
+        return dim(batch) * 2  # the same classes, from another model
+
+    twin = windtunnel.run(other, digit_folder, tmp_path / "two.toml", out=tmp_path / "twin")
+    old, new = (windtunnel.load_run(one.path, baseline=run) for one in (base, twin))
+    rules = ["fog ce <= 0", "* error <= 0", "aurra >= 0"]
+    for check in windtunnel.gate(new, old, rules).checks:
+        assert check.difference == 0 and check.outcome == "unsure"
+        assert check.low < 0 < check.high
+    # About as wide as what the same answers say of the errors themselves.
+    ce, error, _ = windtunnel.gate(new, old, rules).checks
+    scale = max(one.value for one in new.scores() if one.metric == "ce" and one.condition == "fog")
+    assert 0.5 < ce.high / (scale * error.high) < 10
+    # One and the same model is known not to differ.
+    assert windtunnel.gate(new, new, rules[:1]).checks[0].outcome == "not worse"
+
+
 def test_a_baseline_that_does_not_fit_is_refused(
     run: windtunnel.Run, tmp_path: Path, digit_folder: Path
 ) -> None:
