@@ -21,6 +21,9 @@ MEASURES = {
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
 
+# Of these more is better; of all others less.
+MORE_IS_BETTER = ("aurra",)
+
 # Scores that are no shares, and are not shown in per cent; with what they are measured in.
 NOT_SHARES = {"brier": "", "nll": "nats"}
 
