@@ -133,6 +133,18 @@ def test_equal_answers_of_two_models_are_no_certainty(
     assert windtunnel.gate(new, new, rules[:1]).checks[0].outcome == "not worse"
 
 
+def test_scores_over_fewer_pictures_are_not_compared_and_that_is_said(
+    run: windtunnel.Run, tmp_path: Path, digit_folder: Path
+) -> None:
+    base = windtunnel.run(dim, digit_folder, tmp_path / "two.toml", out=tmp_path / "base", subset=30)
+    divided = run.against(base)
+    found = windtunnel.compare(divided, divided)
+    told = [text for text in found.warnings if text.startswith("Not compared (over 30 of 40 pictures")]
+    assert len(told) == 1 and "fog ce" in told[0] and "the baseline lacks the rest" in told[0]
+    with pytest.raises(UserError, match="ce cannot be compared: over 30 of 40 pictures"):
+        windtunnel.gate(divided, divided, ["fog ce <= +1"])
+
+
 def test_a_baseline_that_does_not_fit_is_refused(
     run: windtunnel.Run, tmp_path: Path, digit_folder: Path
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -234,10 +234,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                     f"{names[1]} {score.value:.1%}, and their intervals do not overlap. What each loses "
                     "under corruptions says little; compare the errors themselves."
                 )
-    if joined.not_shared:
-        shown = ", ".join(joined.not_shared[:8]) + (" ..." if len(joined.not_shared) > 8 else "")
-        lines.append(f"Not compared, since not every run has them alike: {shown}.")
-    return lines
+    return [*lines, *_not_compared(joined.not_shared)]
 
 
 def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]:
@@ -248,3 +245,14 @@ def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]
     more = f"; and so under {len(every) - 1} more corruptions" if len(every) > 1 else ""
     base = joined.runs[0].info["model"]["name"]
     return [f"No corruption errors against {base}: {every[0]}{more}."]
+
+
+def _not_compared(not_shared: Mapping[Key, str]) -> list[str]:
+    """Which scores are not compared, a line for every reason."""
+    reasons: dict[str, list[str]] = {}
+    for (metric, condition), why in not_shared.items():
+        reasons.setdefault(why, []).append(" ".join(filter(None, (condition, metric))))
+    return [
+        f"Not compared ({why}): {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}."
+        for why, names in reasons.items()
+    ]

@@ -174,6 +174,9 @@ def default_rules(joined: Joined) -> list[Rule]:
 def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
     kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
+    lacking = [why for (metric, _), why in joined.not_shared.items() if metric == rule.metric]
+    if lacking and not any(metric == rule.metric for metric, _ in joined.measures[0]):
+        raise UserError(f"Rule '{rule.text}': {rule.metric} cannot be compared: {lacking[0]}.")
     keys = matching(rule, list(joined.measures[0]), kinds)
     found: list[list[Key]] = [[key] for key in keys] if rule.each else [keys]
     return [_test(rule, some, joined) for some in found]

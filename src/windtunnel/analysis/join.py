@@ -34,7 +34,7 @@ class Joined:
         unpaired_because: why the runs cannot be compared picture by picture, or "" where they can.
         measures: for every run, its scores before they are numbers, over those rows, by metric and condition;
             only what all runs have.
-        not_shared: scores that some run lacks or makes of other conditions.
+        not_shared: scores that are not compared, and why.
     """
 
     runs: tuple[Run, ...]
@@ -43,7 +43,7 @@ class Joined:
     groups: Groups
     unpaired_because: str
     measures: tuple[dict[Key, Measure], ...]
-    not_shared: tuple[str, ...]
+    not_shared: dict[Key, str]
 
     @property
     def paired(self) -> bool:
@@ -151,31 +151,37 @@ def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Gr
 
 def _shared_measures(
     runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]
-) -> tuple[tuple[dict[Key, Measure], ...], tuple[str, ...]]:
-    found = []
-    for run, kept in zip(runs, rows, strict=True):
-        ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
-        count = len(run.observed.ids)
-        whole = np.array_equal(kept, np.arange(count))  # then nothing need be copied
-        found.append(
-            {
-                (one.metric, one.condition): (
-                    one if whole else one.over(kept),
-                    tuple(ids.get(part, part) for part in one.parts),
-                )
-                for one in measure_run(run)
-                if len(one.columns) == count
-            }
-        )
-    alike = [
-        key
-        for key, (measure, parts) in found[0].items()
-        if all(
-            key in other and other[key][1] == parts and other[key][0].formula == measure.formula
-            for other in found[1:]
-        )
-    ]
+) -> tuple[tuple[dict[Key, Measure], ...], dict[Key, str]]:
+    """Of every run the scores that all have alike, over some pictures; and of the others why not."""
+    found = [{(one.metric, one.condition): one for one in measure_run(run)} for run in runs]
     # Scores over several conditions first: they are the ones missed.
     every = sorted(dict.fromkeys(key for one in found for key in one), key=lambda key: key[1] != "")
-    lacking = tuple(" ".join(filter(None, (key[1], key[0]))) for key in every if key not in set(alike))
-    return tuple({key: one[key][0] for key in alike} for one in found), lacking
+    lacking = {key: why for key in every if (why := _why_not_shared(key, runs, found))}
+    measures = []
+    for run, kept, some in zip(runs, rows, found, strict=True):
+        whole = np.array_equal(kept, np.arange(len(run.observed.ids)))  # then nothing need be copied
+        measures.append(
+            {key: one if whole else one.over(kept) for key, one in some.items() if key not in lacking}
+        )
+    # All in the first run's order.
+    return tuple({key: some[key] for key in measures[0]} for some in measures), lacking
+
+
+def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Measure]]) -> str:
+    """Why a score is not compared, or ""."""
+    if not all(key in one for one in found):
+        return "not in every run"
+    measures = [one[key] for one in found]
+    for run, measure in zip(runs, measures, strict=True):
+        count = len(run.observed.ids)
+        if len(measure.columns) != count:
+            return f"over {len(measure.columns):,} of {count:,} pictures: the baseline lacks the rest"
+    if len({_part_ids(run, measure) for run, measure in zip(runs, measures, strict=True)}) > 1:
+        return "of other conditions"
+    return "" if len({measure.formula for measure in measures}) == 1 else "by other formulas"
+
+
+def _part_ids(run: Run, measure: Measure) -> tuple[str, ...]:
+    """The ids of the conditions a score is made of."""
+    ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
+    return tuple(ids.get(part, part) for part in measure.parts)
