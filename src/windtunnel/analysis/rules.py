@@ -67,8 +67,8 @@ def parse_rule(text: str) -> Rule:
     sign: Sign = "<=" if found["sign"] == "<=" else ">="
     wanted = ">=" if metric in MORE_IS_BETTER else "<="
     if metric in MEASURES and sign != wanted:
-        worse, limit = ("less", "-1") if wanted == ">=" else ("more", "+1")
-        raise UserError(f"Rule '{text}': {worse} {metric} is worse; write {wanted} {limit} or the like.")
+        worse, such = ("less", "-1") if wanted == ">=" else ("more", "+1")
+        raise UserError(f"Rule '{text}': {worse} {metric} is worse; write {wanted} {such} or the like.")
     limit = float(found["limit"]) / (1 if metric in NOT_SHARES else 100)
     return Rule(text.strip(), each, pattern, metric, sign, limit)
 

@@ -13,6 +13,7 @@ MEASURES = {
     "flip_share": "windtunnel.metrics.against_clean:flip_share",
     "ece": "windtunnel.metrics.calibration:ece",
     "rms_calibration_error": "windtunnel.metrics.calibration:rms",
+    "rms_calibration_error_compat": "windtunnel.metrics.calibration:rms_compat",
     "aurra": "windtunnel.metrics.response:aurra",
     "brier": "windtunnel.metrics.proper:brier",
     "nll": "windtunnel.metrics.proper:nll",
@@ -20,6 +21,9 @@ MEASURES = {
 
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
+
+# What needs every class's probability.
+OF_PROBABILITIES = ("ece", "rms_calibration_error", "rms_calibration_error_compat", "aurra", "brier", "nll")
 
 # Of these more is better; of all others less.
 MORE_IS_BETTER = ("aurra",)
