@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 import windtunnel
+from tests.conftest import Command
 from windtunnel.analysis.join import join_runs
 from windtunnel.analysis.relative_error import error_against
 from windtunnel.cli import cli
@@ -248,6 +249,12 @@ def test_compare_prints_a_table_json_and_csv(invoke: object, runs: Path) -> None
     assert float(rows[0]["run_value"]) - float(rows[0]["base_value"]) == pytest.approx(
         float(rows[0]["difference"])
     )
+
+
+def test_errors_of_writing_name_the_file_given(runs: Path, windtunnel_command: Command) -> None:
+    done = windtunnel_command("report", "good", "bad", "--out", "nowhere/both.html", cwd=runs)
+    assert done.returncode == 2
+    assert "nowhere/both.html" in done.stderr and "unfinished" not in done.stderr
 
 
 def test_the_gate_fails_a_worse_run_everywhere_it_speaks(invoke: object, runs: Path) -> None:
