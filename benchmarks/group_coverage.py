@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from worlds import Array, answers
 
-from windtunnel.analysis.relative_error import mean_ratio, ratio_columns
+from windtunnel.metrics.baseline import Beside, ratio
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import estimate_difference
 
 LEVELS = 5
 # Clean, then three corruptions at five severities, of a model and of another one.
 MODEL = np.concatenate([[0.2], np.tile([0.25, 0.3, 0.35, 0.4, 0.5], 3)])
+UNITS = ("clean", *np.repeat(["a", "b", "c"], LEVELS))
 OTHER = np.concatenate([[0.25], np.tile([0.3, 0.36, 0.42, 0.5, 0.6], 3)])
 WITHIN, BETWEEN, KINSHIP = 0.85, 0.85, 0.8
 
@@ -55,23 +56,26 @@ def measures(wrong: Array, other: Array, groups: Array | None) -> dict[str, Meas
         "mean error": Measure("", "", "", (), wrong[:, 1:], even),
         "mean residual": Measure("", "", "", (), wrong, np.concatenate([[-1.0], even])),
         "a sum of numbers": Measure("", "", "", (), wrong[:, 1:].astype(float), even),
-        "against a stored run": Measure(
-            "", "", "", (), ratio_columns(wrong[:, 1:], other[:, 1:], LEVELS), combine=mean_ratio
-        ),
+        "against a stored run": against(wrong, other),
     }
     return {name: replace(one, groups=groups) for name, one in found.items()}
 
 
+def against(wrong: Array, other: Array) -> Measure:
+    """Mean CE of a model by another one."""
+    found = Beside("the other", UNITS, UNITS, wrong.astype(float), other.astype(float), None)
+    return ratio(found, "mean_ce", "", ("a", "b", "c"))
+
+
 def truths() -> dict[str, float]:
     """The same scores of endlessly many pictures."""
-    means = np.hstack([one[1:].reshape(-1, LEVELS).sum(axis=1) for one in (MODEL, OTHER)])
     mean = float(MODEL[1:].mean())
     return {
         "one condition": float(MODEL[1]),
         "mean error": mean,
         "mean residual": mean - float(MODEL[0]),
         "a sum of numbers": mean,
-        "against a stored run": float(mean_ratio(means)),
+        "against a stored run": against(MODEL[None], OTHER[None]).value,
         "difference of two models": float(OTHER[1:].mean()) - mean,
     }
 

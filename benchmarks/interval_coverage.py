@@ -14,13 +14,15 @@ import numpy as np
 from scipy.stats import binom
 from worlds import Array, answers, correlation
 
-from windtunnel.analysis.relative_error import mean_ratio, ratio_columns
+from windtunnel.metrics.baseline import Beside, ratio
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, alexnet_errors
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import clopper_pearson, wilson
 
 ALEXNET = np.array([alexnet_errors()[unit] for unit in THE_FIFTEEN]).ravel()
 LEVELS = 5
+# The corruption of every condition, the severities of one side by side.
+UNITS = tuple(unit for unit in THE_FIFTEEN for _ in range(LEVELS))
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,16 @@ def fixed_mce(wrong: Array) -> Measure:
 
 def stored_mce(wrong: Array, base: Array) -> Measure:
     """mCE against a stored run on the same pictures."""
-    return Measure("mce", "", "", (), ratio_columns(wrong, base, LEVELS), combine=mean_ratio)
+    found = Beside("the stored run", UNITS, UNITS, wrong.astype(float), base.astype(float), None)
+    return ratio(found, "mce", "", THE_FIFTEEN)
 
 
 def coverage(case: Case, n: int, simulations: int, seed: int = 0) -> tuple[float, float, float]:
     """Share of intervals that hold the truth, fixed and stored, and the correlation within pictures."""
     rng = np.random.default_rng(seed)
     fixed_truth = float(fixed_mce(np.zeros((1, 75), bool)).of_means(case.model))
-    means = np.hstack([one.reshape(-1, LEVELS).sum(axis=1) for one in (case.model, case.base)])
-    stored_truth = float(mean_ratio(means))
+    # The truth is the score of one picture that is wrong by the true errors.
+    stored_truth = stored_mce(case.model[None], case.base[None]).value
     hits = np.zeros(2)
     for _ in range(simulations):
         wrong, base = answers(rng, n, [case.model, case.base], within=case.within, kinship=0.9)

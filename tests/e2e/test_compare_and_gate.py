@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from PIL import Image
 
 import windtunnel
+from tests.conftest import Command
 from windtunnel.analysis.join import join_runs
 from windtunnel.analysis.relative_error import error_against
 from windtunnel.cli import cli
@@ -75,7 +76,7 @@ def test_a_run_with_itself_differs_in_nothing(runs: Path) -> None:
     assert found.flips[0].pictures == ()
     assert found.warnings == ()
     assert found.against_first[1].value == 1.0
-    gate = windtunnel.gate(runs / "good", runs / "good", ["* error <= 0", "clean error >= 0"], unsure="fail")
+    gate = windtunnel.gate(runs / "good", runs / "good", ["* error <= 0", "clean error <= 0"], unsure="fail")
     assert [check.outcome for check in gate.checks] == ["not worse", "not worse"]
     assert not gate.failed
 
@@ -110,8 +111,8 @@ def test_differences_are_those_of_the_predictions(runs: Path) -> None:
 
 def test_errors_divided_by_a_stored_run(runs: Path) -> None:
     joined = join_runs([runs / "good", runs / "bad"])
-    measure = error_against(joined, 1)
-    assert measure is not None
+    measure, reasons = error_against(joined, 1)
+    assert measure is not None and reasons == ()
     errors = [{score.condition: score.value for score in run.scores() if score.metric == "top1_error"}
               for run in joined.runs]  # fmt: skip
     units = ("gaussian_noise", "defocus_blur", "jpeg_compression")
@@ -121,9 +122,32 @@ def test_errors_divided_by_a_stored_run(runs: Path) -> None:
         for unit in units
     ]
     assert measure.value == pytest.approx(np.mean(ratios))
+    by_baseline = joined.runs[1].scores(["ce"], baseline=joined.runs[0])
+    assert measure.value == pytest.approx(np.mean([score.value for score in by_baseline]))
     assert measure.metric == "mean_ce_against_first"  # mCE has fifteen corruptions
     low, high = measure.interval()
     assert 1 < low < measure.value < high
+
+
+@pytest.mark.parametrize("errors", [0, 1])
+def test_too_few_errors_of_the_first_run_are_not_divided_by(
+    digit_folder: Path, tmp_path: Path, errors: int
+) -> None:
+    run = windtunnel.run("demo", digit_folder, "demo", out=tmp_path / "run")
+    rows = run.predictions(["condition"]).to_pylist()
+    wrong = [row["sample_id"] for row in rows if row["condition"] == "defocus_blur:1"][:errors]
+    with (tmp_path / "base.jsonl").open("w") as stream:
+        for row in rows:
+            id_, condition = row["sample_id"], row["condition"]
+            spoilt = id_ in wrong if condition == "defocus_blur:1" else not condition.startswith("defocus")
+            said = (int(id_[0]) + spoilt) % 10
+            stream.write(json.dumps({"id": id_, "condition": condition, "top": [said]}) + "\n")
+    base = windtunnel.score_predictions(tmp_path / "base.jsonl", digit_folder, "demo", out=tmp_path / "base")
+    found = windtunnel.compare(base, run)
+    assert found.against_first == {}
+    told = [text for text in found.warnings if text.startswith("No corruption errors against")]
+    assert len(told) == 1
+    assert "errors under defocus_blur are not clearly above 0" in told[0] and "40 pictures" in told[0]
 
 
 def test_other_seeds_are_not_paired_and_that_is_said(runs: Path) -> None:
@@ -139,6 +163,23 @@ def test_other_seeds_are_not_paired_and_that_is_said(runs: Path) -> None:
 def test_too_few_shared_pictures_are_not_paired(runs: Path) -> None:
     found = windtunnel.compare(runs / "good", runs / "few")
     assert found.unpaired_because == "only 60 of 200 pictures are the same in all runs"
+
+
+def test_other_masks_are_told_and_refused(tmp_path: Path, digit_folder: Path) -> None:
+    plain = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "plain")
+    masked = windtunnel.run("demo", digit_folder, "smoke", mask=True, out=tmp_path / "masked")
+    assert any("all outputs count in one run and only classes of the data count" in text
+               for text in windtunnel.compare(plain, masked).warnings)  # fmt: skip
+    for new, old in ((masked, plain), (plain, masked)):
+        with pytest.raises(windtunnel.UserError, match="cannot be held against"):
+            windtunnel.gate(new, old)
+    assert not windtunnel.gate(masked, masked).failed
+    # The same kind of mask, of fewer classes.
+    narrow = windtunnel.load_run(masked.path)
+    narrow.recipe["projection"]["kept"] = narrow.recipe["projection"]["kept"][:-1]
+    assert any("but not the same ones" in text for text in windtunnel.compare(masked, narrow).warnings)
+    with pytest.raises(windtunnel.UserError, match="but not the same ones"):
+        windtunnel.gate(narrow, masked)
 
 
 def test_other_conditions_are_not_compared(runs: Path) -> None:
@@ -157,6 +198,28 @@ def test_incomplete_pictures_leave_both_runs(runs: Path, tmp_path: Path, digit_f
     assert found.pictures == 39
     assert {score.n for scores in found.scores.values() for score in scores} == {39}
     assert "1 of 40 pictures are left out" in found.warnings[0]
+
+
+@pytest.mark.parametrize("metric", ["ece", "rms_calibration_error", "aurra"])
+def test_scores_of_confidence_are_those_of_the_shared_pictures(
+    runs: Path, tmp_path: Path, metric: str
+) -> None:
+    suite = tmp_path / "confident.toml"
+    suite.write_text(
+        f"name = 'confident'\nversion = 1\nextends = 'smoke'\nmetrics = ['top1_error', '{metric}']\n"
+    )
+    whole = windtunnel.run("demo", "demo", suite, subset=200, out=tmp_path / "whole")
+    fewer = windtunnel.run("demo", "demo", suite, subset=184, out=tmp_path / "fewer")
+    assert set(fewer.samples["id"].to_pylist()) < set(whole.samples["id"].to_pylist())
+    found = windtunnel.compare(whole, fewer)
+    assert found.pictures == 184 and found.unpaired_because == ""
+    alone = {(one.metric, one.condition): one for one in fewer.scores()}
+    for key, scores in found.scores.items():
+        for score in scores:
+            wanted = (alone[key].value, alone[key].low, alone[key].high)
+            assert (score.value, score.low, score.high) == pytest.approx(wanted)
+    checks = windtunnel.gate(whole, fewer, [f"{metric} {'>= -1' if metric == 'aurra' else '<= +1'}"]).checks
+    assert checks[0].run == pytest.approx(alone[metric, ""].value)
 
 
 def test_three_runs_are_ranked(runs: Path) -> None:
@@ -188,6 +251,12 @@ def test_compare_prints_a_table_json_and_csv(invoke: object, runs: Path) -> None
     )
 
 
+def test_errors_of_writing_name_the_file_given(runs: Path, windtunnel_command: Command) -> None:
+    done = windtunnel_command("report", "good", "bad", "--out", "nowhere/both.html", cwd=runs)
+    assert done.returncode == 2
+    assert "nowhere/both.html" in done.stderr and "unfinished" not in done.stderr
+
+
 def test_the_gate_fails_a_worse_run_everywhere_it_speaks(invoke: object, runs: Path) -> None:
     result = invoke(  # type: ignore[operator]
         "gate", "bad", "--against", "good", "--markdown", "gate.md", "--junit", "gate.xml", "--github"
@@ -199,6 +268,26 @@ def test_the_gate_fails_a_worse_run_everywhere_it_speaks(invoke: object, runs: P
     suite = ElementTree.parse(runs / "gate.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "2", "0")
     assert len(suite.findall("testcase/failure")) == 2
+
+
+def test_a_default_rule_that_cannot_be_asked_is_told(
+    invoke: object, digit_folder: Path, tmp_path: Path
+) -> None:
+    made = windtunnel.make_set("demo", digit_folder, tmp_path / "made", layout="folders")
+    shutil.rmtree(made / "clean")
+    run = windtunnel.run("demo", made, out=tmp_path / "run")
+    assert ("top1_error", "clean") not in {(one.metric, one.condition) for one in run.scores()}
+    files = ("--markdown", str(tmp_path / "gate.md"), "--junit", str(tmp_path / "gate.xml"), "--github")
+    result = invoke("gate", str(run.path), "--against", str(run.path), *files)  # type: ignore[operator]
+    assert result.exit_code == 0, result.output
+    told = "The default rule clean error <= +2 is not checked"
+    assert f"warning  {told}" in result.output
+    assert f"::warning title=windtunnel gate::{told}" in result.output
+    assert told in (tmp_path / "gate.md").read_text()
+    suite = ElementTree.parse(tmp_path / "gate.xml").getroot()[0]
+    assert told in (suite.findtext("system-err") or "")
+    only = windtunnel.gate(run, run, ["mean_error <= +1"])
+    assert only.warnings == ()
 
 
 def test_what_cannot_be_told_passes_unless_it_must_not(invoke: object) -> None:

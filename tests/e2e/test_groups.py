@@ -100,6 +100,38 @@ def test_compare_and_gate_use_the_groups_some_run_names(run: windtunnel.Run, tab
         windtunnel.compare(run, spoilt.grouped_by("row"))
 
 
+def test_unpaired_runs_are_grouped_as_soon_as_one_is(run: windtunnel.Run, table: Path) -> None:
+    seeded = windtunnel.run("demo", table, "demo", out=table.parent / "seeded", seed=1)
+    assert seeded.group == ""
+    found = windtunnel.compare(run, seeded)
+    assert found.unpaired_because
+    both = windtunnel.compare(run, seeded.grouped_by("writer"))
+    assert found.scores == both.scores
+    assert {(one.difference.low, one.difference.high) for one in found.changes} == {
+        (one.difference.low, one.difference.high) for one in both.changes
+    }
+    with pytest.raises(UserError, match="by writer and by row"):
+        windtunnel.compare(run, seeded.grouped_by("row"))
+    elsewhere = windtunnel.load_run(seeded.path)
+    elsewhere.columns.clear()
+    with pytest.raises(UserError, match="has no column writer"):
+        windtunnel.compare(run, elsewhere)
+
+
+def test_gate_and_the_report_of_several_take_a_group(
+    run: windtunnel.Run, table: Path, windtunnel_command: Command, tmp_path: Path
+) -> None:
+    plain = windtunnel.run("demo", table, "smoke", out=tmp_path / "plain")
+    other = windtunnel.run(lambda batch: np.eye(10)[batch.sum(axis=(1, 2, 3)) % 10], table, "smoke",
+                           out=tmp_path / "other")  # fmt: skip
+    gated = windtunnel_command("gate", other.path, "--against", plain.path, "--group", "writer", "--json")
+    assert gated.returncode == 1, gated.stderr
+    assert all("groups" in one["test"] for one in json.loads(gated.stdout)["checks"])
+    both = windtunnel_command("report", plain.path, other.path, "--group", "writer", "--json")
+    assert both.returncode == 0, both.stderr
+    assert all("groups" in one["test"] for one in json.loads(both.stdout)["differences"])
+
+
 def test_columns_that_do_not_serve(run: windtunnel.Run, table: Path) -> None:
     with pytest.raises(UserError, match="Unknown column to group by 'writers'"):
         run.scores(group="writers")
@@ -122,5 +154,11 @@ def test_the_command_line(table: Path, windtunnel_command: Command, tmp_path: Pa
     )
     assert [one["value"] for one in wide] == [one["value"] for one in narrow]
     assert [one["low"] for one in wide] != [one["low"] for one in narrow]
+    by_class = ("slices", out, "--by", "class", "--metric", "mean_error", "--minimum", 5, "--json")
+    known, unknown = (
+        json.loads(windtunnel_command(*by_class, *more).stdout) for more in ((), ("--group", ""))
+    )
+    lows = [{one["group"]: one["low"] for one in found} for found in (known, unknown)]
+    assert lows[0].keys() == lows[1].keys() and lows[0] != lows[1]
     wrong = windtunnel_command("run", "demo", table, "--group", "patient")
     assert wrong.returncode == 2 and "Unknown column to group by 'patient'" in wrong.stderr

@@ -22,7 +22,7 @@ UserError = windtunnel.UserError
 
 METRICS = (
     "top1_error", "top5_error", "mean_error", "residual_robustness", "flip_share", "ece",
-    "rms_calibration_error", "aurra", "brier", "nll",
+    "rms_calibration_error", "rms_calibration_error_compat", "aurra", "brier", "nll",
 )  # fmt: skip
 
 

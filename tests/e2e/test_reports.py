@@ -15,7 +15,7 @@ from sklearn.calibration import calibration_curve
 import windtunnel
 from windtunnel.cli import cli
 from windtunnel.errors import UserError
-from windtunnel.metrics.calibration import ece_by_chance, expected_calibration_error, reliability
+from windtunnel.metrics.calibration import ece_by_chance, ece_values, reliability
 from windtunnel.report.tables import run_document
 from windtunnel.report.traps import TRAPS
 
@@ -72,7 +72,7 @@ def test_bins_are_scikit_learns_and_sum_to_the_ece() -> None:
     np.testing.assert_allclose([one.accuracy for one in bins], accuracy)
     np.testing.assert_allclose([one.confidence for one in bins], mean)
     ece = sum(one.n / 500 * abs(one.confidence - one.accuracy) for one in bins)
-    assert ece == pytest.approx(expected_calibration_error(confidence, right))
+    assert ece == pytest.approx(ece_values(confidence, right).mean())
 
 
 def test_calibration_is_of_clean_and_of_corrupted_pictures(demo: Path) -> None:
@@ -185,7 +185,8 @@ def test_chance_is_what_a_calibrated_model_scores() -> None:
     for count in (200, 1000):
         confidence = rng.beta(4, 2, count)
         scored = [
-            expected_calibration_error(confidence, rng.uniform(size=count) < confidence) for _ in range(300)
+            ece_values(confidence[:, None], (rng.uniform(size=count) < confidence)[:, None]).mean()
+            for _ in range(300)
         ]
         assert ece_by_chance(confidence) == pytest.approx(np.mean(scored), rel=0.06)
 

@@ -100,7 +100,7 @@ def test_a_stored_run_as_baseline(run: windtunnel.Run, tmp_path: Path, digit_fol
     score = next(one for one in run.scores(baseline=base) if one.metric == "ce")
     assert score.low < score.value < score.high
     assert score.n == 30
-    assert "same 30 pictures" in score.formula
+    assert "on the same pictures" in score.formula
     own = values(run, baseline=run.path)
     assert own["ce", "fog"] == 1.0
     told = notes(run.against(base))
@@ -111,12 +111,54 @@ def test_a_stored_run_as_baseline(run: windtunnel.Run, tmp_path: Path, digit_fol
     assert all(np.isfinite(value) for value in found.values())
 
 
+def test_equal_answers_of_two_models_are_no_certainty(
+    run: windtunnel.Run, tmp_path: Path, digit_folder: Path
+) -> None:
+    base = windtunnel.run(dim, digit_folder, tmp_path / "two.toml", out=tmp_path / "base")
+
+    def other(batch: np.ndarray) -> np.ndarray:
+        return dim(batch) * 2  # the same classes, from another model
+
+    twin = windtunnel.run(other, digit_folder, tmp_path / "two.toml", out=tmp_path / "twin")
+    old, new = (windtunnel.load_run(one.path, baseline=run) for one in (base, twin))
+    rules = ["fog ce <= 0", "* error <= 0", "aurra >= 0"]
+    for check in windtunnel.gate(new, old, rules).checks:
+        assert check.difference == 0 and check.outcome == "unsure"
+        assert check.low < 0 < check.high
+    # About as wide as what the same answers say of the errors themselves.
+    ce, error, _ = windtunnel.gate(new, old, rules).checks
+    scale = max(one.value for one in new.scores() if one.metric == "ce" and one.condition == "fog")
+    assert 0.5 < ce.high / (scale * error.high) < 10
+    # One and the same model is known not to differ.
+    assert windtunnel.gate(new, new, rules[:1]).checks[0].outcome == "not worse"
+
+
+def test_scores_over_fewer_pictures_are_not_compared_and_that_is_said(
+    run: windtunnel.Run, tmp_path: Path, digit_folder: Path
+) -> None:
+    base = windtunnel.run(dim, digit_folder, tmp_path / "two.toml", out=tmp_path / "base", subset=30)
+    divided = run.against(base)
+    found = windtunnel.compare(divided, divided)
+    told = [text for text in found.warnings if text.startswith("Not compared (over 30 of 40 pictures")]
+    assert len(told) == 1 and "fog ce" in told[0] and "the baseline lacks the rest" in told[0]
+    with pytest.raises(UserError, match="ce cannot be compared: over 30 of 40 pictures"):
+        windtunnel.gate(divided, divided, ["fog ce <= +1"])
+
+
 def test_a_baseline_that_does_not_fit_is_refused(
     run: windtunnel.Run, tmp_path: Path, digit_folder: Path
 ) -> None:
     other = windtunnel.run("demo", digit_folder, tmp_path / "two.toml", seed=1, out=tmp_path / "seed")
-    with pytest.raises(UserError, match="seed 1"):
+    with pytest.raises(UserError, match="seeds 0 and 1 differ"):
         run.against(other)
+    drawn_otherwise = windtunnel.load_run(run.path)
+    drawn_otherwise.recipe["stream"] += 1
+    with pytest.raises(UserError, match=r"random stream versions .* differ"):
+        run.against(drawn_otherwise)
+    masked = windtunnel.run("demo", digit_folder, tmp_path / "two.toml", mask=True, out=tmp_path / "masked")
+    with pytest.raises(UserError, match="all outputs count in one run and only classes of the data"):
+        run.against(masked)
+    assert masked.against(masked.path).scores(["ce"])
     smoke = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "smoke")
     with pytest.raises(UserError, match="shares no corruption"):
         run.scores(baseline=smoke)

@@ -32,9 +32,14 @@ def test_wilson_and_clopper_pearson_cover_as_known() -> None:
 
 
 def test_the_gate_raises_few_false_alarms() -> None:
+    rules = ("one rule, limit 0", "two rules, limit 0")
     for discordance in gate_errors.DISCORDANCES:
-        alarms = gate_errors.false_alarms(discordance, 500, 40)
-        assert max(alarms.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 40)
+        alarms = gate_errors.false_alarms(discordance, 300, 1500, gates=rules)
+        # Tests at 4 %: two and a half standard errors of 1,500 simulations above it, five below twice it.
+        assert max(alarms.values()) <= 0.04 + 2.5 * np.sqrt(0.04 * 0.96 / 1500)
+        assert max(alarms.values()) >= 0.02
+    many = gate_errors.false_alarms(0.1, 300, 60)
+    assert many["15 patterns, limit 0"] <= 0.15 and many["default rules"] == 0
 
 
 def test_the_gate_sees_what_it_says_it_sees() -> None:

@@ -50,6 +50,25 @@ def test_other_texts_are_refused_with_what_is_allowed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("aurra <= +1", "less aurra is worse; write >= -1"),
+        ("mean_error >= -1", "more mean_error is worse; write <= \\+1"),
+        ("each fog:* error >= -1", "more top1_error is worse"),
+        ("residual_robustness >= 0", "more residual_robustness is worse"),
+    ],
+)
+def test_rules_that_look_the_wrong_way_are_refused(text: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        parse_rule(text)
+
+
+def test_rules_look_where_a_metric_gets_worse() -> None:
+    assert parse_rule("aurra >= -1").limit == pytest.approx(-0.01)
+    assert parse_rule("mean_error <= -1").limit == pytest.approx(-0.01)  # it must get better
+
+
+@pytest.mark.parametrize(
     ("text", "wanted"),
     [
         ("mean_error <= +1", [""]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from windtunnel.analysis.join import Joined, Key, join_runs
 from windtunnel.analysis.relative_error import error_against
+from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.score import Measure, Score
 from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
@@ -133,7 +134,7 @@ def compare(*runs: Run | str | Path) -> Comparison:
         for key in joined.measures[0]
     }
     others = range(1, len(joined.runs))
-    ratios = {other: measure for other in others if (measure := error_against(joined, other)) is not None}
+    ratios = {other: error_against(joined, other) for other in others}
     headline = next((key for key in HEADLINES if key in scores), next(iter(scores)))
     return Comparison(
         _columns(joined, headline),
@@ -141,10 +142,10 @@ def compare(*runs: Run | str | Path) -> Comparison:
         min(len(rows) for rows in joined.rows),
         joined.unpaired_because,
         scores,
-        {other: measure.score(joined.runs[other].digest) for other, measure in ratios.items()},
+        {other: one.score(joined.runs[other].digest) for other, (one, _) in ratios.items() if one},
         tuple(change for other in others for change in _changes(joined, other)),
         tuple(_flips(joined, other) for other in others) if joined.paired else (),
-        tuple(_warnings(joined, scores)),
+        (*_warnings(joined, scores), *_undivided({other: why for other, (_, why) in ratios.items()}, joined)),
     )
 
 
@@ -237,9 +238,8 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all "
                 "runs, or some run could not score them."
             )
-    masks = {str(run.recipe["projection"]["kind"]) for run in joined.runs}
-    if len(masks) > 1:
-        lines.append("Some runs count only the outputs of classes in the data (--mask), others count all.")
+    if why := why_other_answers(joined.runs):
+        lines.append(f"Right answers are not as easy in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
     if clean is not None:
         first = scores[clean][0]
@@ -251,7 +251,25 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                     f"{names[1]} {score.value:.1%}, and their intervals do not overlap. What each loses "
                     "under corruptions says little; compare the errors themselves."
                 )
-    if joined.not_shared:
-        shown = ", ".join(joined.not_shared[:8]) + (" ..." if len(joined.not_shared) > 8 else "")
-        lines.append(f"Not compared, since not every run has them alike: {shown}.")
-    return lines
+    return [*lines, *_not_compared(joined.not_shared)]
+
+
+def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]:
+    """Why corruption errors are not divided by the first run's, each reason once."""
+    every = list(dict.fromkeys(reason for found in reasons.values() for reason in found))
+    if not every:
+        return []
+    more = f"; and so under {len(every) - 1} more corruptions" if len(every) > 1 else ""
+    base = joined.runs[0].info["model"]["name"]
+    return [f"No corruption errors against {base}: {every[0]}{more}."]
+
+
+def _not_compared(not_shared: Mapping[Key, str]) -> list[str]:
+    """Which scores are not compared, a line for every reason."""
+    reasons: dict[str, list[str]] = {}
+    for (metric, condition), why in not_shared.items():
+        reasons.setdefault(why, []).append(" ".join(filter(None, (condition, metric))))
+    return [
+        f"Not compared ({why}): {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}."
+        for why, names in reasons.items()
+    ]

@@ -25,6 +25,7 @@ import numpy as np
 from windtunnel.analysis.join import Joined, Key, join_runs, open_runs
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
+from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
 from windtunnel.store.run import Run
@@ -135,6 +136,10 @@ def gate(
         raise UserError(f"unsure is '{unsure}'; give pass or fail.")
     parsed = [parse_rule(text) for text in ([rules] if isinstance(rules, str) else rules)]
     new, base = open_runs([run, against])
+    if why := why_other_answers([base, new]):
+        raise UserError(
+            f"{new.path} cannot be held against {base.path}: {why}; run both with the same --mask and --map."
+        )
     joined = join_runs([base, new])
     if not joined.paired:
         raise UserError(
@@ -143,9 +148,18 @@ def gate(
         )
     chosen = parsed or default_rules(joined)
     checks = judge([test for rule in chosen for test in tests_of(rule, joined)])
-    lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.pictures)
-    warnings = (f"{lost:,} pictures are left out: not in both runs, or not scored by both.",) if lost else ()
+    asked = {rule.text for rule in chosen}
+    dropped = [] if parsed else [text for text in DEFAULT_RULES if text not in asked]
+    warnings = _warnings(joined, dropped)
     return Gate(str(new.path), str(base.path), len(joined.pictures), tuple(checks), unsure, warnings)
+
+
+def _warnings(joined: Joined, dropped: Sequence[str]) -> tuple[str, ...]:
+    """What a reader must know: pictures left out, and default rules that could not be asked."""
+    lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.pictures)
+    left_out = f"{lost:,} pictures are left out: not in both runs, or not scored by both."
+    unasked = (f"The default rule {rule} is not checked: both runs share no such score." for rule in dropped)
+    return (*([left_out] if lost else []), *unasked)
 
 
 def default_rules(joined: Joined) -> list[Rule]:
@@ -161,6 +175,9 @@ def default_rules(joined: Joined) -> list[Rule]:
 def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
     kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
+    lacking = [why for (metric, _), why in joined.not_shared.items() if metric == rule.metric]
+    if lacking and not any(metric == rule.metric for metric, _ in joined.measures[0]):
+        raise UserError(f"Rule '{rule.text}': {rule.metric} cannot be compared: {lacking[0]}.")
     keys = matching(rule, list(joined.measures[0]), kinds)
     found: list[list[Key]] = [[key] for key in keys] if rule.each else [keys]
     return [_test(rule, some, joined) for some in found]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.metrics.alike import why_other_pixels
 from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure, measure_run
 from windtunnel.stats.intervals import Groups, unit_count
@@ -31,18 +32,20 @@ class Joined:
         runs: the runs.
         rows: for every run, which of its complete pictures take part, in the same order for all if paired.
         pictures: ids of the shared pictures that every run could score.
+        groups: which of these belong together, a number each, or None; None where the runs are not paired.
         unpaired_because: why the runs cannot be compared picture by picture, or "" where they can.
         measures: for every run, its scores before they are numbers, over those rows, by metric and condition;
             only what all runs have.
-        not_shared: scores that some run lacks or makes of other conditions.
+        not_shared: scores that are not compared, and why.
     """
 
     runs: tuple[Run, ...]
     rows: tuple[NDArray[np.int64], ...]
     pictures: tuple[str, ...]
+    groups: Groups
     unpaired_because: str
     measures: tuple[dict[Key, Measure], ...]
-    not_shared: tuple[str, ...]
+    not_shared: dict[Key, str]
 
     @property
     def paired(self) -> bool:
@@ -93,14 +96,18 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
         rows = tuple(np.arange(len(_scored_ids(run))) for run in runs)
     else:
         rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
+    column = _group_column(runs)
+    if why and column:
+        runs = tuple(_grouped(run, column) for run in runs)
     measures, lacking = _shared_measures(runs, rows)
-    if not why and (groups := _shared_groups(runs, rows)) is not None:
+    groups = None if why else _shared_groups(runs, rows)
+    if groups is not None:
         measures = tuple(
             {key: replace(one, groups=groups) for key, one in found.items()} for found in measures
         )
     if not measures[0]:
         raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
-    return Joined(runs, rows, tuple(key[0] for key in everywhere), why, measures, lacking)
+    return Joined(runs, rows, tuple(key[0] for key in everywhere), groups, why, measures, lacking)
 
 
 def _scored(run: Run) -> NDArray[np.bool_]:
@@ -114,60 +121,79 @@ def _scored_ids(run: Run) -> NDArray[Any]:
 
 def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:
     """Why there are no pairs, or ""."""
-    for part, name in (("seed", "seed"), ("stream", "random stream version")):
-        values = [run.recipe[part] for run in runs]
-        if len(set(values)) > 1:
-            shown = " and ".join(map(str, dict.fromkeys(values)))
-            return f"{name}s {shown} differ, so that corrupted pixels do too"
-    if shared < MIN_JOINED * max(counts):
+    why = why_other_pixels(runs)
+    if not why and shared < MIN_JOINED * max(counts):
         return f"only {shared:,} of {max(counts):,} pictures are the same in all runs"
-    return ""
+    return why
+
+
+def _group_column(runs: Sequence[Run]) -> str:
+    """The column by which some run groups its pictures, or ""; two are one too many."""
+    columns = list(dict.fromkeys(run.group for run in runs if run.group))
+    if len(columns) > 1:
+        raise UserError(
+            f"The runs group their pictures by {' and by '.join(columns)}; run one of them again with the "
+            "other's --group (nothing is predicted anew)."
+        )
+    return columns[0] if columns else ""
+
+
+def _grouped(run: Run, column: str) -> Run:
+    """A run in the groups that another run's column names; it needs that column itself."""
+    if run.group == column:
+        return run
+    if column not in run.columns:
+        raise UserError(
+            f"{run.path} has no column {column}, by which another run groups its pictures; give --group ''."
+        )
+    return run.grouped_by(column)
 
 
 def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Groups:
     """Which of the shared pictures belong together: what some run says holds for the same pictures in all."""
-    saying = {run.group: place for place, run in enumerate(runs) if run.group}
-    if len(saying) > 1:
-        raise UserError(
-            f"The runs group their pictures by {' and by '.join(saying)}; run one of them again with the "
-            "other's --group (nothing is predicted anew)."
-        )
-    for column, place in saying.items():
-        groups = runs[place].groups_of(_scored(runs[place]))
-        shared = None if groups is None else groups[rows[place]]
-        if unit_count(len(rows[place]), shared) < 2:
-            raise UserError(f"The shared pictures have one {column}; intervals need two groups.")
-        return shared
+    for run, kept in zip(runs, rows, strict=True):
+        if run.group:
+            whole = run.groups_of(_scored(run))
+            groups = None if whole is None else whole[kept]
+            if unit_count(len(kept), groups) < 2:
+                raise UserError(f"The shared pictures have one {run.group}; intervals need two groups.")
+            return groups
     return None
 
 
 def _shared_measures(
     runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]
-) -> tuple[tuple[dict[Key, Measure], ...], tuple[str, ...]]:
-    found = []
-    for run, kept in zip(runs, rows, strict=True):
-        ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
-        count = len(_scored_ids(run))
-        whole = np.array_equal(kept, np.arange(count))  # then nothing need be copied
-        found.append(
-            {
-                (one.metric, one.condition): (
-                    one if whole else one.over(kept),
-                    tuple(ids.get(part, part) for part in one.parts),
-                )
-                for one in measure_run(run)
-                if len(one.columns) == count
-            }
-        )
-    alike = [
-        key
-        for key, (measure, parts) in found[0].items()
-        if all(
-            key in other and other[key][1] == parts and other[key][0].formula == measure.formula
-            for other in found[1:]
-        )
-    ]
+) -> tuple[tuple[dict[Key, Measure], ...], dict[Key, str]]:
+    """Of every run the scores that all have alike, over some pictures; and of the others why not."""
+    found = [{(one.metric, one.condition): one for one in measure_run(run)} for run in runs]
     # Scores over several conditions first: they are the ones missed.
     every = sorted(dict.fromkeys(key for one in found for key in one), key=lambda key: key[1] != "")
-    lacking = tuple(" ".join(filter(None, (key[1], key[0]))) for key in every if key not in set(alike))
-    return tuple({key: one[key][0] for key in alike} for one in found), lacking
+    lacking = {key: why for key in every if (why := _why_not_shared(key, runs, found))}
+    measures = []
+    for run, kept, some in zip(runs, rows, found, strict=True):
+        whole = np.array_equal(kept, np.arange(len(_scored_ids(run))))  # then nothing need be copied
+        measures.append(
+            {key: one if whole else one.over(kept) for key, one in some.items() if key not in lacking}
+        )
+    # All in the first run's order.
+    return tuple({key: some[key] for key in measures[0]} for some in measures), lacking
+
+
+def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Measure]]) -> str:
+    """Why a score is not compared, or ""."""
+    if not all(key in one for one in found):
+        return "not in every run"
+    measures = [one[key] for one in found]
+    for run, measure in zip(runs, measures, strict=True):
+        count = len(_scored_ids(run))
+        if len(measure.columns) != count:
+            return f"over {len(measure.columns):,} of {count:,} pictures: the baseline lacks the rest"
+    if len({_part_ids(run, measure) for run, measure in zip(runs, measures, strict=True)}) > 1:
+        return "of other conditions"
+    return "" if len({measure.formula for measure in measures}) == 1 else "by other formulas"
+
+
+def _part_ids(run: Run, measure: Measure) -> tuple[str, ...]:
+    """The ids of the conditions a score is made of."""
+    ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
+    return tuple(ids.get(part, part) for part in measure.parts)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from windtunnel.analysis.join import Key
 from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.metrics.names import MEASURES, MORE_IS_BETTER, NOT_SHARES, TITLES
 from windtunnel.metrics.score import Measure
 
 ALLOWED = (
@@ -66,6 +66,10 @@ def parse_rule(text: str) -> Rule:
     metric = ALIASES.get(words[-1].lower(), words[-1])
     pattern = words[0] if len(words) == 2 else ""
     sign: Sign = "<=" if found["sign"] == "<=" else ">="
+    wanted = ">=" if metric in MORE_IS_BETTER else "<="
+    if metric in MEASURES and sign != wanted:
+        worse, such = ("less", "-1") if wanted == ">=" else ("more", "+1")
+        raise UserError(f"Rule '{text}': {worse} {metric} is worse; write {wanted} {such} or the like.")
     limit = float(found["limit"]) / (1 if metric in NOT_SHARES else 100)
     return Rule(text.strip(), each, pattern, metric, sign, limit)
 

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from windtunnel.analysis.gate import Gate, gate
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.present import print_table
 from windtunnel.report.gating import (
     HEADER,
@@ -20,6 +20,7 @@ from windtunnel.report.gating import (
     gate_markdown,
     verdict,
 )
+from windtunnel.store.run import load_run
 
 EXIT_WORSE = 1
 
@@ -43,6 +44,7 @@ EXIT_WORSE = 1
     show_default=True,
     help="Whether a rule that these pictures cannot decide passes with a warning, or fails.",
 )
+@GROUP
 @AS_JSON
 @click.option("--markdown", metavar="FILE", help="Write a table for a pull request.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")
@@ -54,6 +56,7 @@ def command(
     against: str,
     rules: tuple[str, ...],
     unsure: Literal["pass", "fail"],
+    group: str | None,
     as_json: bool,
     markdown: str | None,
     junit: str | None,
@@ -69,7 +72,8 @@ def command(
     Example:
       windtunnel gate new-run --against old-run --rule 'mce <= +1.0' --rule 'fog:* error <= +3'
     """
-    found = gate(run, against, rules, unsure=unsure)
+    new, base = (load_run(one, group=group) for one in (run, against))
+    found = gate(new, base, rules, unsure=unsure)
     if markdown:
         Path(markdown).write_text(gate_markdown(found), encoding="utf-8")
     if junit:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from windtunnel.analysis.comparison import compare
+from windtunnel.analysis.comparison import Comparison, compare
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.errors import UserError
 from windtunnel.report.comparing import comparison_csv, comparison_document
@@ -50,12 +50,10 @@ def command(
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
     if len(runs) > 1:
-        if baseline or group:
-            raise UserError(
-                "--baseline and --group are for one run; several are compared with the first of them, in the "
-                "groups they were run with."
-            )
-        _several(runs, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
+        if baseline:
+            raise UserError("--baseline is for one run; several are compared with the first of them.")
+        found = compare(*(load_run(run, group=group) for run in runs))
+        _several(found, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
         return
     if out:
         raise UserError("--out is for the page of several runs; one run's reports lie in its own folder.")
@@ -71,8 +69,7 @@ def command(
         click.echo(str(write_reports(run, scores).html))
 
 
-def _several(runs: tuple[str, ...], out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
-    found = compare(*runs)
+def _several(found: Comparison, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
     if as_json:
         print_json(comparison_document(found))
     elif as_csv:

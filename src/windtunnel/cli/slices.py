@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 from rich.console import Console
 
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.present import print_lines
 from windtunnel.errors import UserError
 from windtunnel.metrics.names import NOT_SHARES
@@ -25,6 +25,7 @@ COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition"
 @click.option("--condition", metavar="NAME", help="As fog:3; default clean, or all corruptions together.")
 @click.option("--minimum", default=MINIMUM, show_default=True, help="Pictures a slice needs to be shown.")
 @click.option("--top", default=20, show_default=True, help="How many slices to print, the worst first.")
+@GROUP
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def command(
@@ -34,6 +35,7 @@ def command(
     condition: str | None,
     minimum: int,
     top: int,
+    group: str | None,
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -43,7 +45,7 @@ def command(
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    run = load_run(run_folder)
+    run = load_run(run_folder, group=group)
     found = slices(run, by, metric, condition, minimum=minimum)
     if as_json:
         print_json([asdict(one) for one in found])

@@ -2,6 +2,7 @@
 
 CE_c          = sum_s E_sc / sum_s B_sc                            B: the baseline's errors
 relative CE_c = sum_s (E_sc - E_clean) / sum_s (B_sc - B_clean)
+mean CE       = mean over corruptions of CE_c; over ImageNet-C's fifteen it is mCE
 
 Pictures are joined by id, content and labels, conditions by their id. A denominator that is not clearly above
 zero (its 95 % interval reaches zero) gives no number but a note.
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.metrics.alike import why_other_answers, why_other_pixels
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import Groups, mean_interval
@@ -32,7 +34,7 @@ RELATIVE = ("relative_ce", "relative_mce")
 
 
 @dataclass(frozen=True)
-class Joined:
+class Beside:
     """What two runs have in common: the same pictures under the same conditions, wrong or not.
 
     Attributes:
@@ -72,11 +74,9 @@ class Joined:
 
 def check_baseline(run: Run, baseline: Run) -> None:
     """Refuse a baseline that cannot be set beside a run."""
-    if run.recipe["seed"] != baseline.recipe["seed"]:
-        raise UserError(
-            f"{baseline.path} was run with seed {baseline.recipe['seed']}, {run.path} with seed "
-            f"{run.recipe['seed']}: other pixels. Run the baseline with the same seed."
-        )
+    why = why_other_pixels([run, baseline]) or why_other_answers([run, baseline])
+    if why:
+        raise UserError(f"{run.path} cannot be divided by {baseline.path}: {why}; run both alike.")
     theirs = {condition["id"] for condition in baseline.conditions}
     if not any(one["id"] in theirs for one in run.conditions if one["unit"]):
         raise UserError(
@@ -87,25 +87,9 @@ def check_baseline(run: Run, baseline: Run) -> None:
         raise UserError(f"{baseline.path} and {run.path} share no two scored pictures; give the same data.")
 
 
-def joined(run: Run, baseline: Run) -> Joined:
+def joined(run: Run, baseline: Run) -> Beside:
     """The pictures and conditions that both runs have."""
-    here, there = run.observed, baseline.observed
-    ours, theirs = same_pictures(run, here.ids, baseline, there.ids)
-    where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
-    shared = [
-        (place, where[condition["id"]], condition)
-        for place, condition in enumerate(run.conditions)
-        if condition["id"] in where and condition["kind"] != "sequence"
-    ]
-    columns, matching = [one[0] for one in shared], [one[1] for one in shared]
-    return Joined(
-        str(baseline.info["model"]["name"]),
-        tuple(str(condition["name"]) for _, _, condition in shared),
-        tuple(str(condition["unit"]) for _, _, condition in shared),
-        top_k_wrong(here.rank[ours][:, columns], 1).astype(np.float64),
-        top_k_wrong(there.rank[theirs][:, matching], 1).astype(np.float64),
-        None if run.groups is None else run.groups[ours],
-    )
+    return beside(run, baseline, *same_pictures(run, run.observed.ids, baseline, baseline.observed.ids))
 
 
 def same_pictures(run: Run, ids: Ids, baseline: Run, their_ids: Ids) -> tuple[Rows, Rows]:
@@ -116,7 +100,26 @@ def same_pictures(run: Run, ids: Ids, baseline: Run, their_ids: Ids) -> tuple[Ro
     return ours, theirs
 
 
-def why_not(found: Joined, unit: str, severities: int, *, relative: bool) -> str:
+def beside(run: Run, baseline: Run, ours: Rows, theirs: Rows) -> Beside:
+    """The conditions that both runs have, over the pictures in these rows of either."""
+    where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
+    shared = [
+        (place, where[condition["id"]], condition)
+        for place, condition in enumerate(run.conditions)
+        if condition["id"] in where and condition["kind"] != "sequence"
+    ]
+    columns, matching = [one[0] for one in shared], [one[1] for one in shared]
+    return Beside(
+        str(baseline.info["model"]["name"]),
+        tuple(str(condition["name"]) for _, _, condition in shared),
+        tuple(str(condition["unit"]) for _, _, condition in shared),
+        top_k_wrong(run.observed.rank[ours][:, columns], 1).astype(np.float64),
+        top_k_wrong(baseline.observed.rank[theirs][:, matching], 1).astype(np.float64),
+        None if run.groups is None else run.groups[ours],
+    )
+
+
+def why_not(found: Beside, unit: str, severities: int, *, relative: bool) -> str:
     """Why a corruption cannot be divided by the baseline, or "" where it can."""
     if len(found.columns(unit)) < severities:
         return f"the baseline lacks some severity of {unit}"
@@ -137,7 +140,7 @@ def ratios(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[M
     found = joined(run, baseline)
     relative = metric in RELATIVE
     good = [unit for unit in units if not why_not(found, unit, _severities(run, unit), relative=relative)]
-    return [_ratio(found, metric, unit, [unit]) for unit in good]
+    return [ratio(found, metric, unit, [unit]) for unit in good]
 
 
 def mean_ratio(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[Measure]:
@@ -146,14 +149,15 @@ def mean_ratio(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> li
     relative = metric in RELATIVE
     if any(why_not(found, unit, _severities(run, unit), relative=relative) for unit in units):
         return []
-    return [_ratio(found, metric, "", list(units))]
+    return [ratio(found, metric, "", units)]
 
 
 def _severities(run: Run, unit: str) -> int:
     return sum(condition["unit"] == unit for condition in run.conditions)
 
 
-def _ratio(found: Joined, metric: str, condition: str, units: list[str]) -> Measure:
+def ratio(found: Beside, metric: str, condition: str, units: Sequence[str]) -> Measure:
+    """Some corruptions' errors, each divided by the baseline's, and their mean."""
     relative = metric in RELATIVE
     sums = [found.sums(unit, relative=relative) for unit in units]
     columns = np.stack([ours for ours, _ in sums] + [theirs for _, theirs in sums], axis=1)
@@ -161,14 +165,14 @@ def _ratio(found: Joined, metric: str, condition: str, units: list[str]) -> Meas
 
     def combine(means: Numbers) -> Numbers:
         below = means[..., half:]
-        ratio = means[..., :half] / np.where(below > 0, below, np.nan)
-        return np.asarray(ratio.mean(axis=-1), np.float64)
+        each = means[..., :half] / np.where(below > 0, below, np.nan)
+        return np.asarray(each.mean(axis=-1), np.float64)
 
     what = "(top-1 error - clean error)" if relative else "top-1 errors"
     mean = f"mean over {half} corruptions of the " if not condition else ""
     formula = (
         f"{mean}sum of {what} over severities, divided by the same sum of {found.baseline} on the same "
-        f"{found.count:,} pictures; both drawn together in the interval"
+        "pictures; both drawn together in the interval"
     )
     parts = tuple(found.conditions[place] for unit in units for place in found.columns(unit))
     every = (*(["clean"] if relative else []), *parts)

@@ -15,6 +15,7 @@ on many, and no interval takes that away.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,36 +32,6 @@ ECE_BINS = 15
 RMS_BIN_SIZE = 100
 
 
-def expected_calibration_error(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> float:
-    """ECE with bins (0, 1/bins], (1/bins, 2/bins], ...: sum_b n_b/n * |mean c - mean r|."""
-    return float(ece_values(confidence.reshape(-1, 1), right.reshape(-1, 1), bins).mean())
-
-
-def rms_calibration_error(
-    confidence: Numbers, right: Truths, bin_size: int = RMS_BIN_SIZE, *, compat: bool = False
-) -> float:
-    """Root of the mean squared gap over bins of equal count, sorted by confidence.
-
-    The last bin takes the remainder; fewer predictions than a bin holds are one bin. Equal confidences
-    count as right in the share that they are right together, so that their order cannot matter.
-
-    Args:
-        confidence: of each prediction.
-        right: whether each is right.
-        bin_size: predictions per bin.
-        compat: as the published code of ImageNet-A computes it: the most confident bin is dropped, while
-            its predictions still count in n, and equal confidences stand in the order given.
-    """
-    if not compat:
-        return float(rms_values(confidence.reshape(-1, 1), right.reshape(-1, 1), bin_size).mean())
-    order = np.argsort(confidence, kind="stable")
-    gap = confidence[order] - right[order]
-    bins = _equal_count_bins(len(gap), bin_size)
-    sizes = np.bincount(bins)
-    squares = np.bincount(bins, gap) ** 2 / sizes
-    return float(np.sqrt(squares[:-1].sum() / len(gap)))
-
-
 def ece_values(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> Numbers:
     """ECE as one value per picture (pictures x conditions pooled): the signed gap of its predictions.
 
@@ -72,19 +43,33 @@ def ece_values(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> Numb
     return np.asarray((signs[place] * gap).mean(axis=1), np.float64)
 
 
-def rms_values(confidence: Numbers, right: Truths, bin_size: int = RMS_BIN_SIZE) -> Numbers:
+def rms_values(
+    confidence: Numbers, right: Truths, bin_size: int = RMS_BIN_SIZE, *, compat: bool = False
+) -> Numbers:
     """RMS calibration error as one value per picture (pictures x conditions pooled).
 
     With m_b a bin's mean gap, the mean square MS is the mean of 2 m_b (c - r) - m_b^2; the root is taken by
-    its derivative: RMS + (that - MS) / (2 RMS).
+    its derivative: RMS + (that - MS) / (2 RMS). The last bin takes the remainder; fewer predictions than a
+    bin holds are one bin. Equal confidences count as right in the share that they are right together, so
+    that their order cannot matter.
+
+    Args:
+        confidence: of each prediction.
+        right: whether each is right.
+        bin_size: predictions per bin.
+        compat: as the published code of ImageNet-A computes it: the most confident bin is dropped, while
+            its predictions still count in n, and equal confidences stand in the order given.
     """
     flat = confidence.ravel()
-    order = np.argsort(flat)  # the order of ties does not matter
-    gap = flat[order] - mean_over_ties(flat[order], right.ravel()[order].astype(np.float64))
+    order = np.argsort(flat, kind="stable" if compat else "quicksort")
+    truths = right.ravel()[order].astype(np.float64)
+    gap = flat[order] - (truths if compat else mean_over_ties(flat[order], truths))
     bins = _equal_count_bins(len(gap), bin_size)
     means = (np.bincount(bins, gap) / np.bincount(bins))[bins]
     terms = np.empty(len(gap))
     terms[order] = 2 * means * gap - means**2
+    if compat:
+        terms[order[bins == bins[-1]]] = 0.0
     squares = terms.reshape(confidence.shape).mean(axis=1)
     whole = float(squares.mean())
     root = np.sqrt(max(whole, 0.0))
@@ -166,3 +151,14 @@ def rms(run: Run, seen: Observed) -> list[Measure]:
         f"{RMS_BIN_SIZE} sorted by confidence; larger on few pictures than on many, and so is its interval"
     )
     return confident_measures(run, seen, "rms_calibration_error", formula, rms_values)
+
+
+def rms_compat(run: Run, seen: Observed) -> list[Measure]:
+    """RMS calibration error as the published code of ImageNet-A computes it, without its last bin."""
+    formula = (
+        "root of the mean squared gap between confidence and share of right answers, bins of "
+        f"{RMS_BIN_SIZE} sorted by confidence, the most confident bin left out as in ImageNet-A's code"
+    )
+    return confident_measures(
+        run, seen, "rms_calibration_error_compat", formula, partial(rms_values, compat=True)
+    )

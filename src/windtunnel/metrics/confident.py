@@ -38,21 +38,18 @@ def confident_measures(
     if not seen.gives_probabilities or len(seen.ids) < 2:
         return []
     right = ~top_k_wrong(seen.rank, 1)
-    found = [
-        Measure(
-            metric,
-            name,
-            formula,
-            (name,),
-            values(seen.confidence[:, [column]], right[:, [column]])[:, None],
-            limits=limits,
-        )
-        for column, name in enumerate(seen.conditions)
-    ]
+
+    def measure(condition: str, what: str, columns: list[int]) -> Measure:
+        def remake(rows: NDArray[np.int64]) -> Numbers:
+            some = np.ix_(rows, np.array(columns))
+            return values(seen.confidence[some], right[some])[:, None]
+
+        parts = tuple(seen.conditions[column] for column in columns)
+        whole = remake(np.arange(len(seen.ids)))
+        return Measure(metric, condition, what, parts, whole, limits=limits, remake=remake)
+
+    found = [measure(name, formula, [column]) for column, name in enumerate(seen.conditions)]
     columns = corruption_columns(run)
     if columns:
-        parts = tuple(seen.conditions[column] for column in columns)
-        pooled = values(seen.confidence[:, columns], right[:, columns])[:, None]
-        what = f"{formula}; {len(columns)} corrupted conditions pooled"
-        found.append(Measure(metric, "", what, parts, pooled, limits=limits))
+        found.append(measure("", f"{formula}; {len(columns)} corrupted conditions pooled", columns))
     return found

@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from windtunnel import published
 from windtunnel.corruptions import SEVERITIES
@@ -47,18 +46,6 @@ def alexnet_errors() -> dict[str, tuple[float, ...]]:
     """AlexNet's top-1 error by corruption, severities 1 to 5, exact to 1/50000."""
     rows = csv.DictReader(io.StringIO(published.read_text("alexnet_corruption_errors.csv")))
     return {row["corruption"]: tuple(float(row[f"s{level}"]) for level in SEVERITIES) for row in rows}
-
-
-def corruption_error(errors: NDArray[np.float64], baseline: NDArray[np.float64]) -> float:
-    """sum_s E_s / sum_s A_s of one corruption."""
-    return float(errors.sum() / baseline.sum())
-
-
-def relative_corruption_error(
-    errors: NDArray[np.float64], clean: float, baseline: NDArray[np.float64], baseline_clean: float
-) -> float:
-    """sum_s (E_s - E_clean) / sum_s (A_s - A_clean) of one corruption."""
-    return float((errors - clean).sum() / (baseline - baseline_clean).sum())
 
 
 def why_not_normalised(run: Run) -> str:

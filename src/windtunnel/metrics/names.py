@@ -13,6 +13,7 @@ MEASURES = {
     "flip_share": "windtunnel.metrics.against_clean:flip_share",
     "ece": "windtunnel.metrics.calibration:ece",
     "rms_calibration_error": "windtunnel.metrics.calibration:rms",
+    "rms_calibration_error_compat": "windtunnel.metrics.calibration:rms_compat",
     "aurra": "windtunnel.metrics.response:aurra",
     "brier": "windtunnel.metrics.proper:brier",
     "nll": "windtunnel.metrics.proper:nll",
@@ -38,6 +39,12 @@ NEED_NO_LABEL = (
     "flip_probability", "mfp", "flip_rate", "mfr", "ut5d", "mean_ut5d", "t5d", "mt5d", "zipf_distance",
     "log_distance",
 )  # fmt: skip
+
+# What needs every class's probability.
+OF_PROBABILITIES = ("ece", "rms_calibration_error", "rms_calibration_error_compat", "aurra", "brier", "nll")
+
+# Of these more is better; of all others less.
+MORE_IS_BETTER = ("aurra",)
 
 # Scores that are no shares, and are not shown in per cent; with what they are measured in.
 NOT_SHARES = {

@@ -19,16 +19,12 @@ if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
 
-def area_under_response_rate_accuracy(confidence: Numbers, right: Truths) -> float:
-    """AURRA; equal confidences stand in every order at once, that is in their mean."""
-    return float(aurra_values(confidence.reshape(-1, 1), right.reshape(-1, 1)).mean())
-
-
 def aurra_values(confidence: Numbers, right: Truths) -> Numbers:
     """AURRA as one value per picture (pictures x conditions pooled): AURRA plus the picture's influence.
 
     With a_k the accuracy of the k most confident, a prediction r at place p has the influence
-    a_p - AURRA + sum over k >= p of (r - a_k)/k; influences sum to zero.
+    a_p - AURRA + sum over k >= p of (r - a_k)/k; influences sum to zero. Equal confidences stand in every
+    order at once, that is in their mean.
     """
     flat = -confidence.ravel()
     order = np.argsort(flat)  # the order of ties does not matter

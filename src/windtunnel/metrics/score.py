@@ -53,6 +53,8 @@ class Score:
 
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+# From rows of pictures to the columns of a score over these pictures alone.
+Remake = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,11 @@ class Measure:
         combine: for all others: from means (..., columns) to values (...).
         limits: between which the score must lie, and so its interval.
         groups: which pictures were drawn together, a number each; None where every one stands for itself.
+        remake: for columns that hang on all pictures together: what they are for some of them.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
-    is the score, each picture's being the score plus the picture's influence on it.
+    is the score, each picture's being the score plus the picture's influence on it. Over other pictures these
+    are other values, which `remake` gives.
     """
 
     metric: str
@@ -83,6 +87,7 @@ class Measure:
     combine: Combine | None = None
     limits: tuple[float, float] = (-np.inf, np.inf)
     groups: Groups = None
+    remake: Remake | None = None
 
     @property
     def units(self) -> int:
@@ -92,7 +97,10 @@ class Measure:
     def over(self, rows: NDArray[np.int64]) -> Measure:
         """The same score over some of the pictures."""
         groups = None if self.groups is None else self.groups[rows]
-        return replace(self, columns=self.columns[rows], groups=groups)
+        remake = self.remake
+        if remake is None:
+            return replace(self, columns=self.columns[rows], groups=groups)
+        return replace(self, columns=remake(rows), groups=groups, remake=lambda some: remake(rows[some]))
 
     @cached_property
     def value(self) -> float:

@@ -3,10 +3,13 @@
 Few pictures make extreme scores by chance. Slices with fewer than `minimum` pictures are left out, and the
 order of the rest goes by a shrunk value:
 
-shrunk = (n * mean + m * overall) / (n + m),  m = variance within slices / variance between slices
+shrunk = overall + (mean - overall) * B / (B + V),  B = variance between slices, V = variance of the mean
 
-by the moments of the one-way analysis of variance; for error rates this is the posterior mean of the
-beta-binomial model. Where slices differ no more than chance makes them, all shrink to the overall mean.
+by the moments of the analysis of variance. Where every picture stands for itself V = W / n, with W the
+variance within slices and n the slice's pictures; for error rates the shrunk value then is the posterior mean
+of the beta-binomial model. Where pictures belong to groups (patients), W = P + G, of pictures within groups
+and of groups: V = (P * n + G * sum of m^2) / n^2, with m the pictures of each group in the slice. Where
+slices differ no more than chance makes them, all shrink to the overall mean.
 """
 
 from __future__ import annotations
@@ -66,7 +69,8 @@ def slices(
     groups = group_of_pictures(run, by)
     values = measure.picture_values
     rows = list(groups.values())
-    pulled = shrink([values[one] for one in rows], float(values.mean()))
+    together = None if measure.groups is None else [measure.groups[one] for one in rows]
+    pulled = shrink([values[one] for one in rows], float(values.mean()), together)
     found = []
     for (group, members), shrunk in zip(groups.items(), pulled, strict=True):
         part = measure.over(members)
@@ -76,21 +80,63 @@ def slices(
     return sorted(found, key=lambda one: (-one.shrunk, one.group))
 
 
-def shrink(groups: Sequence[NDArray[np.float64]], overall: float) -> NDArray[np.float64]:
-    """Each group's mean, drawn towards the overall mean: (n * mean + m * overall) / (n + m)."""
-    sizes = np.array([len(group) for group in groups], np.float64)
-    means = np.array([group.mean() for group in groups])
-    total, count = sizes.sum(), len(groups)
-    if count < 2 or total <= count:
-        return np.full(count, overall)
+def shrink(
+    slices: Sequence[NDArray[np.float64]],
+    overall: float,
+    groups: Sequence[NDArray[np.int64]] | None = None,
+) -> NDArray[np.float64]:
+    """Each slice's mean, drawn towards the overall mean: overall + (mean - overall) * B / (B + V).
+
+    Args:
+        slices: the pictures' values, slice by slice.
+        overall: what to draw towards.
+        groups: of the same pictures the number of their group; None where every one stands for itself.
+    """
+    sizes = np.array([len(one) for one in slices], np.float64)
+    means = np.array([one.mean() for one in slices])
+    total = sizes.sum()
+    chance = _chance(slices, groups)
+    if len(slices) < 2 or chance is None:
+        return np.full(len(slices), overall)
+    of_means, of_centre = chance
+    # By chance alone: E[sum n * (mean - centre)^2] = sum n * V - total * (variance of the centre).
     centre = float((sizes * means).sum() / total)
-    within = float(sum(((group - group.mean()) ** 2).sum() for group in groups) / (total - count))
-    typical = (total - (sizes**2).sum() / total) / (count - 1)
-    between = (float((sizes * (means - centre) ** 2).sum() / (count - 1)) - within) / typical
+    seen = float((sizes * (means - centre) ** 2).sum())
+    expected = float((sizes * of_means).sum() - total * of_centre)
+    between = (seen - expected) / (total - (sizes**2).sum() / total)
     if between <= 0:
-        return np.full(count, overall)
-    pull = within / between
-    return np.asarray((sizes * means + pull * overall) / (sizes + pull), np.float64)
+        return np.full(len(slices), overall)
+    return np.asarray(overall + (means - overall) * between / (between + of_means), np.float64)
+
+
+def _chance(
+    slices: Sequence[NDArray[np.float64]], groups: Sequence[NDArray[np.int64]] | None
+) -> tuple[NDArray[np.float64], float] | None:
+    """The variance of every slice's mean, and of the mean of all, if slices differed by chance alone.
+
+    P and G by the moments of the nested analysis of variance: cells are the pictures of one group in one
+    slice. None where every slice is one cell: what slices and what groups do then looks the same.
+    """
+    values = np.concatenate(slices)
+    place = np.repeat(np.arange(len(slices)), [len(one) for one in slices])
+    group = np.arange(len(values)) if groups is None else np.concatenate(groups)
+    cells, cell = np.unique(np.stack([place, group]), axis=1, return_inverse=True)
+    cell, slice_of = cell.ravel(), cells[0]
+    if len(slice_of) == len(slices):
+        return None
+    in_cell, in_slice = np.bincount(cell).astype(np.float64), np.bincount(place).astype(np.float64)
+    cell_means = np.bincount(cell, values) / in_cell
+    slice_means = np.bincount(place, values) / in_slice
+    freedom = len(values) - len(slice_of)
+    pictures = float(((values - cell_means[cell]) ** 2).sum() / freedom) if freedom else 0.0
+    squares = np.bincount(slice_of, in_cell**2)
+    spread = float((in_cell * (cell_means - slice_means[slice_of]) ** 2).sum())
+    expected = (len(slice_of) - len(slices)) * pictures
+    alike = max(0.0, (spread - expected) / (len(values) - float((squares / in_slice).sum())))
+    in_group = np.bincount(np.unique(group, return_inverse=True)[1].ravel()).astype(np.float64)
+    of_means = (pictures * in_slice + alike * squares) / in_slice**2
+    of_centre = (pictures * len(values) + alike * float((in_group**2).sum())) / len(values) ** 2
+    return np.asarray(of_means, np.float64), of_centre
 
 
 def group_of_pictures(run: Run, by: str) -> dict[str, NDArray[np.int64]]:

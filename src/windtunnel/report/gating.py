@@ -64,7 +64,10 @@ def gate_markdown(found: Gate) -> str:
 
 
 def gate_junit(found: Gate) -> str:
-    """The gate as JUnit XML: a test case per check; what cannot be told is skipped, or fails."""
+    """The gate as JUnit XML: a test case per check; what cannot be told is skipped, or fails.
+
+    Warnings stand in the suite's system-err.
+    """
     unsure_fails = found.unsure == "fail"
     failures = found.count("worse") + (found.count("unsure") if unsure_fails else 0)
     suite = ElementTree.Element(
@@ -81,6 +84,8 @@ def gate_junit(found: Gate) -> str:
             ElementTree.SubElement(case, "failure", message=sentence(check, found.pictures))
         elif check.outcome == "unsure":
             ElementTree.SubElement(case, "skipped", message=sentence(check, found.pictures))
+    if found.warnings:
+        ElementTree.SubElement(suite, "system-err").text = "\n".join(found.warnings)
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
@@ -88,8 +93,8 @@ def gate_junit(found: Gate) -> str:
 
 
 def gate_annotations(found: Gate) -> list[str]:
-    """GitHub's workflow commands: an error per failure, a warning per check that cannot be told."""
-    lines = []
+    """GitHub's workflow commands: an error per failure, a warning for all else that a reader must know."""
+    lines = [f"::warning title=windtunnel gate::{_escaped(text)}" for text in found.warnings]
     for check in found.checks:
         if check.outcome == "not worse":
             continue

@@ -16,6 +16,7 @@ from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import ece_by_chance, reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.names import OF_PROBABILITIES
 from windtunnel.metrics.perturbed import sequence_notes, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
@@ -102,7 +103,7 @@ def _score_notes(run: Run) -> list[str]:
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
-    lacking = sorted(asked & {"ece", "rms_calibration_error", "aurra", "brier", "nll"})
+    lacking = sorted(asked & set(OF_PROBABILITIES))
     if lacking and not seen.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
     spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]

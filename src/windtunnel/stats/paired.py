@@ -175,12 +175,17 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
     Shares, and sums and differences of shares with equal weights: Tango's score method at the number of
     pictures they are worth. Other sums over pictures: Student's interval of the paired differences.
     Everything else: both scores in the same bootstrap replicates, their difference's standard deviation.
+
+    Equal answers of two models are no proof that they always agree: the standard error of a bootstrapped
+    difference, and of any that does not vary at all, is at least `_least_error`.
     """
     if old.combine is not None or new.combine is not None:
         return _bootstrapped(old, new)
     change = new.picture_values - old.picture_values
     if not _same_shares(old, new):
         error = math.sqrt(variance_of_mean(change, old.groups))
+        if error == 0:
+            error = _least_error(float(np.ptp(old.picture_values)), len(change), old.groups)
         return Symmetric(float(change.mean()), error, old.units - 1, f"paired t-test {_over(old.groups)}")
     whole = float(np.abs(old.linear_weights).sum())
     return Scaled(shares_of_change(change / whole, old.columns.shape[1], old.groups), whole)
@@ -301,9 +306,29 @@ def _bootstrapped(old: Measure, new: Measure) -> Estimate:
 
     values = replicated_values(both, combine, groups=old.groups)
     values = values[np.isfinite(values)]
-    error = float(values.std()) if len(values) else 0.0
+    reach = max(_reach(measure) for measure in (old, new))
+    error = max(float(values.std()) if len(values) else 0.0, _least_error(reach, len(both), old.groups))
     test = f"paired bootstrap {_over(old.groups)}"
     return Symmetric(new.value - old.value, error, old.units - 1, test)
+
+
+def _least_error(reach: float, pictures: int, groups: Groups) -> float:
+    """The least standard error of a difference that one picture can move by reach/n: 2 * reach / n.
+
+    Where no answer of n differs, up to 3/n of all may (95 %, one-sided); 1.645 * 2/n is no less. With groups
+    n is what pictures all alike within a group are worth.
+    """
+    return 2 * reach / worth(np.zeros(pictures), 0.0, 1, groups)
+
+
+def _reach(measure: Measure) -> float:
+    """How far apart two pictures' shares in a score are, at most: of ratios by their derivatives."""
+    columns = np.asarray(measure.columns, np.float64)
+    means = columns.mean(axis=0)
+    steps = 1e-6 * np.maximum(np.abs(means), 1e-3)
+    slopes = (measure.of_means(means + np.diag(steps)) - measure.value) / steps
+    found = columns @ slopes
+    return float(np.ptp(found)) if np.isfinite(found).all() else 0.0
 
 
 def _same_shares(old: Measure, new: Measure) -> bool:

@@ -36,13 +36,16 @@ def locked(folder: Path, lock: str = LOCK_FILE) -> Iterator[None]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write under another name first, so that nobody ever sees half a file."""
+    """Write under another name first, so that nobody ever sees half a file; errors name the file itself."""
     unfinished = path.with_name(path.name + UNFINISHED)
-    with unfinished.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    unfinished.replace(path)
+    try:
+        with unfinished.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _try_lock(handle: int) -> bool:

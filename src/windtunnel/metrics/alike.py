@@ -1,0 +1,46 @@
+"""What must be alike in runs before their answers are set beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+
+# What a projection lets count, in words.
+KINDS = {
+    "identity": "all outputs count",
+    "mask": "only classes of the data count (--mask)",
+    "collapse": "outputs stand for classes by a map (--map)",
+}
+
+
+def why_other_pixels(runs: Sequence[Run]) -> str:
+    """Why corrupted pictures are not the same in all runs, or ""."""
+    for part, name in (("seed", "seed"), ("stream", "random stream version")):
+        values = [run.recipe[part] for run in runs]
+        if len(set(values)) > 1:
+            shown = " and ".join(map(str, dict.fromkeys(values)))
+            return f"{name}s {shown} differ, so that corrupted pixels do too"
+    return ""
+
+
+def why_other_answers(runs: Sequence[Run]) -> str:
+    """Why a right answer is not as easy in all runs (a mask or a map), or ""."""
+    found = [_projection(run) for run in runs]
+    if all(one == found[0] for one in found):
+        return ""
+    kinds = list(dict.fromkeys(KINDS[one["kind"]] for one in found))
+    if len(kinds) > 1:
+        return f"{kinds[0]} in one run and {kinds[1]} in another"
+    return f"{kinds[0]}, but not the same ones in all runs"
+
+
+def _projection(run: Run) -> dict[str, Any]:
+    """Which outputs may win, whatever the order in which a model lists its classes."""
+    recipe = run.recipe["projection"]
+    kept, classes = set(recipe["kept"]), run.info["data"]["classes"]
+    names = sorted(str(classes[label]) for label, place in enumerate(recipe["labels"]) if place in kept)
+    return {"kind": recipe["kind"], "classes": names, "outputs": recipe.get("outputs")}
