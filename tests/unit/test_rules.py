@@ -141,3 +141,11 @@ def test_outcomes_are_where_the_interval_lies() -> None:
     alone = judge([test(0.05, 0.01)])[0]
     assert alone.level == ALARM_LEVEL
     assert alone.low > checks[0].low
+
+
+def test_scores_over_all_conditions_take_none() -> None:
+    keys = [("mce", ""), ("top1_error", "fog:1"), ("top1_error", "clean")]
+    with pytest.raises(UserError, match="mce is over all conditions and takes none"):
+        matching(parse_rule("fog mce <= +1"), keys, {})
+    with pytest.raises(UserError, match="Did you mean fog"):
+        matching(parse_rule("fogg:* error <= +1"), keys, {})

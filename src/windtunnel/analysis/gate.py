@@ -26,6 +26,7 @@ from windtunnel.analysis.join import Joined, Key, join_runs, open_runs
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_answers
+from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
 from windtunnel.store.run import Run
@@ -35,7 +36,8 @@ ALARM_LEVEL = 0.04
 # Wrong "not worse" of one rule.
 MISS_LEVEL = 0.05
 # What a gate without rules holds a run to. Clean rests on one answer per picture and is less surely known.
-DEFAULT_RULES = ("mean_error <= +1", "mfp <= +1", "clean error <= +2")
+DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
+DEFAULT_SEQUENCE_RULES = ("mfp <= +1", "clean error <= +2")
 
 Outcome = Literal["worse", "not worse", "unsure"]
 Unsure = Literal["pass", "fail"]
@@ -149,7 +151,7 @@ def gate(
     chosen = parsed or default_rules(joined)
     checks = judge([test for rule in chosen for test in tests_of(rule, joined)])
     asked = {rule.text for rule in chosen}
-    dropped = [] if parsed else [text for text in DEFAULT_RULES if text not in asked]
+    dropped = [] if parsed else [text for text in usual_rules(joined) if text not in asked]
     warnings = _warnings(joined, dropped)
     return Gate(str(new.path), str(base.path), len(joined.pictures), tuple(checks), unsure, warnings)
 
@@ -162,13 +164,19 @@ def _warnings(joined: Joined, dropped: Sequence[str]) -> tuple[str, ...]:
     return (*([left_out] if lost else []), *unasked)
 
 
+def usual_rules(joined: Joined) -> tuple[str, ...]:
+    """What is asked where nobody asks: of corruptions their mean error, of sequences their flips."""
+    return DEFAULT_SEQUENCE_RULES if sequences_of(joined.runs[0]) else DEFAULT_RULES
+
+
 def default_rules(joined: Joined) -> list[Rule]:
-    """The default rules that both runs have scores for."""
-    found = [parse_rule(text) for text in DEFAULT_RULES]
+    """The usual rules that both runs have scores for."""
+    found = [parse_rule(text) for text in usual_rules(joined)]
     keys = joined.measures[0]
     fit = [rule for rule in found if (rule.metric, rule.pattern) in keys]
     if not fit:
-        raise UserError("Neither mean_error, mfp nor clean error is shared by both runs; give --rule.")
+        metrics = " nor ".join(rule.metric for rule in found)
+        raise UserError(f"Neither {metrics} is shared by both runs; give --rule.")
     return fit
 
 

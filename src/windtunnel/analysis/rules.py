@@ -98,8 +98,14 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
     if not found:
         found = [one for one in conditions if _fits(rule.pattern, one, kinds.get(one, "corruption"))]
     if not found:
-        shown = [condition for condition in conditions if condition] or ["none"]
-        raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern, shown)
+        named = [condition for condition in conditions if condition]
+        if not named:
+            raise UserError(
+                f"Rule '{rule.text}': {rule.metric} is over all conditions and takes none; write "
+                f"'{rule.metric} {rule.sign} +1'."
+            )
+        units = list(dict.fromkeys(condition.split("+")[0].partition(":")[0] for condition in named))
+        raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
     return [(rule.metric, condition) for condition in found]
 
 

@@ -13,6 +13,7 @@ from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.present import print_table
 from windtunnel.report.gating import (
     HEADER,
+    INTERVALS,
     advice,
     check_cells,
     gate_annotations,
@@ -65,8 +66,8 @@ def command(
     """Exit 1 when RUN is worse than BASE, picture by picture, by more than the rules allow.
 
     A rule names a score and how many percentage points it may change. Without `each` a pattern of conditions
-    is one test of their mean, with `each` one test per condition. All rules together raise a false alarm at
-    most 5 % of the time.
+    is one test of their mean, with `each` one test per condition. All rules on errors together raise a
+    false alarm at most 5 % of the time.
 
     \b
     Example:
@@ -91,6 +92,7 @@ def command(
 def show(console: Console, found: Gate) -> None:
     """Print a gate for people."""
     print_table(console, HEADER, [check_cells(check) for check in found.checks])
+    console.print(INTERVALS, markup=False, highlight=False, soft_wrap=True)
     for text in filter(None, (advice(found), *found.warnings)):
         console.print(f"warning  {text}", markup=False, highlight=False, soft_wrap=True)
     console.print(verdict(found), markup=False, highlight=False, soft_wrap=True)

@@ -10,6 +10,10 @@ from windtunnel.report.amounts import amount, change, scale
 from windtunnel.report.markdown import markdown_table
 
 MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
+# What the intervals are, for readers who do not know the gate.
+INTERVALS = (
+    "Intervals are those the rules decide by: one-sided ends, at levels that keep all rules together at 5 %."
+)
 HEADER = ("rule", "score", "base", "run", "change", "interval", "allowed", "outcome")
 
 
@@ -59,7 +63,7 @@ def gate_markdown(found: Gate) -> str:
         "",
         *markdown_table(HEADER, ([f"`{rule}`", *rest] for rule, *rest in map(check_cells, found.checks))),
     ]
-    lines += [f"\n{text}" for text in (advice(found), *found.warnings) if text]
+    lines += [f"\n{text}" for text in (INTERVALS, advice(found), *found.warnings) if text]
     return "\n".join(lines) + "\n"
 
 
