@@ -13,7 +13,14 @@ from windtunnel.errors import PictureError, RunFailed
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.geometry import Geometry, crop_step, resize_step
+from windtunnel.imaging.geometry import (
+    Geometry,
+    colour_step,
+    crop_step,
+    decode_step,
+    decodes_alike,
+    resize_step,
+)
 from windtunnel.imaging.header import read_header
 
 
@@ -25,6 +32,7 @@ class Source:
         self._finished = dataset if isinstance(dataset, FinishedDataset) else None
         self._picture = picture
         self._content: bytes | Image | None = None
+        self._last: tuple[Geometry, Image] | None = None
         self._steps: dict[Geometry, tuple[Image, Image, Image] | PictureError] = {}
 
     def under(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
@@ -74,10 +82,10 @@ class Source:
     def _decoded(self, geometry: Geometry) -> Image:
         if self._picture.status != "ok":
             raise PictureError(self._picture.status, self._picture.reason)
-        content = self._read()
-        if isinstance(content, bytes):
-            content = decode(content, read_header(content), geometry.decoder, geometry.exif)
-        return np.require(content, requirements=["C", "W"])
+        # Only the last pixels are kept: a large picture by every decoder would fill the memory.
+        if self._last is None or not decodes_alike(self._last[0], geometry):
+            self._last = geometry, decode_step(self._read(), geometry)
+        return np.require(colour_step(self._last[1], geometry), requirements=["C", "W"])
 
     def _read(self) -> bytes | Image:
         """The picture as it was surveyed; one changed or gone since stops the run."""

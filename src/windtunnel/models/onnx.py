@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,19 @@ class OnnxModel:
             parts.append(scores[: self._fixed_batch - missing])
         return np.concatenate(parts)
 
+    @property
+    def path(self) -> Path:
+        """The model's file."""
+        return self._path
+
+    def with_graph(self, graph: bytes, name: str, batch: int) -> OnnxModel:
+        """The same model with another graph of the same inputs and outputs."""
+        other = copy.copy(self)
+        other.name = name
+        other.batch = batch
+        other._session = _open_session(self._path, graph)
+        return other
+
     def _run(self, tensor: NDArray[Any]) -> Any:
         return self._session.run([self._output_name], {self._input_name: tensor})[0]
 
@@ -84,7 +98,7 @@ class OnnxModel:
             ) from error
 
 
-def _open_session(path: Path) -> Any:
+def _open_session(path: Path, graph: bytes | None = None) -> Any:
     if not path.is_file():
         raise UserError(f"No such model: {path}. Give an .onnx file, module:factory or file.py:factory.")
     import onnxruntime
@@ -94,7 +108,9 @@ def _open_session(path: Path) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            str(path) if graph is None else graph, options, providers=["CPUExecutionProvider"]
+        )
     except Exception as error:  # ONNX Runtime's own exceptions share no base class
         raise UserError(f"{path} is not a model ONNX Runtime can load: {_first_line(error)}") from error
 
