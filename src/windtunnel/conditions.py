@@ -11,7 +11,7 @@ from typing import Literal
 
 from windtunnel.corruptions import REGISTRY, Stage
 
-Kind = Literal["clean", "native", "corruption"]
+Kind = Literal["clean", "native", "corruption", "pipeline"]
 
 
 @dataclass(frozen=True)
@@ -19,15 +19,16 @@ class Condition:
     """What is done to the picture.
 
     Attributes:
-        kind: `clean` (the suite's canvas, nothing done), `native` (the model's own preprocess) or
-            `corruption`.
-        unit: name of the corruption.
+        kind: `clean` (the suite's canvas, nothing done), `native` (the model's own preprocess),
+            `corruption` or `pipeline` (one step to the canvas or in the model swapped).
+        unit: name of the corruption, or the step as `axis=value`.
         level: its severity, 1..5.
         edition: whose severity table.
         codec: how the result is stored before the model sees it.
         stage: where in the geometry the unit acts.
         revision: of the unit.
-        geometry: where the canvas differs from the edition's usual one (pictures taken as they are).
+        geometry: where the canvas differs from the edition's usual one (pictures taken as they are), and
+            what a step changes of it.
         assets: digests of the files the unit's pixels depend on.
         settings: texts given to the unit, such as a folder; their content is in `assets`, their place is
             nobody's business.
@@ -46,7 +47,9 @@ class Condition:
 
     @cached_property
     def name(self) -> str:
-        """How people write it: `clean`, `fog:3`, `fog:3+jpeg:85`."""
+        """How people write it: `clean`, `fog:3`, `fog:3+jpeg:85`, `decode=opencv`."""
+        if self.kind == "pipeline":
+            return self.unit
         base = f"{self.unit}:{self.level}" if self.kind == "corruption" else self.kind
         return base if self.codec == "none" else f"{base}+{self.codec}"
 

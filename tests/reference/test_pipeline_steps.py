@@ -155,7 +155,7 @@ PATCHES = PATCHES.astype(np.uint8)
         # Full codes read as limited: (128 - 16)*255/219 = 130.4, the ends clipped.
         ("full-as-limited", [None, None, None, [130] * 3, [0] * 3, [255] * 3]),
         # Greys have no chroma: no matrix changes them. Red: Y 76, Cb 85, Cr 255 read by BT.709:
-        # R = 76 + 1.5748*127 = 276, G = 76 + 0.18732*43 - 0.46812*127 = 24.6, B = 76 - 1.8556*43 = -4; clipped.
+        # R = 76 + 1.5748*127 = 276, G = 76 + 0.18732*43 - 0.46812*127 = 25, B = 76 - 1.8556*43 = -4; clipped.
         ("bt601-as-bt709", [[255, 25, 0], None, None, [128] * 3, [0] * 3, [255] * 3]),
         ("bt709-as-bt601", [None, None, None, [128] * 3, [0] * 3, [255] * 3]),
     ],

@@ -43,6 +43,9 @@ class Source:
 
     def before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
         """The picture under a condition, before it is stored."""
+        if condition.kind == "pipeline":
+            # Nobody else asks for this geometry; keeping it would only fill the memory.
+            return np.ascontiguousarray(self._make(geometry)[2])
         source, resized, canvas = self._made(geometry)
         if condition.kind == "corruption":
             unit = REGISTRY.get(condition.unit)
@@ -58,6 +61,13 @@ class Source:
                 canvas = unit.apply(canvas, rng, condition.level, condition.edition, condition.settings)
         return np.ascontiguousarray(canvas)
 
+    def canvas(self, geometry: Geometry) -> Image | None:
+        """The picture as nothing was done to it, or None where it cannot be made."""
+        try:
+            return self._made(geometry)[2]
+        except PictureError:
+            return None
+
     def _stored(self, dataset: FinishedDataset, condition: Condition) -> Image:
         """A canvas that somebody has already corrupted: decoded, and nothing else."""
         content = dataset.read_under(self._picture.sample, condition.unit, condition.level)
@@ -68,16 +78,18 @@ class Source:
     def _made(self, geometry: Geometry) -> tuple[Image, Image, Image]:
         if geometry not in self._steps:
             try:
-                source = self._decoded(geometry)
-                resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
-                canvas = np.require(crop_step(resized, geometry), requirements=["C", "W"])
-                self._steps[geometry] = (source, resized, canvas)
+                self._steps[geometry] = self._make(geometry)
             except PictureError as error:
                 self._steps[geometry] = error
         made = self._steps[geometry]
         if isinstance(made, PictureError):
             raise made
         return made
+
+    def _make(self, geometry: Geometry) -> tuple[Image, Image, Image]:
+        source = self._decoded(geometry)
+        resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
+        return source, resized, np.require(crop_step(resized, geometry), requirements=["C", "W"])
 
     def _decoded(self, geometry: Geometry) -> Image:
         if self._picture.status != "ok":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
 from windtunnel.models import Model
+from windtunnel.pipeline import available_units
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import samples_table
 from windtunnel.suites import Canvas, Suite, choose_canvas, finished_canvas
@@ -36,6 +38,7 @@ KEPT_BY_AUTO = ("clean", "native")
 
 RUNS_FOLDER = "windtunnel-runs"
 LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
+STEP_LIBRARIES = {"av": "decode=ffmpeg", "torch": "resize=torch", "onnx": "numerics="}
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ def make_plan(
             f"(the first, {first.sample.id}: {first.reason})."
         )
     missing: list[str] = []
+    left_out: list[str] = []
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     made = finished.manifest if finished else None
     sizes = {(one.width, one.height) for one in readable}
@@ -132,6 +136,9 @@ def make_plan(
         conditions = tuple(found)
     else:
         canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
+        formats = Counter(one.format for one in readable)
+        units, left_out = available_units(suite.units, canvas.geometry, model, formats)
+        suite = replace(suite, units=units)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     chosen_conditions = tuple(present(conditions))
     missing += [one.name for one in conditions if one.kind == "corruption" and one not in chosen_conditions]
@@ -197,14 +204,23 @@ def make_plan(
         "scoring": suite.scoring(),
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else [],
-        "versions": {name: importlib.metadata.version(name) for name in ("windtunnel", *LIBRARIES)},
+        "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else left_out,
+        "versions": {
+            name: importlib.metadata.version(name)
+            for name in ("windtunnel", *LIBRARIES, *_brought(conditions))
+        },
     }
     info = json.loads(json.dumps(info))
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
         recipe, info,
     )  # fmt: skip
+
+
+def _brought(conditions: Sequence[Condition]) -> list[str]:
+    """The libraries of extras that steps of the pipeline use."""
+    units = [one.unit for one in conditions if one.kind == "pipeline"]
+    return [name for name, step in STEP_LIBRARIES.items() if any(unit.startswith(step) for unit in units)]
 
 
 def _also_there(finished: FinishedDataset, conditions: Sequence[Condition]) -> list[str]:

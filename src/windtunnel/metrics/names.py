@@ -16,6 +16,9 @@ MEASURES = {
     "aurra": "windtunnel.metrics.response:aurra",
     "brier": "windtunnel.metrics.proper:brier",
     "nll": "windtunnel.metrics.proper:nll",
+    "step_cost": "windtunnel.metrics.pipeline:step_cost",
+    "step_flip_share": "windtunnel.metrics.pipeline:step_flip_share",
+    "axis_accuracy": "windtunnel.metrics.pipeline:axis_accuracy",
 }
 
 # What is divided by another model's errors.

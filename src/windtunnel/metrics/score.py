@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import unknown_name
 from windtunnel.metrics.names import MEASURES, NORMALISED
-from windtunnel.stats.bootstrap import bootstrap_interval, replicated_means
-from windtunnel.stats.intervals import CONFIDENCE, clustered_share, mean_interval, wilson
+from windtunnel.stats.bootstrap import bootstrap_interval, interval_around, replicated_means
+from windtunnel.stats.intervals import clustered_share, mean_interval, wilson
 
 if TYPE_CHECKING:
     from windtunnel.metrics.observed import Observed
@@ -168,9 +168,8 @@ def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]
             for place, part in enumerate(np.split(means, widths, axis=1)):
                 values[place].append(group[place].of_means(part))
         for measure, drawn in zip(group, values, strict=True):
-            every = np.concatenate(drawn)
-            low, high = np.quantile(every[np.isfinite(every)], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-            found[id(measure)] = float(low), float(high)
+            low, high = interval_around(measure.value, np.concatenate(drawn), count)
+            found[id(measure)] = max(low, measure.limits[0]), min(high, measure.limits[1])
     return found
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,17 +43,22 @@ def why_no_variants(model: Model) -> str:
 
 
 def variant_of(model: Model, name: str) -> Model:
-    """The same network in other arithmetic (`float16`, `int8`)."""
-    from windtunnel.models.onnx import OnnxModel
-
+    """The same network in other arithmetic (`float16`, `int8`), made once."""
     if name not in VARIANTS:
         raise unknown_name("numerics", name, VARIANTS)
     if reason := why_no_variants(model):
         raise UserError(f"numerics={name} {reason}.")
-    assert isinstance(model, OnnxModel)  # what why_no_variants has seen to
+    live: Any = model
+    return _variant(live, name)
+
+
+@lru_cache(maxsize=2)
+def _variant(model: Any, name: str) -> Model:
     # Scales belong to a picture, not to its neighbours in a batch.
     batch = 1 if name == "int8" else model.batch
-    return model.with_graph(VARIANTS[name](_graph(model)).SerializeToString(), f"{model.name}-{name}", batch)
+    graph = VARIANTS[name](_graph(model)).SerializeToString()
+    found: Model = model.with_graph(graph, f"{model.name}-{name}", batch)
+    return found
 
 
 def _graph(model: Any) -> Any:

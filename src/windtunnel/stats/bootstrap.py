@@ -37,7 +37,14 @@ def bootstrap_interval(
     size = _count(columns, groups)
     value = float(combine(columns.mean(axis=0, dtype=np.float64)))
     values = replicated_values(columns, combine, groups=groups, seed=seed, replicates=replicates)
-    values = values[np.isfinite(values)]
+    return interval_around(value, values, size, confidence)
+
+
+def interval_around(
+    value: float, replicates: NDArray[np.float64], size: int, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """The interval that the replicates of a score over so many pictures make around its value."""
+    values = replicates[np.isfinite(replicates)]
     if size < 2 or not len(values) or not np.isfinite(value):
         return value, value
     positive = value > 0 and bool((values > 0).all())

@@ -18,8 +18,9 @@ from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.metrics.names import MEASURES
+from windtunnel.pipeline import check_step, is_step, overrides_of
 
-CANVASES = ("imagenet-c", "native")
+CANVASES = ("imagenet-c", "imagenet-s", "native")
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
 PUBLISHED = "published"
 PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
@@ -39,6 +40,8 @@ GEOMETRIES = {
     64: Geometry(rule="exact", crop_px=64),
     32: Geometry(rule="exact", crop_px=32),
 }
+# ImageNet-S's generator makes every picture 256x256 whatever its aspect, then takes the middle.
+SYSTEMATIC_GEOMETRY = Geometry(rule="squash", resize_px=256, crop_px=224)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Suite:
         edition: 32, 64, 224, 299, or `auto` by the pictures' sizes.
         codec: how corrupted pictures are stored before the model sees them; `published` as the edition's
             published set is.
-        units: corruptions.
+        units: corruptions, and steps of the pipeline as `axis=value`, `axis=*` for all there are.
         levels: severities.
         metrics: what is scored.
         weights: of corruptions, for the score `weighted_error`; empty for no such score.
@@ -96,6 +99,11 @@ class Suite:
         """`name@version`."""
         return f"{self.name}@{self.version}"
 
+    @property
+    def corruptions(self) -> tuple[str, ...]:
+        """The units that are corruptions."""
+        return tuple(unit for unit in self.units if not is_step(unit))
+
     def conditions(
         self, canvas: Canvas, settings: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     ) -> list[Condition]:
@@ -113,15 +121,20 @@ class Suite:
                 raise unknown_name(f"unit of suite {self.name} in --set", unit, self.units)
         edition, overrides = canvas.edition, canvas.overrides()
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
-        found = [Condition("native"), Condition("clean", edition=edition, geometry=overrides)]
-        if codec != "none":
+        found = [Condition("native")]
+        if self.corruptions or self.canvas != "native":
+            found.append(Condition("clean", edition=edition, geometry=overrides))
+        if self.corruptions and codec != "none":
             found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
         found += [
             corruption_condition(unit, level, edition, codec, overrides, settings.get(unit))
-            for unit in self.units
+            for unit in self.corruptions
             for level in self.levels
         ]
-        return found
+        return found + [
+            Condition("pipeline", step, edition=edition, geometry={**overrides, **change})
+            for step, change in overrides_of(self.units, canvas.geometry).items()
+        ]
 
     def of_finished(self, dataset: FinishedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
         """The conditions of this suite that a finished set holds, and the names of those it lacks."""
@@ -154,7 +167,7 @@ class Suite:
         for item in selected:
             unit, colon, level = item.partition(":")
             if unit not in self.units and not self.stored:
-                REGISTRY.get(unit)
+                _check_unit(unit)
             if colon and (not level.isdecimal() or int(level) not in SEVERITIES):
                 raise UserError(f"'{item}' has no such level; give one of {_listed(SEVERITIES)}.")
             units.setdefault(unit, set()).update({int(level)} if colon else self.levels)
@@ -282,9 +295,16 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         if metric not in MEASURES:
             raise unknown_name(f"metric in {where}", metric, MEASURES)
     for unit in () if suite.stored else suite.units:
-        REGISTRY.get(unit)
+        _check_unit(unit)
     _check_weights(suite, where)
     return suite if suite.codec == PUBLISHED else replace(suite, codec=check_codec(suite.codec))
+
+
+def _check_unit(unit: str) -> None:
+    if is_step(unit):
+        check_step(unit)
+    else:
+        REGISTRY.get(unit)
 
 
 def _check_weights(suite: Suite, where: str) -> None:
@@ -330,10 +350,14 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     """
     if suite.canvas == "native":
         side = model_geometry.output_px or min(min(size) for size in sizes)
+        if not suite.corruptions:
+            return Canvas(edition_of(side, side), model_geometry, "the model's own preprocess")
         if side < MIN_SIDE_PX:
             raise UserError(f"The model takes {side} pixels; corruptions need at least {MIN_SIDE_PX}.")
         edition = edition_of(side, side) if suite.edition == "auto" else int(suite.edition)
         return Canvas(edition, model_geometry, "the model's own size and filter: not ImageNet-C's canvas")
+    if suite.canvas == "imagenet-s":
+        return Canvas(224, SYSTEMATIC_GEOMETRY, "ImageNet-S's: squashed to 256x256, then the middle 224")
     if len(sizes) == 1 and (short := min(next(iter(sizes)))) <= SMALL_PX:
         fitting = edition_of(short, short)
         if suite.edition in ("auto", fitting):
