@@ -23,6 +23,7 @@ DTYPES: dict[str, Dtype] = {
 }
 # Weights too large for one file lie beside the graph under one of these names.
 EXTERNAL_DATA = (".data", "_data")
+CHANNEL_COUNTS = (1, 3)
 
 
 class OnnxModel:
@@ -41,6 +42,7 @@ class OnnxModel:
         self._output_name = _output_name(self._session, self._declaration, path)
         shape = [size if isinstance(size, int) and size > 0 else None for size in graph_input.shape]
         self._fixed_batch = shape[0]
+        self._fixed_size = None not in (shape[2], shape[1] if shape[3] in CHANNEL_COUNTS else shape[3])
         self.batch = self._fixed_batch if self._fixed_batch and self._fixed_batch > 1 else DYNAMIC_BATCH
         self.preprocess = _fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
         self.trained_on = self._declaration.trained_on
@@ -79,6 +81,17 @@ class OnnxModel:
         other.name = name
         other.batch = batch
         other._session = _open_session(self._path, graph)
+        return other
+
+    @property
+    def fixed_size(self) -> bool:
+        """Whether the graph takes pictures of one size only."""
+        return self._fixed_size
+
+    def redeclared(self, preprocess: Preprocess) -> OnnxModel:
+        """The same network behind another preprocess."""
+        other = copy.copy(self)
+        other.preprocess = preprocess
         return other
 
     def _run(self, tensor: NDArray[Any]) -> Any:
@@ -172,7 +185,7 @@ def _fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtyp
 
 
 def _layout(shape: list[int | None]) -> Layout:
-    return "nhwc" if shape[3] in (1, 3) and shape[1] not in (1, 3) else "nchw"
+    return "nhwc" if shape[3] in CHANNEL_COUNTS and shape[1] not in CHANNEL_COUNTS else "nchw"
 
 
 def _fingerprint(path: Path) -> str:
