@@ -225,3 +225,26 @@ def test_the_terminal_and_the_document_say_which_step_costs_most(
     assert {"decode_mean_accuracy", "resize_accuracy_std"} <= set(placed)
     assert all("pictures" in source["unlike"] and "canvas" not in source["unlike"]
                for field in placed.values() for source in field["sources"])  # fmt: skip
+
+
+def test_the_report_checks_the_deployment(photos: Path, tmp_path: Path) -> None:
+    run = windtunnel.run(Watcher(), photos, "systematic", out=tmp_path / "run",
+                         only=["decode=opencv", "resize=*", "geometry=squash", "colour=bgr"])  # fmt: skip
+    page = run.report().read_text()
+    assert "Deployment check" in page and "Which step costs me most?" in page
+    assert "identical pixels" in page and "Error by severity" not in page
+    assert page.count("where resize=") == 1 and page.count("where decode=opencv") == 0
+    check = json.loads((run.path / "scores.json").read_text())["deployment"]
+    costs = [row["cost"]["value"] for row in check["rows"]]
+    assert costs == sorted(costs, reverse=True)
+    scores = {score.condition: score for score in run.scores(["step_cost"])}
+    for row in check["rows"]:
+        score = scores[row["step"]]
+        assert row["cost"] == {"value": score.value, "low": score.low, "high": score.high}
+    assert {row["axis"]: row["methods"] for row in check["axes"]}["decoder"] == 2
+    assert "## Deployment check" in (run.path / "report.md").read_text()
+
+
+def test_a_report_without_swapped_steps_has_no_such_check(tmp_path: Path) -> None:
+    run = windtunnel.run("demo", "demo", "demo", subset=40, out=tmp_path / "run")
+    assert "Deployment check" not in run.report().read_text()

@@ -145,8 +145,8 @@ def _failure(run: Run, row: int, column: int, clean: Image, spoilt: Image) -> Fa
         names.get(int(seen.chosen[row, column]), str(seen.chosen[row, column])),
         float(seen.confidence[row, at]),
         float(seen.confidence[row, column]),
-        _thumbnail(clean),
-        _thumbnail(spoilt),
+        thumbnail(clean),
+        thumbnail(spoilt),
     )
 
 
@@ -166,7 +166,7 @@ def _output(run: Run, label: int) -> int:
     return int(mapped[label])
 
 
-def _thumbnail(image: Image) -> str:
+def thumbnail(image: Image) -> str:
     """A small JPEG as a data address; pictures smaller than that are enlarged by whole pixels."""
     picture = PillowImage.fromarray(image)
     grow = THUMBNAIL_PX // max(picture.size)

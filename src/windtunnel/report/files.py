@@ -8,6 +8,7 @@ from pathlib import Path
 
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.metrics.score import Score
+from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures
 from windtunnel.report.markdown import run_markdown
 from windtunnel.report.page import render
@@ -35,7 +36,7 @@ def write_reports(run: Run, scores: list[Score]) -> Written:
     written.json.write_text(text + "\n", encoding="utf-8")
     written.csv.write_text(scores_csv(scores), encoding="utf-8")
     written.markdown.write_text(run_markdown(document), encoding="utf-8")
-    written.html.write_text(render(document, worst_failures(run)), encoding="utf-8")
+    written.html.write_text(render(document, worst_failures(run), differences(run)), encoding="utf-8")
     return written
 
 

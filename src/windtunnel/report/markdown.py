@@ -7,6 +7,7 @@ from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.report import deployment
 from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
 from windtunnel.report.figures import top1_by_unit
 
@@ -32,6 +33,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         *(f"- {note}" for note in document["notes"]),
         *(f"- **{trap['heading']}** {trap['why']}" for trap in document["traps"]),
         "",
+        *(deployment.markdown(document["deployment"]) if document["deployment"] else []),
         *_by_severity(document),
         *_published(document),
         *_other_scores(document),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -10,12 +11,19 @@ from typing import Any
 import jinja2
 
 from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.report import deployment
 from windtunnel.report.failures import Shown
-from windtunnel.report.figures import heat_map, published_strip, reliability_diagram, severity_curves
+from windtunnel.report.figures import (
+    heat_map,
+    published_strip,
+    reliability_diagram,
+    severity_curves,
+    top1_by_unit,
+)
 
 
-def render(document: dict[str, Any], shown: Shown) -> str:
-    """The page of one run's document, with pictures."""
+def render(document: dict[str, Any], shown: Shown, differences: Sequence[deployment.Seen] = ()) -> str:
+    """The page of one run's document, with pictures: failures, and where swapped steps change pixels."""
     headline = [score for score in document["scores"] if _is_headline(score)]
     return render_page(
         "page.html.j2",
@@ -26,6 +34,10 @@ def render(document: dict[str, Any], shown: Shown) -> str:
         ces=[score for score in document["scores"] if score["metric"] == "ce"],
         others=_others(document),
         rows=_rows(document),
+        differences=differences,
+        white=deployment.WHITE,
+        pixels=deployment.pixels,
+        curves=bool(top1_by_unit(document)),
         recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
     )
 
@@ -51,7 +63,9 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         f"published_{field['metric']}": published_strip(field) for field in document["published"]
     }
-    if any(score["metric"] == "top1_error" for score in document["scores"]):
+    if document["deployment"]:
+        found["deployment"] = deployment.bars(document["deployment"])
+    if top1_by_unit(document):
         found |= {"curves": severity_curves(document), "heat": heat_map(document)}
     if document["reliability"]:
         found["reliability"] = reliability_diagram(document)

@@ -18,6 +18,7 @@ from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_no
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
+from windtunnel.report import deployment
 from windtunnel.report.around import published_field
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
@@ -160,6 +161,7 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "traps": [asdict(trap) for trap in traps(run, scores)],
         "scores": [score.to_json() for score in scores],
         "published": published_field(run, scores),
+        "deployment": deployment.section(run),
         "slices": worst_slices(run),
         "reliability": reliability_bins(run),
         "tie_share": tie_share(run),
