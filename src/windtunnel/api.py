@@ -170,6 +170,7 @@ def make_set(
     edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
+    split: str = "val",
     include: Sequence[str | Path] = (),
     workers: int = 1,
     advance: Callable[[int, int], None] = lambda _done, _failed: None,
@@ -177,7 +178,8 @@ def make_set(
     """Write a corrupted data set in a published layout; continue or repair what is there.
 
     Args:
-        suite: `imagenet-c` (with its four extra corruptions, as published), another suite, or a TOML file.
+        suite: `imagenet-c` (with its four extra corruptions, as published), `imagenet-s`, another suite, or a
+            TOML file.
         data: the clean pictures.
         out: the set's folder.
         layout: `folders`, `arrays`, or `auto`: arrays for 32-pixel pictures.
@@ -187,6 +189,7 @@ def make_set(
         edition: 32, 64, 224 or 299, if not as the pictures' size says.
         codec: how pictures are stored, if not as published.
         settings: texts for units, such as `frost.textures=DIR`.
+        split: of imagenet-s, `val` for centre crops or `train` for random resized crops.
         include: Python files with your own corruptions.
         workers: processes.
         advance: called with (pictures written, 0) as work goes on.
@@ -205,6 +208,7 @@ def make_set(
         edition=edition,
         codec=codec,
         settings=settings,
+        split=split,
     )
     make(made, Path(out), workers=workers, includes=tuple(map(Path, include)), advance=advance)
     return Path(out)

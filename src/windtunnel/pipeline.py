@@ -127,14 +127,14 @@ def overrides_of(units: Sequence[str], base: Geometry) -> dict[str, Override]:
 
 
 def available_units(
-    units: Sequence[str], base: Geometry, model: Model, formats: Counter[str]
+    units: Sequence[str], base: Geometry, model: Model | None, formats: Counter[str]
 ) -> tuple[tuple[str, ...], list[str]]:
     """The units with every `axis=*` spelt out, and what was left out of them and why.
 
     Args:
         units: of a suite; those that are no steps are kept as they are.
         base: the geometry that steps change.
-        model: whose arithmetic is changed.
+        model: whose arithmetic is changed, if there is one.
         formats: how many of the pictures are in which format.
     """
     found: dict[str, None] = {}
@@ -155,7 +155,7 @@ def available_units(
     return tuple(found), [f"Left out: {', '.join(steps)}; {reason}." for reason, steps in left_out.items()]
 
 
-def _why_not(unit: str, base: Geometry, model: Model, formats: Counter[str]) -> str:
+def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[str]) -> str:
     """Why a step cannot be taken here; "" where it can."""
     axis, value = axis_of(unit), value_of(unit)
     try:
@@ -166,7 +166,7 @@ def _why_not(unit: str, base: Geometry, model: Model, formats: Counter[str]) -> 
     except UserError as error:
         return str(error).rstrip(".")
     if axis == "numerics":
-        return why_no_variants(model)
+        return why_no_variants(model) if model else "there is no model here"
     if axis == "decode" and (formats and not formats.keys() - {"array"}):
         return "the pictures are arrays, and nothing is decoded"
     if axis == "decode" and DECODERS[value].formats:

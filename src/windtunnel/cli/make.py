@@ -16,6 +16,7 @@ from windtunnel.corruptions import include_units
 from windtunnel.data import open_dataset
 from windtunnel.make.local import check_target, make
 from windtunnel.make.plan import LAYOUTS, MakePlan, plan_make
+from windtunnel.make.systematic import SPLITS
 
 
 @click.command()
@@ -30,6 +31,13 @@ from windtunnel.make.plan import LAYOUTS, MakePlan, plan_make
     help="Folders of files, or arrays as CIFAR-10-C has them; auto takes arrays for 32-pixel pictures.",
 )
 @click.option("--only", multiple=True, metavar="UNIT[:LEVEL]", help="Make only this; may be repeated.")
+@click.option(
+    "--split",
+    type=click.Choice(SPLITS),
+    default=SPLITS[0],
+    show_default=True,
+    help="Of imagenet-s: centre crops, or random resized crops for training, the same by every decoder.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of every random draw.")
 @click.option(
     "--subset",
@@ -61,8 +69,9 @@ def command(
 ) -> None:
     """Write DATA corrupted by SUITE to the folder OUT, with the clean pictures beside it.
 
-    SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), another suite, or
-    a suite's TOML file. The same command continues what was stopped and repairs what was damaged.
+    SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), imagenet-s (three
+    decoders and six resizes, an .npy per picture), another suite, or a suite's TOML file. The
+    same command continues what was stopped and repairs what was damaged.
 
     \b
     Example:
@@ -105,19 +114,24 @@ def command(
         [
             ("made", f"{target}   {plan.files:,} pictures, recipe {manifest.digest[:8]}"),
             ("check", shlex.join(["windtunnel", "data", "verify", out])),
-            ("score", shlex.join(["windtunnel", "run", "MODEL", out])),
+            *([("score", shlex.join(["windtunnel", "run", "MODEL", out]))] if plan.layout != "npy" else []),
         ],
     )
 
 
 def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     spoilt = [one for one in plan.conditions if one.kind == "corruption"]
-    units = len({one.unit for one in spoilt})
-    levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
+    if spoilt:
+        units = len({one.unit for one in spoilt})
+        levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
+        contents = f"{units} corruptions x severities {levels}, {plan.layout}, codec {spoilt[-1].codec}"
+    else:
+        pairs = len(plan.conditions)
+        contents = f"{pairs} pairs of decoder and resize, an .npy per picture, {plan.recipe['split']}"
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     lines = [
         ("data", f"{plan.dataset.location}   {len(plan.pictures):,} pictures"),
-        ("set", f"{units} corruptions x severities {levels}, {plan.layout}, codec {spoilt[-1].codec}"),
+        ("set", contents),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         ("work", f"{plan.files:,} pictures in {len(plan.chunks):,} chunks on {workers} workers"),
         ("out", str(target)),

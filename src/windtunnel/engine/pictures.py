@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from windtunnel.conditions import Condition
@@ -22,6 +25,12 @@ from windtunnel.imaging.geometry import (
     resize_step,
 )
 from windtunnel.imaging.header import read_header
+
+
+def geometry_under(condition: Condition, canvas: Geometry) -> Geometry:
+    """How a condition's canvas is made: as all of a suite's are, or with one step swapped."""
+    changed: dict[str, Any] = dict(condition.geometry) if condition.kind == "pipeline" else {}
+    return replace(canvas, **changed)
 
 
 class Source:
@@ -87,11 +96,12 @@ class Source:
         return made
 
     def _make(self, geometry: Geometry) -> tuple[Image, Image, Image]:
-        source = self._decoded(geometry)
+        source = self.decoded(geometry)
         resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
         return source, resized, np.require(crop_step(resized, geometry), requirements=["C", "W"])
 
-    def _decoded(self, geometry: Geometry) -> Image:
+    def decoded(self, geometry: Geometry) -> Image:
+        """The whole picture by a geometry's decoder and colour path, before any resize."""
         if self._picture.status != "ok":
             raise PictureError(self._picture.status, self._picture.reason)
         # Only the last pixels are kept: a large picture by every decoder would fill the memory.

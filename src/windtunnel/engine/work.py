@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from windtunnel.conditions import Condition
 from windtunnel.corruptions import REGISTRY, include_units
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.pool import Advance
 from windtunnel.engine.summary import Summary, summarise
 from windtunnel.errors import PictureError, RunFailed, UserError
@@ -48,10 +48,9 @@ class Work:
 
     def geometry_of(self, condition: Condition, model: Model) -> Geometry:
         """How a condition's picture is made: the model's way for `native`, else the suite's or near it."""
-        if condition.kind == "pipeline":
-            changed: dict[str, Any] = dict(condition.geometry)
-            return replace(self.canvas, **changed)
-        return model.preprocess.geometry if condition.kind == "native" else self.canvas
+        if condition.kind == "native":
+            return model.preprocess.geometry
+        return geometry_under(condition, self.canvas)
 
     @property
     def swaps_steps(self) -> bool:

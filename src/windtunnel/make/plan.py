@@ -18,12 +18,17 @@ from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.plan import LIBRARIES, parse_settings
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError
+from windtunnel.imaging.decoders import DECODERS
 from windtunnel.imaging.geometry import Geometry, short_side_size
 from windtunnel.imaging.header import MAX_PIXELS
+from windtunnel.make.systematic import SPLITS
+from windtunnel.pipeline import available_units, overrides_of
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.suites import Canvas, Suite, choose_canvas, load_suite
 
 LAYOUTS = ("auto", "folders", "arrays")
+# How sets of swapped steps lie on disk, whatever is asked for: nobody else's reader takes any other.
+STEPS_LAYOUT = "npy"
 # The published folders hold the four extra corruptions beside the fifteen.
 COMPANIONS = {"imagenet-c": "imagenet-c-extra"}
 MAX_CHUNK = 64
@@ -82,9 +87,12 @@ def plan_make(
     edition: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
+    split: str = "val",
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> MakePlan:
     """Check that a set can be made of the data, and decide all of it; nothing is written."""
+    if split not in SPLITS:
+        raise UserError(f"--split is '{split}'; give {', '.join(SPLITS)}.")
     if layout not in LAYOUTS:
         raise UserError(f"--layout is '{layout}'; give {', '.join(LAYOUTS)}.")
     if subset is not None and subset < 0:
@@ -105,6 +113,14 @@ def plan_make(
     }
     usual = "arrays" if canvas.edition == 32 else "folders"
     settled = usual if layout == "auto" else layout
+    if suite.corruptions and split != SPLITS[0]:
+        raise UserError(
+            "--split train makes random crops for sets of decoders and resizes, such as imagenet-s."
+        )
+    if not suite.corruptions:
+        available_units(suite.units, canvas.geometry, None, Counter(one.format for one in readable))
+        left_out |= _unreadable(suite, readable, canvas)
+        settled = STEPS_LAYOUT
     # Rows of arrays keep the order of the source, as the published ones do.
     pictures = tuple(
         sorted((one for one in readable if one.sample.id not in left_out), key=lambda one: _order(one.sample))
@@ -116,11 +132,12 @@ def plan_make(
     conditions = tuple(
         one
         for one in suite.conditions(canvas, parse_settings(settings))
-        if one.kind == "corruption" or one.name == "clean"
+        if one.kind in ("corruption", "pipeline") or one.name == "clean"
     )
     if settled == "arrays":
         _check_arrays(suite, pictures, canvas)
-    names = _row_names(pictures) if settled == "arrays" else _file_names(pictures, classes)
+    naming = {"arrays": lambda: _row_names(pictures), STEPS_LAYOUT: lambda: _own_names(pictures)}
+    names = naming.get(settled, lambda: _file_names(pictures, classes))()
     size = _chunk_size(pictures, canvas, settled)
     recipe: dict[str, Any] = {
         "suite": suite.citation,
@@ -133,6 +150,7 @@ def plan_make(
         },
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "codec": conditions[-1].codec,
+        **({"split": split} if settled == STEPS_LAYOUT else {}),
         "seed": seed,
         "stream": STREAM_VERSION,
         "chunk": size,
@@ -162,6 +180,18 @@ def _unfit(picture: Surveyed, canvas: Canvas) -> str:
         return ""
     width, height = short_side_size(picture.width, picture.height, canvas.geometry.resize_px)
     return f"it becomes {width}x{height} pixels" if width * height > MAX_PIXELS else ""
+
+
+def _unreadable(suite: Suite, pictures: Sequence[Surveyed], canvas: Canvas) -> dict[str, str]:
+    """Pictures in a format that one of the suite's decoders does not read: they leave every set."""
+    steps = overrides_of(suite.units, canvas.geometry).values()
+    decoders = [str(step["decoder"]) for step in steps if "decoder" in step]
+    return {
+        one.sample.id: f"{decoder} does not read {one.format}"
+        for decoder in decoders
+        for one in pictures
+        if DECODERS[decoder].formats and one.format not in DECODERS[decoder].formats
+    }
 
 
 def _order(sample: Sample) -> tuple[int, str]:
@@ -232,6 +262,14 @@ def _may_name_a_file(text: str) -> bool:
 def _stem(id_: str) -> str:
     base = id_.rsplit("/", 1)[-1]
     return base.rsplit(".", 1)[0] if is_picture_name(base) else base
+
+
+def _own_names(pictures: Sequence[Surveyed]) -> dict[str, str]:
+    """Every picture under the name it has in the source."""
+    for one in pictures:
+        if any(not _may_name_a_file(part) for part in one.sample.id.split("/")):
+            raise UserError(f"{one.sample.id!r} cannot be a file's name; rename the picture.")
+    return {one.sample.id: one.sample.id for one in pictures}
 
 
 def _row_names(pictures: Sequence[Surveyed]) -> dict[str, str]:

@@ -9,12 +9,14 @@ from pathlib import Path
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import include_units
 from windtunnel.data import Dataset
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.pool import Advance, Chunk, Labour
 from windtunnel.errors import PictureError, RunFailed
+from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.layouts import Layout, Made, Piece
+from windtunnel.make.systematic import training_picture
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Making:
         layout: how they are laid out.
         root: the set's folder.
         names: of the pictures in the set, by id.
+        split: `val` for canvases, `train` for random resized crops.
         pending: what is to be made, by chunk.
         includes: files of the user's units.
     """
@@ -38,6 +41,7 @@ class Making:
     layout: Layout
     root: Path
     names: dict[str, str]
+    split: str
     pending: dict[str, tuple[Condition, ...]]
     includes: tuple[Path, ...]
 
@@ -56,12 +60,18 @@ class Making:
         except OSError as error:
             raise RunFailed(f"{self.root} cannot be written: {error.strerror or error}") from error
 
+    def _picture(self, source: Source, id_: str, condition: Condition) -> Image:
+        geometry = geometry_under(condition, self.geometry)
+        if self.split == "train":
+            return training_picture(source.decoded(geometry), geometry, id_, self.seed)
+        return source.before_codec(condition, geometry, self.seed)
+
     def _pictures(self, chunk: Chunk, advance: Advance) -> Iterator[Made]:
         for picture in chunk.pictures:
             source = Source(self.dataset, picture)
             for condition in self.pending[chunk.name]:
                 try:
-                    image = source.before_codec(condition, self.geometry, self.seed)
+                    image = self._picture(source, picture.sample.id, condition)
                 except PictureError as error:
                     raise RunFailed(
                         f"{picture.sample.id} could be read before and cannot now: {error.reason}"
