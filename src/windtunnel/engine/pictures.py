@@ -24,7 +24,7 @@ from windtunnel.imaging.geometry import (
     decodes_alike,
     resize_step,
 )
-from windtunnel.imaging.header import read_header
+from windtunnel.imaging.header import Header, read_header
 
 
 def geometry_under(condition: Condition, canvas: Geometry) -> Geometry:
@@ -54,7 +54,7 @@ class Source:
         """The picture under a condition, before it is stored."""
         if condition.kind == "pipeline":
             # Nobody else asks for this geometry; keeping it would only fill the memory.
-            return np.ascontiguousarray(self._make(geometry)[2])
+            return np.ascontiguousarray(crop_step(resize_step(self.decoded(geometry), geometry), geometry))
         source, resized, canvas = self._made(geometry)
         if condition.kind == "corruption":
             unit = REGISTRY.get(condition.unit)
@@ -96,7 +96,7 @@ class Source:
         return made
 
     def _make(self, geometry: Geometry) -> tuple[Image, Image, Image]:
-        source = self.decoded(geometry)
+        source = np.require(self.decoded(geometry), requirements=["C", "W"])
         resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
         return source, resized, np.require(crop_step(resized, geometry), requirements=["C", "W"])
 
@@ -106,8 +106,13 @@ class Source:
             raise PictureError(self._picture.status, self._picture.reason)
         # Only the last pixels are kept: a large picture by every decoder would fill the memory.
         if self._last is None or not decodes_alike(self._last[0], geometry):
-            self._last = geometry, decode_step(self._read(), geometry)
-        return np.require(colour_step(self._last[1], geometry), requirements=["C", "W"])
+            self._last = geometry, decode_step(self._read(), geometry, self._header())
+        return colour_step(self._last[1], geometry)
+
+    def _header(self) -> Header | None:
+        """What the survey has read of the header."""
+        found = self._picture
+        return Header(found.format, found.width, found.height, found.orientation) if found.format else None
 
     def _read(self) -> bytes | Image:
         """The picture as it was surveyed; one changed or gone since stops the run."""

@@ -14,7 +14,7 @@ from windtunnel.errors import PictureError, UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import DECODERS, decode
-from windtunnel.imaging.header import MAX_PIXELS, read_header
+from windtunnel.imaging.header import MAX_PIXELS, Header, read_header
 from windtunnel.imaging.resizers import RESIZERS, resize
 
 Rule = Literal["none", "short-side", "squash", "exact", "crop-then-resize"]
@@ -114,11 +114,14 @@ class Geometry:
         return ", ".join(parts)
 
 
-def decode_step(content: bytes | Image, geometry: Geometry) -> Image:
-    """A picture's pixels by its geometry's decoder and EXIF rule; pixels are taken as they are."""
+def decode_step(content: bytes | Image, geometry: Geometry, header: Header | None = None) -> Image:
+    """A picture's pixels by its geometry's decoder and EXIF rule; pixels are taken as they are.
+
+    Whoever has read the header already hands it in.
+    """
     if not isinstance(content, bytes):
         return content
-    header = read_header(content)
+    header = header or read_header(content)
     wanted = resized_size(header.width, header.height, geometry)
     return decode(content, header, geometry.decoder, geometry.exif, wanted)
 
