@@ -185,6 +185,7 @@ def make_set(
     difficulty: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
+    split: str = "val",
     include: Sequence[str | Path] = (),
     workers: int = 1,
     advance: Callable[[int, int], None] = lambda _done, _failed: None,
@@ -192,8 +193,8 @@ def make_set(
     """Write a corrupted data set in a published layout; continue or repair what is there.
 
     Args:
-        suite: `imagenet-c` or `imagenet-p` (with their four extra units, as published), another suite, or a
-            TOML file.
+        suite: `imagenet-c` or `imagenet-p` (with their four extra units, as published), `imagenet-s`, another
+            suite, or a TOML file.
         data: the clean pictures.
         out: the set's folder.
         layout: of pictures `folders` or `arrays`; of sequences `frames` (lossless), `arrays`, or `videos` as
@@ -205,6 +206,7 @@ def make_set(
         difficulty: 1, 2 or 3, of sequences: stronger noise, in folders of its own beside the others.
         codec: how pictures are stored, if not as published.
         settings: texts for units, such as `frost.textures=DIR`.
+        split: of imagenet-s, `val` for centre crops or `train` for random resized crops.
         include: Python files with your own corruptions.
         workers: processes.
         advance: called with (pictures written, 0) as work goes on.
@@ -224,6 +226,7 @@ def make_set(
         difficulty=difficulty,
         codec=codec,
         settings=settings,
+        split=split,
     )
     make(made, Path(out), workers=workers, includes=tuple(map(Path, include)), advance=advance)
     return Path(out)

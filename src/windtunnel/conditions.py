@@ -14,7 +14,7 @@ from windtunnel.imaging import Stage
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import Perturbation
 
-Kind = Literal["clean", "native", "corruption", "sequence"]
+Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
 # How people tell the sequence tilt from a corruption of that name.
 SEQUENCE_PREFIX = "seq/"
 
@@ -25,14 +25,16 @@ class Condition:
 
     Attributes:
         kind: `clean` (the suite's canvas, nothing done), `native` (the model's own preprocess),
-            `corruption` or `sequence`.
-        unit: name of the corruption, or of the sequence with its prefix: `seq/tilt`.
+            `corruption`, `sequence` or `pipeline` (one step to the canvas or in the model swapped).
+        unit: name of the corruption, of the sequence with its prefix (`seq/tilt`), or the step as
+            `axis=value`.
         level: a corruption's severity, 1..5; a noise sequence's difficulty, 1..3; 0 where there is none.
         edition: whose severity table.
         codec: how the result is stored before the model sees it.
         stage: where in the geometry the unit acts.
         revision: of the unit.
-        geometry: where the canvas differs from the edition's usual one (pictures taken as they are).
+        geometry: where the canvas differs from the edition's usual one (pictures taken as they are), and
+            what a step changes of it.
         assets: digests of the files the unit's pixels depend on.
         frames: how many pictures it makes of one; 1 for all but sequences.
         settings: texts given to the unit, such as a folder; their content is in `assets`, their place is
@@ -53,7 +55,7 @@ class Condition:
 
     @cached_property
     def name(self) -> str:
-        """How people write it: `clean`, `fog:3`, `fog:3+jpeg:85`, `seq/tilt`, `seq/gaussian_noise:2`."""
+        """How people write it: `clean`, `fog:3`, `fog:3+jpeg:85`, `seq/tilt`, `decode=opencv`."""
         base = (f"{self.unit}:{self.level}" if self.level else self.unit) or self.kind
         return base if self.codec == "none" else f"{base}+{self.codec}"
 

@@ -10,11 +10,12 @@ import pytest
 
 from windtunnel import cli
 from windtunnel.published.results import published_models
+from windtunnel.registry import import_file
 from windtunnel.stats.intervals import wilson
 from windtunnel.suites import suite_names
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("footguns.md", "statistics.md")
+PAGES = ("footguns.md", "statistics.md", "deployment.md")
 
 
 def every_command(group: click.Group, path: str = "windtunnel") -> dict[str, click.Command]:
@@ -72,3 +73,8 @@ def test_published_figures_in_the_traps_are_those_of_the_tables() -> None:
     values = models["Standard_R50"].values
     for name in ("mean_error", "mce"):
         assert f"{values[name]:.1%}".replace("%", " %") in text
+
+
+def test_the_drawing_of_resizes_is_what_the_resizers_make() -> None:
+    tool = import_file(DOCS.parent / "tools" / "draw_resizes.py")
+    assert (DOCS / "resizes.svg").read_text() == tool.drawing(), "python tools/draw_resizes.py"

@@ -14,7 +14,8 @@ from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.present import Bar, print_lines
 from windtunnel.data import open_dataset
 from windtunnel.make.local import check_target, make
-from windtunnel.make.plan import LAYOUTS, MakePlan, plan_make
+from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
+from windtunnel.make.systematic import SPLITS
 from windtunnel.units import include_units
 
 
@@ -31,6 +32,13 @@ from windtunnel.units import include_units
     "arrays for 32-pixel pictures, else folders or frames.",
 )
 @click.option("--only", multiple=True, metavar="UNIT[:LEVEL]", help="Make only this; may be repeated.")
+@click.option(
+    "--split",
+    type=click.Choice(SPLITS),
+    default=SPLITS[0],
+    show_default=True,
+    help="Of imagenet-s: centre crops, or random resized crops for training, the same by every decoder.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed of every random draw.")
 @click.option(
     "--subset",
@@ -66,8 +74,9 @@ def command(
     """Write DATA corrupted by SUITE to the folder OUT, with the clean pictures beside it.
 
     SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), imagenet-p (the ten
-    sequences and the four extra ones), another suite, or a suite's TOML file. The same command continues
-    what was stopped and repairs what was damaged.
+    sequences and the four extra ones), imagenet-s (three decoders and six resizes, an .npy per picture),
+    another suite, or a suite's TOML file. The same command continues what was stopped and repairs what was
+    damaged.
 
     \b
     Example:
@@ -111,22 +120,16 @@ def command(
         [
             ("made", f"{target}   {plan.files:,} pictures, recipe {manifest.digest[:8]}"),
             ("check", shlex.join(["windtunnel", "data", "verify", out])),
-            ("score", shlex.join(["windtunnel", "run", "MODEL", out])),
+            *([("score", shlex.join(["windtunnel", "run", "MODEL", out]))] if plan.layout != "npy" else []),
         ],
     )
 
 
 def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
-    spoilt = [one for one in plan.conditions if one.unit]
-    units = len({one.unit for one in spoilt})
-    levels = ", ".join(map(str, sorted({one.level for one in spoilt if one.level})))
-    is_clip = spoilt[-1].kind == "sequence"
-    what = f"{units} {'sequences' if is_clip else 'corruptions'}"
-    what += f" x {'difficulty' if is_clip else 'severities'} {levels}" if levels else ""
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     lines = [
         ("data", f"{plan.dataset.location}   {len(plan.pictures):,} pictures"),
-        ("set", f"{what}, {plan.layout}, codec {spoilt[-1].codec}"),
+        ("set", _contents(plan)),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         ("work", f"{plan.files:,} pictures in {len(plan.chunks):,} chunks on {workers} workers"),
         ("out", str(target)),
@@ -136,3 +139,17 @@ def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
         lines.append(("left out", f"{len(shown):,} pictures that cannot be read"))
         lines += [("", f"{id_}: {reason}") for id_, reason in shown[:5]]
     return lines
+
+
+def _contents(plan: MakePlan) -> str:
+    """What the set will hold, in a few words."""
+    if plan.layout == STEPS_LAYOUT:
+        pairs = len(plan.conditions)
+        return f"{pairs} pairs of decoder and resize, an .npy per picture, {plan.recipe['split']}"
+    spoilt = [one for one in plan.conditions if one.unit]
+    units = len({one.unit for one in spoilt})
+    levels = ", ".join(map(str, sorted({one.level for one in spoilt if one.level})))
+    is_clip = spoilt[-1].kind == "sequence"
+    what = f"{units} {'sequences' if is_clip else 'corruptions'}"
+    what += f" x {'difficulty' if is_clip else 'severities'} {levels}" if levels else ""
+    return f"{what}, {plan.layout}, codec {spoilt[-1].codec}"

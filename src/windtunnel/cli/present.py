@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from windtunnel.engine.plan import Plan
 from windtunnel.metrics.names import TITLES
 from windtunnel.metrics.score import Score
 from windtunnel.models import Model
+from windtunnel.pipeline import axis_of
 from windtunnel.report.amounts import number, unit
 from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
@@ -114,8 +116,8 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ),
         (
             "suite",
-            f"{plan.suite.citation}   {_what_is_done(plan)}, "
-            f"codec {plan.conditions[-1].codec}" + (f", beside {beside}" if beside else ", without clean"),
+            f"{plan.suite.citation}   {_contents(plan)}"
+            + (f", beside {beside}" if beside else ", without clean"),
         ),
         *([("lacking", f"{len(missing)} conditions: {_by_unit(missing)}")] if missing else []),
         *(("note", remark) for remark in remarks),
@@ -129,15 +131,24 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
     ]
 
 
-def _what_is_done(plan: Plan) -> str:
-    """The suite's corruptions and severities, or its sequences and difficulty, in a few words."""
-    spoilt = [condition for condition in plan.conditions if condition.kind not in ("clean", "native")]
-    units = len({condition.unit for condition in spoilt})
+def _contents(plan: Plan) -> str:
+    """A suite's corruptions and severities, sequences and difficulty, or swapped steps, in a few words."""
+    spoilt = [one for one in plan.conditions if one.kind in ("corruption", "sequence")]
+    steps = Counter(axis_of(one.unit) for one in plan.conditions if one.kind == "pipeline")
+    units = len({one.unit for one in spoilt})
+    parts = []
     if plan.suite.holds_sequences:
-        frames = sum(condition.frames for condition in spoilt)
-        return f"{units} sequences of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
-    levels = ", ".join(map(str, sorted({condition.level for condition in spoilt})))
-    return f"{units} corruption{'s' if units > 1 else ''} x severities {levels}"
+        frames = sum(one.frames for one in spoilt)
+        parts.append(f"{units} sequences of {frames:,} frames in all, difficulty {plan.suite.levels[0]}")
+    elif spoilt:
+        levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
+        parts.append(f"{units} corruption{'s' if units > 1 else ''} x severities {levels}")
+    if spoilt:
+        parts[0] += f", codec {spoilt[-1].codec}"
+    if steps:
+        shown = ", ".join(f"{axis} {count}" for axis, count in steps.items())
+        parts.append(f"{steps.total()} swapped steps ({shown})")
+    return "; ".join(parts) or "nothing corrupted"
 
 
 def _by_unit(names: list[str]) -> str:
@@ -189,11 +200,29 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {score.value:.1%}" for score in worst)))
+    lines += _step_lines(scores)
     if seen.left_out:
         lines.append(
             ("left out", f"{seen.left_out} pictures that some condition could not score; see the report")
         )
     return lines
+
+
+def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
+    """Which swapped steps cost most, and how accuracy scatters along each axis."""
+    costs = sorted((one for one in scores if one.metric == "step_cost"), key=lambda one: -one.value)
+    lines = [
+        (
+            "costliest",
+            "   ".join(
+                f"{one.condition} {100 * one.value:.1f} points [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+                for one in costs[:WORST_SHOWN]
+            ),
+        )
+    ]
+    spreads = [one for one in scores if one.metric.endswith("_accuracy_std")]
+    shown = "   ".join(f"{one.metric.partition('_')[0]} {100 * one.value:.2f}" for one in spreads)
+    return [*lines, ("std by axis", f"{shown}   points of accuracy, sample")] if costs and shown else []
 
 
 def _shown(score: Score) -> str:

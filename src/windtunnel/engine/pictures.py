@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import get_args
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 
@@ -17,13 +18,28 @@ from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.clips import clip_round_trip, exactly
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.geometry import Geometry, crop_step, finish, kept_window, resize_step
-from windtunnel.imaging.header import read_header
+from windtunnel.imaging.geometry import (
+    Geometry,
+    colour_step,
+    crop_step,
+    decode_step,
+    decodes_alike,
+    finish,
+    kept_window,
+    resize_step,
+)
+from windtunnel.imaging.header import Header, read_header
 from windtunnel.seeding import Draws
 from windtunnel.sequences import Perturbation
 
 # A picture as it is decoded, resized and cropped: what units can act on.
 Stages = tuple[Image, Image, Image]
+
+
+def geometry_under(condition: Condition, canvas: Geometry) -> Geometry:
+    """How a condition's canvas is made: as all of a suite's are, or with one step swapped."""
+    changed: dict[str, Any] = dict(condition.geometry) if condition.kind == "pipeline" else {}
+    return replace(canvas, **changed)
 
 
 def stages_of(source: Image, geometry: Geometry) -> Stages:
@@ -50,6 +66,7 @@ class Source:
         self._finished = dataset if isinstance(dataset, FinishedDataset) else None
         self._picture = picture
         self._content: bytes | Image | None = None
+        self._last: tuple[Geometry, Image] | None = None
         self._steps: dict[Geometry, Stages | PictureError] = {}
 
     def under(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
@@ -85,6 +102,9 @@ class Source:
 
     def before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
         """The picture under a condition, before it is stored."""
+        if condition.kind == "pipeline":
+            # Nobody else asks for this geometry; keeping it would only fill the memory.
+            return np.ascontiguousarray(crop_step(resize_step(self.decoded(geometry), geometry), geometry))
         source, resized, canvas = self._made(geometry)
         if condition.kind == "corruption":
             unit = REGISTRY.get(condition.unit)
@@ -100,6 +120,13 @@ class Source:
                 canvas = unit.apply(canvas, rng, condition.level, condition.edition, condition.settings)
         return np.ascontiguousarray(canvas)
 
+    def canvas(self, geometry: Geometry) -> Image | None:
+        """The picture as nothing was done to it, or None where it cannot be made."""
+        try:
+            return self._made(geometry)[2]
+        except PictureError:
+            return None
+
     def _stored(self, dataset: FinishedDataset, condition: Condition) -> Image:
         """A canvas that somebody has already corrupted: decoded, and nothing else."""
         return _as_image(dataset.read_under(self._picture.sample, condition.unit, condition.level))
@@ -107,7 +134,8 @@ class Source:
     def _made(self, geometry: Geometry) -> Stages:
         if geometry not in self._steps:
             try:
-                self._steps[geometry] = stages_of(self._decoded(geometry), geometry)
+                source = np.require(self.decoded(geometry), requirements=["C", "W"])
+                self._steps[geometry] = stages_of(source, geometry)
             except PictureError as error:
                 self._steps[geometry] = error
         made = self._steps[geometry]
@@ -115,13 +143,19 @@ class Source:
             raise made
         return made
 
-    def _decoded(self, geometry: Geometry) -> Image:
+    def decoded(self, geometry: Geometry) -> Image:
+        """The whole picture by a geometry's decoder and colour path, before any resize."""
         if self._picture.status != "ok":
             raise PictureError(self._picture.status, self._picture.reason)
-        content = self._read()
-        if isinstance(content, bytes):
-            content = decode(content, read_header(content), geometry.decoder, geometry.exif)
-        return np.require(content, requirements=["C", "W"])
+        # Only the last pixels are kept: a large picture by every decoder would fill the memory.
+        if self._last is None or not decodes_alike(self._last[0], geometry):
+            self._last = geometry, decode_step(self._read(), geometry, self._header())
+        return colour_step(self._last[1], geometry)
+
+    def _header(self) -> Header | None:
+        """What the survey has read of the header."""
+        found = self._picture
+        return Header(found.format, found.width, found.height, found.orientation) if found.format else None
 
     def _read(self) -> bytes | Image:
         """The picture as it was surveyed; one changed or gone since stops the run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
 from windtunnel.models import Model
+from windtunnel.pipeline import available_units
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import samples_table
 from windtunnel.suites import Canvas, Suite, choose_canvas, finished_canvas
@@ -37,6 +39,8 @@ KEPT_BY_AUTO = ("clean", "native")
 
 RUNS_FOLDER = "windtunnel-runs"
 LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
+# The libraries of extras that steps of the pipeline use.
+STEP_LIBRARIES = {"av": "decode=ffmpeg", "torch": "resize=torch", "onnx": "numerics="}
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ def make_plan(
             f"(the first, {first.sample.id}: {first.reason})."
         )
     missing: list[str] = []
+    left_out: list[str] = []
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     made = finished.manifest if finished else None
     sizes = {(one.width, one.height) for one in readable}
@@ -143,6 +148,9 @@ def make_plan(
         conditions = tuple(found)
     else:
         canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
+        formats = Counter(one.format for one in readable)
+        units, left_out = available_units(suite.units, canvas.geometry, model, formats)
+        suite = replace(suite, units=units)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     chosen_conditions = tuple(present(conditions))
     missing += [one.name for one in conditions if one.unit and one not in chosen_conditions]
@@ -208,7 +216,7 @@ def make_plan(
         "scoring": {**suite.scoring(), **({"group": group} if group else {})},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else [],
+        "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else left_out,
         "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
@@ -235,7 +243,9 @@ def _also_there(finished: FinishedDataset, conditions: Sequence[Condition]) -> l
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
     """The versions of what decides pixels and predictions: ours, and the libraries'."""
     videos = any(one.kind == "sequence" and one.codec in (H264, AS_STORED) for one in conditions)
-    names = ("windtunnel", *LIBRARIES, *(["av"] if videos else []))
+    steps = [one.unit for one in conditions if one.kind == "pipeline"]
+    brought = [name for name, step in STEP_LIBRARIES.items() if any(one.startswith(step) for one in steps)]
+    names = dict.fromkeys(("windtunnel", *LIBRARIES, *(["av"] if videos else []), *brought))
     return {name: importlib.metadata.version(name) for name in names}
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from windtunnel.conditions import Condition, sequence_of
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.pool import Advance
 from windtunnel.engine.summary import Summary, summarise
 from windtunnel.errors import PictureError, RunFailed, UserError
@@ -28,6 +29,8 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.labels import Projection
 from windtunnel.models import Model, Scores, probe_pictures
+from windtunnel.models.numerics import variant_of
+from windtunnel.pipeline import axis_of, value_of
 from windtunnel.store.rows import TOP, schema
 from windtunnel.units import include_units
 
@@ -51,8 +54,20 @@ class Work:
         return tuple((condition, frame) for condition in self.conditions for frame in range(condition.frames))
 
     def geometry_of(self, condition: Condition, model: Model) -> Geometry:
-        """How the picture of a condition is made: the model's own way for `native`, else the suite's."""
-        return model.preprocess.geometry if condition.kind == "native" else self.canvas
+        """How a condition's picture is made: the model's way for `native`, else the suite's or near it."""
+        if condition.kind == "native":
+            return model.preprocess.geometry
+        return geometry_under(condition, self.canvas)
+
+    @property
+    def swaps_steps(self) -> bool:
+        """Whether some condition swaps a step of the pipeline."""
+        return any(condition.kind == "pipeline" for condition in self.conditions)
+
+    def numerics(self, place: int) -> str:
+        """The arithmetic a row's network runs in; "" for its own."""
+        unit = self.views[place % len(self.views)][0].unit
+        return value_of(unit) if axis_of(unit) == "numerics" else ""
 
 
 def warm_up(conditions: Sequence[Condition]) -> None:
@@ -102,18 +117,26 @@ def score_chunk(work: Work, model: Model, pictures: Sequence[Surveyed], advance:
         advance: told of finished predictions and failed pictures as they come.
     """
     rows = _Rows(work, model, pictures, advance)
-    waiting: list[tuple[int, Image]] = []
+    networks = {
+        name: variant_of(model, name) if name else model
+        for name in map(work.numerics, range(len(work.views)))
+    }
+    queues: dict[str, list[tuple[int, Image]]] = {}
     with pillow_quiet():
         for place, image in _inputs(work, model, pictures, rows):
+            numerics = work.numerics(place)
+            network = networks[numerics]
+            waiting = queues.setdefault(numerics, [])
             if waiting and waiting[0][1].shape != image.shape:
-                rows.predict(waiting)
-                waiting = []
+                rows.predict(waiting, network)
+                waiting.clear()
             waiting.append((place, image))
-            if len(waiting) == model.batch:
-                rows.predict(waiting)
-                waiting = []
-    if waiting:
-        rows.predict(waiting)
+            if len(waiting) == network.batch:
+                rows.predict(waiting, network)
+                waiting.clear()
+    for numerics, waiting in queues.items():
+        if waiting:
+            rows.predict(waiting, networks[numerics])
     return rows.table()
 
 
@@ -129,6 +152,8 @@ def _inputs(
             after = place + condition.frames
             try:
                 for image in source.frames_under(condition, geometry, work.seed):
+                    if condition.kind == "pipeline":
+                        rows.note_pixels(place, image, source.canvas(work.canvas))
                     yield place, _fit(image, model)
                     place += 1
             except PictureError as error:
@@ -160,6 +185,7 @@ class _Rows:
         self._status = ["ok"] * self._count
         self._reason: list[str | None] = [None] * self._count
         self._failed: set[str] = set()
+        self._pixels: list[tuple[float, int] | None] = [None] * self._count
 
     def fail(self, place: int, error: PictureError) -> None:
         """Note that a row has no prediction, and why."""
@@ -175,15 +201,21 @@ class _Rows:
         self._advance(1, 0 if id_ in self._failed else 1)
         self._failed.add(id_)
 
-    def predict(self, waiting: Sequence[tuple[int, Image]]) -> None:
-        """Predict one batch; where the model fails on it, its pictures are tried one by one."""
+    def note_pixels(self, place: int, image: Image, canvas: Image | None) -> None:
+        """Note how far a picture is from the canvas, if there is one of the same size."""
+        if canvas is not None and canvas.shape == image.shape:
+            whole = cv2.norm(image.ravel(), canvas.ravel(), cv2.NORM_L1)
+            self._pixels[place] = whole / image.size, int(cv2.norm(image, canvas, cv2.NORM_INF))
+
+    def predict(self, waiting: Sequence[tuple[int, Image]], network: Model) -> None:
+        """Predict one batch; where the network fails on it, its pictures are tried one by one."""
         batch = np.stack([image for _, image in waiting])
         try:
-            scores = self._model.predict(batch)
+            scores = network.predict(batch)
         except Exception as error:  # the model's own code
             if len(waiting) > 1:
                 for one in waiting:
-                    self.predict([one])
+                    self.predict([one], network)
                 return
             self._check_model(error)
             self.fail(waiting[0][0], PictureError("model_error", f"{type(error).__name__}: {error}"[:300]))
@@ -240,9 +272,11 @@ class _Rows:
             "sum_p2": _nullable(self._column("sum_p2", 0), ok),
             "status": self._status,
             "reason": self._reason,
-            **({"logits": self._logits} if kept else {}),
+            "logits": self._logits,
+            "pixel_change": [pixels and pixels[0] for pixels in self._pixels],
+            "pixel_change_max": [pixels and pixels[1] for pixels in self._pixels],
         }
-        wanted = schema(with_logits=kept)
+        wanted = schema(with_logits=kept, with_pixels=self._work.swaps_steps)
         return pa.table([pa.array(columns[field.name], field.type) for field in wanted], schema=wanted)
 
     def _column(self, name: str, default: int, width: int = 0) -> NDArray[Any]:

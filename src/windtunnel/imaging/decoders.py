@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import cv2
 import numpy as np
 import simplejpeg
 from PIL import Image as PillowImage
 
-from windtunnel.errors import PictureError, unknown_name
+from windtunnel.errors import PictureError, missing_extra, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import UPRIGHT, Header
 
@@ -27,27 +31,81 @@ ORIENTATIONS: dict[int, tuple[bool, int]] = {
 }
 
 
-def decode(data: bytes, header: Header, decoder: str = "pillow", exif: str = "ignore") -> Image:
+# What FFmpeg calls the decoder of a format that Pillow names.
+FFMPEG_CODECS = {
+    "JPEG": "mjpeg",
+    "MPO": "mjpeg",
+    "PNG": "png",
+    "WEBP": "webp",
+    "BMP": "bmp",
+    "TIFF": "tiff",
+    "GIF": "gif",
+}
+JPEG_FORMATS = ("JPEG", "MPO")
+
+# Width and height below which a decoder that scales while it decodes must not go.
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A way from bytes to pixels.
+
+    Attributes:
+        call: from the bytes, their header and the size wanted later to pixels.
+        formats: what it reads, as Pillow names formats; () for whatever its library can.
+        extra: the extra that brings its library; "" for none.
+        scales: whether it may hand out a smaller picture than the file holds.
+    """
+
+    call: Callable[[bytes, Header, Size], Any]
+    formats: tuple[str, ...] = ()
+    extra: str = ""
+    scales: bool = False
+
+
+def decode(
+    data: bytes, header: Header, decoder: str = "pillow", exif: str = "ignore", at_least: Size = (0, 0)
+) -> Image:
     """Decode a picture; `exif` says whether its orientation tag is applied or ignored.
 
     The orientation is applied here for every decoder alike, so that a change of decoder never
-    turns a picture.
+    turns a picture. A picture that comes out in another size than its header says is refused.
+    `at_least` is the width and height needed later, as the picture is stored: only decoders that scale
+    while they decode look at it.
     """
-    if decoder not in DECODERS:
-        raise unknown_name("decoder", decoder, DECODERS)
+    found = require_decoder(decoder)
+    if found.formats and header.format not in found.formats:
+        kinds = ", ".join(dict.fromkeys("JPEG" if name in JPEG_FORMATS else name for name in found.formats))
+        raise PictureError("unreadable", f"{decoder}: reads {kinds} only, this is {header.format}")
     try:
-        image = DECODERS[decoder](data)
+        image = np.asarray(found.call(data, header, at_least), dtype=np.uint8)
     except PictureError:
         raise
     except Exception as error:  # decoders raise what they like at damaged pictures
         raise PictureError("unreadable", f"{decoder}: {type(error).__name__}: {error}") from error
+    height, width = image.shape[:2]
+    if (width, height) != (header.width, header.height) and not found.scales:
+        raise PictureError(
+            "unreadable",
+            f"{decoder}: decodes {width}x{height} where the header says {header.width}x{header.height}",
+        )
     if exif == "apply" and header.orientation != UPRIGHT:
         flip, turns = ORIENTATIONS[header.orientation]
         image = np.rot90(image[:, ::-1] if flip else image, turns)
     return np.ascontiguousarray(image)
 
 
-def _pillow(data: bytes) -> Image:
+def require_decoder(name: str) -> Decoder:
+    """The decoder of that name, or one line on what there is or how to install it."""
+    if name not in DECODERS:
+        raise unknown_name("decoder", name, DECODERS)
+    if DECODERS[name].extra == "video" and importlib.util.find_spec("av") is None:
+        raise missing_extra(f"Decoder {name}", "video")
+    return DECODERS[name]
+
+
+def _pillow(data: bytes, _header: Header, _at_least: Size) -> Image:
     with PillowImage.open(io.BytesIO(data)) as picture:
         if picture.mode.startswith("I;16"):
             # Pillow's own conversion clips at 255; the high byte is what other decoders give.
@@ -58,29 +116,50 @@ def _pillow(data: bytes) -> Image:
         return np.asarray(picture.convert("RGB"))
 
 
-def _opencv(data: bytes) -> Image:
+def _opencv(data: bytes, _header: Header, _at_least: Size) -> Any:
     flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION
     image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     if image is None:
         raise PictureError("unreadable", "opencv: cannot decode this picture")
-    return np.asarray(image, dtype=np.uint8)
+    return image
 
 
-def _simplejpeg(data: bytes) -> Image:
-    if not data.startswith(b"\xff\xd8"):
-        raise PictureError("unreadable", "simplejpeg: reads JPEG only")
-    return decode_jpeg_accurately(data)
+def _ffmpeg(data: bytes, header: Header, _at_least: Size) -> Any:
+    import av
+
+    codec: Any = av.CodecContext.create(FFMPEG_CODECS[header.format], "r")
+    codec.thread_count = 1  # workers are processes already
+    # Some decoders hand out a picture only when told that no more bytes follow.
+    frames = codec.decode(av.Packet(data)) or codec.decode(None)
+    if not frames:
+        raise PictureError("unreadable", "ffmpeg: no picture comes out")
+    return frames[0].to_ndarray(format="rgb24")
+
+
+def _simplejpeg(data: bytes, _header: Header, _at_least: Size, **switches: bool) -> Any:
+    return simplejpeg.decode_jpeg(data, colorspace="RGB", **{**ACCURATE, **switches})
+
+
+def _simplejpeg_scaled(data: bytes, _header: Header, at_least: Size) -> Any:
+    width, height = at_least
+    return simplejpeg.decode_jpeg(data, colorspace="RGB", min_width=width, min_height=height, **ACCURATE)
+
+
+# libjpeg-turbo's accurate transforms: the same bits as Pillow.
+ACCURATE: Mapping[str, Any] = {"fastdct": False, "fastupsample": False}
 
 
 def decode_jpeg_accurately(data: bytes) -> Image:
     """Decode a JPEG by libjpeg-turbo's accurate transforms: the same bits as Pillow."""
-    return np.asarray(
-        simplejpeg.decode_jpeg(data, colorspace="RGB", fastdct=False, fastupsample=False), dtype=np.uint8
-    )
+    return np.asarray(simplejpeg.decode_jpeg(data, colorspace="RGB", **ACCURATE), dtype=np.uint8)
 
 
-DECODERS: dict[str, Callable[[bytes], Image]] = {
-    "pillow": _pillow,
-    "opencv": _opencv,
-    "simplejpeg": _simplejpeg,
+DECODERS: dict[str, Decoder] = {
+    "pillow": Decoder(_pillow),
+    "opencv": Decoder(_opencv),
+    "ffmpeg": Decoder(_ffmpeg, tuple(FFMPEG_CODECS), extra="video"),
+    "simplejpeg": Decoder(_simplejpeg, JPEG_FORMATS),
+    "simplejpeg-fastdct": Decoder(partial(_simplejpeg, fastdct=True), JPEG_FORMATS),
+    "simplejpeg-fastupsample": Decoder(partial(_simplejpeg, fastupsample=True), JPEG_FORMATS),
+    "simplejpeg-scaled": Decoder(_simplejpeg_scaled, JPEG_FORMATS, scales=True),
 }

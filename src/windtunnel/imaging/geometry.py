@@ -1,19 +1,21 @@
 """Geometry: how a file becomes the pixels a condition acts on, in three steps a unit can stand between.
 
-source (decoded) -> resized -> canvas (cropped)
+source (decoded, its colours handled) -> resized -> canvas (cropped)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from windtunnel.errors import PictureError, UserError, unknown_name
 from windtunnel.imaging import Image, Stage
-from windtunnel.imaging.decoders import DECODERS
-from windtunnel.imaging.header import MAX_PIXELS
+from windtunnel.imaging.colour import COLOURS
+from windtunnel.imaging.decoders import DECODERS, decode
+from windtunnel.imaging.header import MAX_PIXELS, Header, read_header
 from windtunnel.imaging.resizers import RESIZERS, resize
-from windtunnel.imaging.window import Window, centre_window, whole
+from windtunnel.imaging.window import ROUNDINGS, Rounding, Window, centre_window, whole
 
 Rule = Literal["none", "short-side", "squash", "exact", "crop-then-resize"]
 Exif = Literal["ignore", "apply"]
@@ -27,13 +29,16 @@ class Geometry:
         decoder: which library decodes.
         exif: whether the orientation tag is applied (Pillow's habit is to ignore it).
         rule: `none` leaves the picture as it is; `short-side` brings the short side to `resize_px` and
-            the long side to int(resize_px*long/short); `squash` makes it `resize_px` square whatever its
+            the long side in proportion; `squash` makes it `resize_px` square whatever its
             aspect; `exact` makes it `crop_px` square with no crop; `crop-then-resize` crops the middle
             `crop_frac` of each side and makes that `crop_px` square.
         resizer: library and filter.
         resize_px: see rule.
-        crop_px: side of the centre crop, offset int(round(margin/2)); 0 for no crop.
+        crop_px: side of the centre crop; 0 for no crop.
         crop_frac: see rule.
+        long_side: how `short-side` rounds the long side.
+        crop_offset: how half the margin is rounded to the crop's offset.
+        colour: what happens to the decoded colours (`rgb` is nothing).
     """
 
     decoder: str = "pillow"
@@ -43,6 +48,9 @@ class Geometry:
     resize_px: int = 256
     crop_px: int = 224
     crop_frac: float = 0.875
+    long_side: Rounding = "floor"
+    crop_offset: Rounding = "round"
+    colour: str = "rgb"
 
     def __post_init__(self) -> None:
         if self.decoder not in DECODERS:
@@ -53,6 +61,11 @@ class Geometry:
             raise unknown_name("resize rule", self.rule, get_args(Rule))
         if self.exif not in get_args(Exif):
             raise unknown_name("EXIF rule", self.exif, get_args(Exif))
+        if self.colour not in COLOURS:
+            raise unknown_name("colour path", self.colour, COLOURS)
+        for name in ("long_side", "crop_offset"):
+            if getattr(self, name) not in ROUNDINGS:
+                raise unknown_name(f"rounding {name}", getattr(self, name), ROUNDINGS)
         needs_crop = self.rule in ("exact", "crop-then-resize")
         if self.crop_px < (1 if needs_crop else 0) or self.resize_px < 1 or not 0 < self.crop_frac <= 1:
             raise UserError(
@@ -89,7 +102,50 @@ class Geometry:
             parts.append(f"{self.decoder} decode")
         if self.exif == "apply":
             parts.append("EXIF applied")
+        if self.colour != "rgb":
+            parts.append(f"colours {self.colour}")
+        if self.long_side != "floor":
+            parts.append(f"long side {self.long_side}")
+        if self.crop_offset != "round":
+            parts.append(f"crop offset {self.crop_offset}")
         return ", ".join(parts)
+
+
+def decode_step(content: bytes | Image, geometry: Geometry, header: Header | None = None) -> Image:
+    """A picture's pixels by its geometry's decoder and EXIF rule; pixels are taken as they are.
+
+    Whoever has read the header already hands it in.
+    """
+    if not isinstance(content, bytes):
+        return content
+    header = header or read_header(content)
+    wanted = resized_size(header.width, header.height, geometry)
+    return decode(content, header, geometry.decoder, geometry.exif, wanted)
+
+
+def colour_step(decoded: Image, geometry: Geometry) -> Image:
+    """Decoded pixels after the geometry's colour path."""
+    return COLOURS[geometry.colour](decoded)
+
+
+def decodes_alike(one: Geometry, other: Geometry) -> bool:
+    """Whether two geometries get the same pixels from a file."""
+    if (one.decoder, one.exif) != (other.decoder, other.exif):
+        return False
+    return not DECODERS[one.decoder].scales or replace(one, colour="rgb") == replace(other, colour="rgb")
+
+
+def resized_size(width: int, height: int, geometry: Geometry) -> tuple[int, int]:
+    """Width and height at which a picture's detail is wanted: of the whole of it, before the crop."""
+    if geometry.rule == "none":
+        return width, height
+    if geometry.rule == "short-side":
+        return short_side_size(width, height, geometry.resize_px, geometry.long_side)
+    if geometry.rule == "crop-then-resize":
+        side = math.ceil(geometry.crop_px / geometry.crop_frac)
+        return side, side
+    side = geometry.resize_px if geometry.rule == "squash" else geometry.crop_px
+    return side, side
 
 
 def resize_step(source: Image, geometry: Geometry) -> Image:
@@ -108,9 +164,10 @@ def kept_window(image: Image, stage: Stage, geometry: Geometry) -> Window:
     """The part of a picture at a stage that the geometry keeps next: what need not be made is outside."""
     height, width = image.shape[:2]
     if stage == "source" and geometry.rule == "crop-then-resize":
-        return centre_window(image, int(width * geometry.crop_frac), int(height * geometry.crop_frac))
+        inner = int(width * geometry.crop_frac), int(height * geometry.crop_frac)
+        return centre_window(image, *inner, geometry.crop_offset)
     if stage == "resized" and geometry.rule in ("short-side", "squash") and geometry.crop_px:
-        return centre_window(image, geometry.crop_px, geometry.crop_px)
+        return centre_window(image, geometry.crop_px, geometry.crop_px, geometry.crop_offset)
     return whole(image)
 
 
@@ -124,17 +181,16 @@ def _resize_whole(source: Image, geometry: Geometry) -> Image:
     height, width = source.shape[:2]
     if geometry.rule == "none":
         return source
-    if geometry.rule == "short-side":
-        new_width, new_height = short_side_size(width, height, geometry.resize_px)
-        if new_width * new_height > MAX_PIXELS:
-            raise PictureError("too_large", f"{width}x{height} becomes {new_width}x{new_height} pixels")
-        return resize(source, new_width, new_height, geometry.resizer)
-    side_px = geometry.resize_px if geometry.rule == "squash" else geometry.crop_px
-    return resize(source, side_px, side_px, geometry.resizer)
+    if geometry.rule == "crop-then-resize":
+        return resize(source, geometry.crop_px, geometry.crop_px, geometry.resizer)
+    new_width, new_height = resized_size(width, height, geometry)
+    if new_width * new_height > MAX_PIXELS:
+        raise PictureError("too_large", f"{width}x{height} becomes {new_width}x{new_height} pixels")
+    return resize(source, new_width, new_height, geometry.resizer)
 
 
-def short_side_size(width: int, height: int, short_px: int) -> tuple[int, int]:
-    """Width and height with the short side at short_px and the long side int(short_px*long/short)."""
+def short_side_size(width: int, height: int, short_px: int, rounding: Rounding = "floor") -> tuple[int, int]:
+    """Width and height with the short side at short_px and the long side short_px*long/short, rounded."""
     if width <= height:
-        return short_px, int(short_px * height / width)
-    return int(short_px * width / height), short_px
+        return short_px, ROUNDINGS[rounding](short_px * height / width)
+    return ROUNDINGS[rounding](short_px * width / height), short_px

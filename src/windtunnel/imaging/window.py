@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from windtunnel.imaging import Image
+
+Rounding = Literal["floor", "round", "ceil"]
+# Halves go to the even number, as Python rounds.
+ROUNDINGS: dict[str, Callable[[float], int]] = {"floor": math.floor, "round": round, "ceil": math.ceil}
 
 
 @dataclass(frozen=True)
@@ -26,8 +33,8 @@ def whole(image: Image) -> Window:
     return Window(0, 0, image.shape[0], image.shape[1])
 
 
-def centre_window(image: Image, width: int, height: int) -> Window:
-    """The middle width x height; odd margins are split by half-to-even rounding, as the reference does."""
-    top = round((image.shape[0] - height) / 2)
-    left = round((image.shape[1] - width) / 2)
+def centre_window(image: Image, width: int, height: int, rounding: Rounding = "round") -> Window:
+    """The middle width x height; by default odd margins are split half to even, as the reference does."""
+    top = ROUNDINGS[rounding]((image.shape[0] - height) / 2)
+    left = ROUNDINGS[rounding]((image.shape[1] - width) / 2)
     return Window(top, left, height, width)

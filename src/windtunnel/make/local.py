@@ -20,14 +20,15 @@ from windtunnel.data.manifest import (
     write_manifest,
 )
 from windtunnel.engine.local import opencv_on_one_thread
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.pool import Advance, Chunk, work_in_processes
 from windtunnel.engine.work import warm_up_apart
 from windtunnel.errors import UserError
 from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.check import fixed_damage, sound_conditions
 from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
-from windtunnel.make.plan import MakePlan, count_views
+from windtunnel.make.plan import STEPS_LAYOUT, MakePlan, count_views
+from windtunnel.make.systematic import PictureArrays, paper_names
 from windtunnel.make.work import Making
 from windtunnel.store.files import locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
@@ -51,6 +52,7 @@ PARTS = {
     "canvas": "canvas or edition",
     "suite": "suite",
     "stream": "random stream version",
+    "split": "split",
     "chunk": "chunk size",
 }
 
@@ -94,8 +96,10 @@ def make(
         if missing:
             if workers > 1:
                 warm_up_apart(plan.conditions, includes)
+            split = plan.recipe.get("split", "val")
             job = Making(
-                plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, pending, includes
+                plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, split, pending,
+                includes,
             )  # fmt: skip
             for chunk, pieces in _made(job, missing, workers, advance):
                 _add_to_table(out, chunk, manifest, pieces)
@@ -162,6 +166,11 @@ def check_target(plan: MakePlan, out: Path) -> None:
 
 
 def _layout(plan: MakePlan) -> Layout:
+    if plan.layout == STEPS_LAYOUT:
+        places = {one.name: paper_names(geometry_under(one, plan.canvas.geometry)) for one in plan.conditions}
+        ids = [one.sample.id for one in plan.pictures]
+        labels = tuple(one.sample.labels[0] for one in plan.pictures)
+        return PictureArrays(places, tuple(plan.names[id_] for id_ in ids), labels)
     if plan.layout != "arrays":
         return Folders()
     first = plan.pictures[0]

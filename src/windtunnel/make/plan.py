@@ -18,15 +18,20 @@ from windtunnel.engine.plan import parse_settings, versions_for
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError
 from windtunnel.imaging.clips import H264
+from windtunnel.imaging.decoders import DECODERS
 from windtunnel.imaging.geometry import Geometry, short_side_size
 from windtunnel.imaging.header import MAX_PIXELS
+from windtunnel.make.systematic import SPLITS
+from windtunnel.pipeline import available_units, overrides_of
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.suites import Canvas, Suite, choose_canvas, load_suite
 
 # What may be laid out how, the usual way first; 32-pixel pictures are arrays, as CIFAR-10-C and -P are.
 PICTURE_LAYOUTS = ("folders", "arrays")
 CLIP_LAYOUTS = ("frames", "arrays", "videos")
-LAYOUTS = tuple(dict.fromkeys(("auto", *PICTURE_LAYOUTS, *CLIP_LAYOUTS)))
+# How sets of swapped steps lie on disk: nobody else's reader takes any other.
+STEPS_LAYOUT = "npy"
+LAYOUTS = tuple(dict.fromkeys(("auto", *PICTURE_LAYOUTS, *CLIP_LAYOUTS, STEPS_LAYOUT)))
 # The published sets hold four extra corruptions beside the fifteen, and four extra sequences beside the ten.
 COMPANIONS = {"imagenet-c": "imagenet-c-extra", "imagenet-p": "imagenet-p-extra"}
 MAX_CHUNK = 64
@@ -46,8 +51,9 @@ class MakePlan:
     Attributes:
         dataset: the source pictures.
         canvas: how they become canvases.
-        conditions: clean first, then every corruption and severity, or every sequence.
-        layout: `folders` or `arrays` of pictures; `frames`, `arrays` or `videos` of sequences.
+        conditions: clean first, then every corruption and severity, every sequence, or every step.
+        layout: `folders` or `arrays` of pictures; `frames`, `arrays` or `videos` of sequences; `npy` of
+            swapped steps.
         seed: of every random draw.
         pictures: those that can be read, sorted by id.
         names: of each picture in the set: `class/stem` in folders, the row number in arrays.
@@ -94,9 +100,12 @@ def plan_make(
     difficulty: int | None = None,
     codec: str | None = None,
     settings: Sequence[str] = (),
+    split: str = "val",
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> MakePlan:
     """Check that a set can be made of the data, and decide all of it; nothing is written."""
+    if split not in SPLITS:
+        raise UserError(f"--split is '{split}'; give {', '.join(SPLITS)}.")
     if subset is not None and subset < 0:
         raise UserError(f"--subset is {subset}; give a number of pictures, or 0 for all.")
     if isinstance(dataset, FinishedDataset):
@@ -116,7 +125,14 @@ def plan_make(
     }
     settled = layout
     if layout == "auto":
-        settled = "arrays" if canvas.edition == 32 else _layouts(suite)[0]
+        settled = "arrays" if canvas.edition == 32 and "arrays" in _layouts(suite) else _layouts(suite)[0]
+    if settled != STEPS_LAYOUT and split != SPLITS[0]:
+        raise UserError(
+            "--split train makes random crops for sets of decoders and resizes, such as imagenet-s."
+        )
+    if settled == STEPS_LAYOUT:
+        available_units(suite.units, canvas.geometry, None, Counter(one.format for one in readable))
+        left_out |= _unreadable(suite, readable, canvas)
     # Rows of arrays keep the order of the source, as the published ones do.
     pictures = tuple(
         sorted((one for one in readable if one.sample.id not in left_out), key=lambda one: _order(one.sample))
@@ -130,7 +146,8 @@ def plan_make(
     )
     if settled == "arrays":
         _check_arrays(suite, pictures, canvas)
-    names = _row_names(pictures) if settled == "arrays" else _file_names(pictures, classes)
+    naming = {"arrays": lambda: _row_names(pictures), STEPS_LAYOUT: lambda: _own_names(pictures)}
+    names = naming.get(settled, lambda: _file_names(pictures, classes))()
     size = _chunk_size(pictures, canvas, settled, suite)
     recipe: dict[str, Any] = {
         "suite": suite.citation,
@@ -143,6 +160,7 @@ def plan_make(
         },
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "codec": conditions[-1].codec,
+        **({"split": split} if settled == STEPS_LAYOUT else {}),
         "seed": seed,
         "stream": STREAM_VERSION,
         "chunk": size,
@@ -172,6 +190,18 @@ def _unfit(picture: Surveyed, canvas: Canvas) -> str:
         return ""
     width, height = short_side_size(picture.width, picture.height, canvas.geometry.resize_px)
     return f"it becomes {width}x{height} pixels" if width * height > MAX_PIXELS else ""
+
+
+def _unreadable(suite: Suite, pictures: Sequence[Surveyed], canvas: Canvas) -> dict[str, str]:
+    """Pictures in a format that one of the suite's decoders does not read: they leave every set."""
+    steps = overrides_of(suite.units, canvas.geometry).values()
+    decoders = [str(step["decoder"]) for step in steps if "decoder" in step]
+    return {
+        one.sample.id: f"{decoder} does not read {one.format}"
+        for decoder in decoders
+        for one in pictures
+        if DECODERS[decoder].formats and one.format not in DECODERS[decoder].formats
+    }
 
 
 def _order(sample: Sample) -> tuple[int, str]:
@@ -210,13 +240,16 @@ def _suite(
 
 
 def _layouts(suite: Suite) -> tuple[str, ...]:
-    return CLIP_LAYOUTS if suite.holds_sequences else PICTURE_LAYOUTS
+    if suite.holds_sequences:
+        return CLIP_LAYOUTS
+    return PICTURE_LAYOUTS if suite.corruptions else (STEPS_LAYOUT,)
 
 
 def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str]:
     """The suite with the codec that was asked for, and the layout: videos are H.264, and H.264 is videos."""
     if layout not in ("auto", *_layouts(suite)):
         what = "sequences are" if suite.holds_sequences else "corrupted pictures are"
+        what = what if suite.corruptions or suite.holds_sequences else "swapped steps are"
         raise UserError(f"--layout is '{layout}'; {what} laid out as {', '.join(_layouts(suite))}.")
     if layout == "videos" and codec is None:
         codec = H264
@@ -271,6 +304,14 @@ def _may_name_a_file(text: str) -> bool:
 def _stem(id_: str) -> str:
     base = id_.rsplit("/", 1)[-1]
     return base.rsplit(".", 1)[0] if is_picture_name(base) else base
+
+
+def _own_names(pictures: Sequence[Surveyed]) -> dict[str, str]:
+    """Every picture under the name it has in the source."""
+    for one in pictures:
+        if any(not _may_name_a_file(part) for part in one.sample.id.split("/")):
+            raise UserError(f"{one.sample.id!r} cannot be a file's name; rename the picture.")
+    return {one.sample.id: one.sample.id for one in pictures}
 
 
 def _row_names(pictures: Sequence[Surveyed]) -> dict[str, str]:

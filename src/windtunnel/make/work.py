@@ -9,13 +9,14 @@ from pathlib import Path
 from windtunnel.conditions import Condition
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.pool import Advance, Chunk, Labour
 from windtunnel.errors import PictureError, RunFailed
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.layouts import Layout, Made, Piece
+from windtunnel.make.systematic import training_picture
 from windtunnel.units import include_units
 
 
@@ -30,6 +31,7 @@ class Making:
         layout: how they are laid out.
         root: the set's folder.
         names: of the pictures in the set, by id.
+        split: `val` for canvases, `train` for random resized crops.
         pending: what is to be made, by chunk.
         includes: files of the user's units.
     """
@@ -40,6 +42,7 @@ class Making:
     layout: Layout
     root: Path
     names: dict[str, str]
+    split: str
     pending: dict[str, tuple[Condition, ...]]
     includes: tuple[Path, ...]
 
@@ -66,9 +69,11 @@ class Making:
             advance(sum(condition.frames for condition in self.pending[chunk.name]), 0)
 
     def _canvases(self, source: Source, picture: Surveyed, condition: Condition) -> Iterator[Image]:
+        id_, geometry = picture.sample.id, geometry_under(condition, self.geometry)
         try:
-            yield from source.frames_before_codec(condition, self.geometry, self.seed)
+            if self.split == "train":
+                yield training_picture(source.decoded(geometry), geometry, id_, self.seed)
+            else:
+                yield from source.frames_before_codec(condition, geometry, self.seed)
         except PictureError as error:
-            raise RunFailed(
-                f"{picture.sample.id} could be read before and cannot now: {error.reason}"
-            ) from error
+            raise RunFailed(f"{id_} could be read before and cannot now: {error.reason}") from error

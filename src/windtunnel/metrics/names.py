@@ -27,6 +27,9 @@ MEASURES = {
     "mt5d": "windtunnel.metrics.perturbed:mt5d",
     "zipf_distance": "windtunnel.metrics.perturbed:zipf_distance",
     "log_distance": "windtunnel.metrics.perturbed:log_distance",
+    "step_cost": "windtunnel.metrics.pipeline:step_cost",
+    "step_flip_share": "windtunnel.metrics.pipeline:step_flip_share",
+    "axis_accuracy": "windtunnel.metrics.pipeline:axis_accuracy",
 }
 
 # What is divided by another model's errors.

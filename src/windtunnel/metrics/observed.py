@@ -32,9 +32,13 @@ READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "logsumexp": ("logsumexp", lambda values: values),
     "sum_p2": ("sum_p2", lambda values: values),
 }
+# The same of runs that swap steps of the pipeline.
+READ_OF_STEPS: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
+    "pixel_change": ("pixel_change", lambda values: values),
+    "pixel_change_max": ("pixel_change_max", lambda values: values),
+}
 # Predictions that are converted at a time: shard by shard, converting would take longer than reading.
 BLOCK = 200_000
-COLUMNS = list(dict.fromkeys(["reason", *(column for column, _ in READ.values())]))
 
 
 @dataclass(frozen=True)
@@ -80,11 +84,14 @@ class Observed:
         frames = [frames_of(condition) for condition in run.conditions]
         columns = np.flatnonzero(np.repeat(single, frames))
         self.unscored: list[Unscored] = []
-        parts: dict[str, list[NDArray[Any]]] = {name: [] for name in READ}
+        steps = any(condition["kind"] == "pipeline" for condition in run.conditions)
+        read = READ | READ_OF_STEPS if steps else READ
+        wanted = list(dict.fromkeys(["reason", *(column for column, _ in read.values())]))
+        parts: dict[str, list[NDArray[Any]]] = {name: [] for name in read}
         pictures = 0
-        for some in _blocks(run.shards(COLUMNS)):
-            flat = {name: some[name].combine_chunks() for name in COLUMNS}
-            for name, (column, convert) in READ.items():
+        for some in _blocks(run.shards(wanted)):
+            flat = {name: some[name].combine_chunks() for name in wanted}
+            for name, (column, convert) in read.items():
                 values = convert(flat[column]).to_numpy(zero_copy_only=False)
                 parts[name].append(values.reshape(-1, run.views))
             self.unscored += self._failed(parts["ok"][-1], flat, pictures)
@@ -95,7 +102,7 @@ class Observed:
                 f"{run.path} is not finished ({found:,} of {expected:,} predictions); "
                 "run the same command to go on."
             )
-        whole = {name: np.concatenate(parts.pop(name)) for name in READ}
+        whole = {name: np.concatenate(parts.pop(name)) for name in read}
         ok, tied = whole.pop("ok"), whole.pop("tied")
         self.tie_share = float(tied[ok].mean()) if ok.any() else 0.0
         self.complete: NDArray[np.bool_] = np.logical_and.reduce(ok, axis=1)
@@ -146,6 +153,16 @@ class Observed:
     def sum_p2(self) -> NDArray[np.float64]:
         """The sum of all classes' squared probabilities."""
         return self._values["sum_p2"].astype(np.float64)
+
+    @property
+    def pixel_change(self) -> NDArray[np.float64]:
+        """How far pixels are from the canvas, mean in grey levels; NaN where that cannot be said."""
+        return self._values["pixel_change"].astype(np.float64)
+
+    @property
+    def pixel_change_max(self) -> NDArray[np.float64]:
+        """The same, of the pixel that is farthest."""
+        return self._values["pixel_change_max"].astype(np.float64)
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:

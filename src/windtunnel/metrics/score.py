@@ -210,8 +210,8 @@ def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]
             for place, part in enumerate(np.split(means, widths, axis=1)):
                 values[place].append(alike[place].of_means(part))
         for measure, drawn in zip(alike, values, strict=True):
-            interval = interval_of_replicates(measure.value, np.concatenate(drawn), measure.units)
-            found[id(measure)] = interval
+            low, high = interval_of_replicates(measure.value, np.concatenate(drawn), measure.units)
+            found[id(measure)] = max(low, measure.limits[0]), min(high, measure.limits[1])
     return found
 
 

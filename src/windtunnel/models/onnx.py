@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ DTYPES: dict[str, Dtype] = {
 }
 # Weights too large for one file lie beside the graph under one of these names.
 EXTERNAL_DATA = (".data", "_data")
+CHANNEL_COUNTS = (1, 3)
 
 
 class OnnxModel:
@@ -40,6 +42,7 @@ class OnnxModel:
         self._output_name = _output_name(self._session, self._declaration, path)
         shape = [size if isinstance(size, int) and size > 0 else None for size in graph_input.shape]
         self._fixed_batch = shape[0]
+        self._fixed_size = None not in (shape[2], shape[1] if shape[3] in CHANNEL_COUNTS else shape[3])
         self.batch = self._fixed_batch if self._fixed_batch and self._fixed_batch > 1 else DYNAMIC_BATCH
         self.preprocess = _fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
         self.trained_on = self._declaration.trained_on
@@ -67,6 +70,30 @@ class OnnxModel:
             parts.append(scores[: self._fixed_batch - missing])
         return np.concatenate(parts)
 
+    @property
+    def path(self) -> Path:
+        """The model's file."""
+        return self._path
+
+    def with_graph(self, graph: bytes, name: str, batch: int) -> OnnxModel:
+        """The same model with another graph of the same inputs and outputs."""
+        other = copy.copy(self)
+        other.name = name
+        other.batch = batch
+        other._session = _open_session(self._path, graph)
+        return other
+
+    @property
+    def fixed_size(self) -> bool:
+        """Whether the graph takes pictures of one size only."""
+        return self._fixed_size
+
+    def redeclared(self, preprocess: Preprocess) -> OnnxModel:
+        """The same network behind another preprocess."""
+        other = copy.copy(self)
+        other.preprocess = preprocess
+        return other
+
     def _run(self, tensor: NDArray[Any]) -> Any:
         return self._session.run([self._output_name], {self._input_name: tensor})[0]
 
@@ -84,7 +111,7 @@ class OnnxModel:
             ) from error
 
 
-def _open_session(path: Path) -> Any:
+def _open_session(path: Path, graph: bytes | None = None) -> Any:
     if not path.is_file():
         raise UserError(f"No such model: {path}. Give an .onnx file, module:factory or file.py:factory.")
     import onnxruntime
@@ -94,7 +121,9 @@ def _open_session(path: Path) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            str(path) if graph is None else graph, options, providers=["CPUExecutionProvider"]
+        )
     except Exception as error:  # ONNX Runtime's own exceptions share no base class
         raise UserError(f"{path} is not a model ONNX Runtime can load: {_first_line(error)}") from error
 
@@ -156,7 +185,7 @@ def _fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtyp
 
 
 def _layout(shape: list[int | None]) -> Layout:
-    return "nhwc" if shape[3] in (1, 3) and shape[1] not in (1, 3) else "nchw"
+    return "nhwc" if shape[3] in CHANNEL_COUNTS and shape[1] not in CHANNEL_COUNTS else "nchw"
 
 
 def _fingerprint(path: Path) -> str:

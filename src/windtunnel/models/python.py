@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib
 import inspect
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_pictures
-from windtunnel.models.preprocess import Declaration, declared
+from windtunnel.models.preprocess import Declaration, Preprocess, declared
 from windtunnel.registry import import_file
 
 BATCH = 32
@@ -122,6 +123,14 @@ class CallableModel:
         self.fingerprint = f"{fingerprint}-{behaviour(probe)}"
         self.class_count, self.classes = facts.class_count, facts.classes
         self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
+
+    def redeclared(self, preprocess: Preprocess) -> CallableModel:
+        """The same model behind another preprocess; what does its own arithmetic heeds the geometry alone."""
+        other = copy.copy(self)
+        other.preprocess = preprocess
+        if self.kind == "torch":
+            other._predictor = self._predictor.fed_by(preprocess.tensor)  # type: ignore[attr-defined]
+        return other
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC pictures."""

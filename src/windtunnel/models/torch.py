@@ -21,6 +21,10 @@ class TorchPredictor:
         first = next(iter(module.parameters()), None)
         self._device = first.device if first is not None else torch.device("cpu")
 
+    def fed_by(self, tensor: Tensor) -> TorchPredictor:
+        """The same module fed another tensor."""
+        return TorchPredictor(self._module, tensor)
+
     def __call__(self, batch: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Scores of one batch."""
         values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self._device)

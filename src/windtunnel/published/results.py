@@ -42,10 +42,10 @@ METRICS = {
     "relative_mce": Metric("relative mCE"),
     "mfr": Metric("mFR"),
     "mt5d": Metric("mT5D"),
-    "decode_mean_accuracy": Metric("mean accuracy over decoders", lower_is_better=False),
-    "decode_accuracy_std": Metric("std over decoders"),
-    "resize_mean_accuracy": Metric("mean accuracy over resizes", lower_is_better=False),
-    "resize_accuracy_std": Metric("std over resizes"),
+    "decode_mean_accuracy": Metric("mean accuracy over decoders", False, frozenset({"normaliser"})),
+    "decode_accuracy_std": Metric("std over decoders", ignores=frozenset({"normaliser"})),
+    "resize_mean_accuracy": Metric("mean accuracy over resizes", False, frozenset({"normaliser"})),
+    "resize_accuracy_std": Metric("std over resizes", ignores=frozenset({"normaliser"})),
 }
 
 
@@ -297,7 +297,8 @@ def measured_on(run: Run) -> Measured:
     recipe, clips = run.recipe, sequences_of(run)
     spoilt = clips or [condition for condition in run.conditions if condition["kind"] == "corruption"]
     codecs = {str(condition["codec"]) for condition in spoilt}
-    unusual = any(condition["geometry"] for condition in spoilt)
+    made = [condition for condition in run.conditions if condition["kind"] in ("corruption", "clean")]
+    unusual = any(condition["geometry"] for condition in made)
     return Measured(
         benchmark=_benchmark(run),
         edition=int(recipe["canvas"]["edition"]),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.metrics.score import Score
+from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures
 from windtunnel.report.markdown import run_markdown
 from windtunnel.report.page import render
@@ -38,7 +39,7 @@ def write_reports(run: Run, scores: list[Score]) -> Written:
         written.json: json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
         written.csv: scores_csv(scores),
         written.markdown: run_markdown(document),
-        written.html: render(document, worst_failures(run), timelines(run)),
+        written.html: render(document, worst_failures(run), timelines(run), differences(run)),
     }
     for path, text in contents.items():
         write_whole(path, text.encode())

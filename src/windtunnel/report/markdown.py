@@ -7,6 +7,7 @@ from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.metrics.names import TITLES
+from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
 from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
 from windtunnel.report.figures import top1_by_unit
@@ -36,6 +37,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         *(f"- {note}" for note in document["notes"]),
         *(f"- **{trap['heading']}** {trap['why']}" for trap in document["traps"]),
         "",
+        *(deployment.markdown(document["deployment"]) if document["deployment"] else []),
         *_by_severity(document),
         *_by_sequence(document),
         *_published(document),

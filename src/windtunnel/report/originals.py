@@ -11,7 +11,7 @@ from PIL import Image as PillowImage
 from windtunnel.conditions import Condition
 from windtunnel.data import content_hash, open_dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.plan import parse_settings
 from windtunnel.errors import PictureError, RunFailed, UserError
 from windtunnel.imaging import Image
@@ -56,7 +56,10 @@ class Originals:
                 return None
             source = Source(self._dataset, Surveyed(sample, expected, orientation=UPRIGHT))
             made = [stored_condition(self._run, name) for name in conditions]
-            return [list(source.frames_under(condition, geometry, seed)) for condition in made]
+            return [
+                list(source.frames_under(condition, geometry_under(condition, geometry), seed))
+                for condition in made
+            ]
         except (PictureError, RunFailed, UserError):
             return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import jinja2
 
 from windtunnel.metrics.names import NORMALISED_SEQUENCES, TITLES
+from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
 from windtunnel.report.failures import Shown
 from windtunnel.report.figures import (
@@ -33,8 +35,10 @@ SEQUENCE_BARS = {
 }
 
 
-def render(document: dict[str, Any], shown: Shown, moving: Timelines) -> str:
-    """The page of one run's document, with pictures."""
+def render(
+    document: dict[str, Any], shown: Shown, moving: Timelines, differences: Sequence[deployment.Seen] = ()
+) -> str:
+    """The page of one run's document, with pictures: failures, clips, where swapped steps change pixels."""
     headline = [score for score in document["scores"] if _is_headline(score)]
     return render_page(
         "page.html.j2",
@@ -48,6 +52,9 @@ def render(document: dict[str, Any], shown: Shown, moving: Timelines) -> str:
         rows=_rows(document),
         sequences=_sequences(document),
         recipe_lines=recipe_lines(document["info"], document["recipe"]),
+        differences=differences,
+        white=deployment.WHITE,
+        pixels=deployment.pixels,
         recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
     )
 
@@ -73,6 +80,8 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         f"published_{field['metric']}": published_strip(field) for field in document["published"]
     }
+    if document["deployment"]:
+        found["deployment"] = deployment.bars(document["deployment"])
     if top1_by_unit(document):
         found |= {"curves": severity_curves(document), "heat": heat_map(document)}
     for metric, title in SEQUENCE_BARS.items():

@@ -20,6 +20,7 @@ from windtunnel.metrics.names import OF_PROBABILITIES
 from windtunnel.metrics.perturbed import sequence_notes, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
+from windtunnel.report import deployment
 from windtunnel.report.around import published_field
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
 from windtunnel.report.traps import traps
@@ -160,6 +161,7 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "sequences": sequence_rows(run),
         "unsteady": unsteady_pictures(run),
         "published": published_field(run, scores),
+        "deployment": deployment.section(run),
         "slices": worst_slices(run),
         "reliability": reliability_bins(run),
         "calibration_by_chance": calibration_by_chance(run),

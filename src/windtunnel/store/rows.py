@@ -21,8 +21,10 @@ COLUMNS: list[tuple[str, pa.DataType]] = [
     ("reason", pa.string()),
 ]
 LOGITS = ("logits", pa.list_(pa.float32()))
+# How far a picture's pixels are from the canvas: mean and largest difference in grey levels.
+PIXELS = [("pixel_change", pa.float32()), ("pixel_change_max", pa.int16())]
 
 
-def schema(*, with_logits: bool) -> pa.Schema:
-    """The schema of a run's shards; `logits` only where the run keeps any."""
-    return pa.schema([*COLUMNS, LOGITS] if with_logits else COLUMNS)
+def schema(*, with_logits: bool, with_pixels: bool = False) -> pa.Schema:
+    """The schema of a run's shards: `logits` only where the run keeps any, pixels where steps are swapped."""
+    return pa.schema([*COLUMNS, *([LOGITS] if with_logits else []), *(PIXELS if with_pixels else [])])

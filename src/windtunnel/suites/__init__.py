@@ -25,10 +25,11 @@ from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.metrics.names import MEASURES
+from windtunnel.pipeline import check_step, is_step, overrides_of
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.sequences import REGISTRY as SEQUENCES
 
-CANVASES = ("imagenet-c", "native")
+CANVASES = ("imagenet-c", "imagenet-s", "native")
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
 PUBLISHED = "published"
 PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
@@ -51,6 +52,8 @@ GEOMETRIES = {
     64: Geometry(rule="exact", crop_px=64),
     32: Geometry(rule="exact", crop_px=32),
 }
+# ImageNet-S's generator makes every picture 256x256 whatever its aspect, then takes the middle.
+SYSTEMATIC_GEOMETRY = Geometry(rule="squash", resize_px=256, crop_px=224)
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ class Suite:
         edition: 32, 64, 224, 299, or `auto` by the pictures' sizes.
         codec: how corrupted pictures are stored before the model sees them; `published` as the edition's
             published set is.
-        units: corruptions, or sequences (`seq/tilt`), never both.
+        units: corruptions and steps of the pipeline (`axis=value`, `axis=*` for all there are), or sequences
+            (`seq/tilt`), which stand alone.
         levels: severities; of sequences the one difficulty.
         metrics: what is scored.
         weights: of corruptions, for the score `weighted_error`; empty for no such score.
@@ -108,6 +112,13 @@ class Suite:
         """`name@version`."""
         return f"{self.name}@{self.version}"
 
+    @property
+    def corruptions(self) -> tuple[str, ...]:
+        """The units that are corruptions."""
+        return tuple(
+            unit for unit in self.units if not is_step(unit) and not unit.startswith(SEQUENCE_PREFIX)
+        )
+
     def conditions(
         self, canvas: Canvas, settings: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     ) -> list[Condition]:
@@ -125,18 +136,24 @@ class Suite:
                 raise unknown_name(f"unit of suite {self.name} in --set", unit, self.units)
         edition, overrides = canvas.edition, canvas.overrides()
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
-        found = [Condition("native"), Condition("clean", edition=edition, geometry=overrides)]
-        if codec not in ("none", H264):
+        found = [Condition("native")]
+        # Where only steps are swapped on the model's own canvas, native is the clean one.
+        if self.corruptions or self.holds_sequences or self.canvas != "native":
+            found.append(Condition("clean", edition=edition, geometry=overrides))
+        if self.corruptions and codec != "none":
             found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
         for unit in self.units:
-            for level in self.levels:
-                if unit.startswith(SEQUENCE_PREFIX):
-                    found.append(sequence_condition(unit, level, edition, codec, overrides))
-                else:
-                    found.append(
-                        corruption_condition(unit, level, edition, codec, overrides, settings.get(unit))
-                    )
-        return found
+            if unit.startswith(SEQUENCE_PREFIX):
+                found += [sequence_condition(unit, one, edition, codec, overrides) for one in self.levels]
+        for unit in self.corruptions:
+            texts = settings.get(unit)
+            found += [
+                corruption_condition(unit, one, edition, codec, overrides, texts) for one in self.levels
+            ]
+        return found + [
+            Condition("pipeline", step, edition=edition, geometry={**overrides, **change})
+            for step, change in overrides_of(self.units, canvas.geometry).items()
+        ]
 
     @property
     def holds_sequences(self) -> bool:
@@ -330,6 +347,8 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
 def _check_unit(unit: str) -> None:
     if unit.startswith(SEQUENCE_PREFIX):
         SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX))
+    elif is_step(unit):
+        check_step(unit)
     else:
         REGISTRY.get(unit)
 
@@ -337,7 +356,7 @@ def _check_unit(unit: str) -> None:
 def _check_levels(suite: Suite, where: str) -> None:
     kinds = {unit.startswith(SEQUENCE_PREFIX) for unit in suite.units}
     if len(kinds) > 1:
-        raise UserError(f"{where} mixes corruptions and sequences; write a suite for each.")
+        raise UserError(f"{where} mixes sequences with other units; write a suite for each.")
     if suite.holds_sequences:
         if len(suite.levels) != 1 or suite.levels[0] not in DIFFICULTIES:
             raise UserError(
@@ -401,10 +420,14 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     """
     if suite.canvas == "native":
         side = model_geometry.output_px or min(min(size) for size in sizes)
+        if not suite.corruptions and not suite.holds_sequences:
+            return Canvas(edition_of(side, side), model_geometry, "the model's own preprocess")
         if side < MIN_SIDE_PX:
             raise UserError(f"The model takes {side} pixels; corruptions need at least {MIN_SIDE_PX}.")
         edition = edition_of(side, side) if suite.edition == "auto" else int(suite.edition)
         return Canvas(edition, model_geometry, "the model's own size and filter: not ImageNet-C's canvas")
+    if suite.canvas == "imagenet-s":
+        return Canvas(224, SYSTEMATIC_GEOMETRY, "ImageNet-S's: squashed to 256x256, then the middle 224")
     if len(sizes) == 1 and (short := min(next(iter(sizes)))) <= SMALL_PX:
         fitting = edition_of(short, short)
         if suite.edition in ("auto", fitting):

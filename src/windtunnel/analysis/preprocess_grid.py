@@ -1,0 +1,152 @@
+"""What may be wrong with a declared preprocess: the other arithmetics, geometries and label orders to try."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel import published
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k, imagenet_names
+from windtunnel.models import Model
+from windtunnel.models.preprocess import Channels, Preprocess, Tensor
+
+# Geometries of the grid are written for this input size.
+GRID_PX = 224
+OTHER_SIZES_PX = (224, 256, 288, 299)
+DECLARED = "declared"
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which output stands for which class of the data: -1 for none."""
+
+    name: str
+    outputs: tuple[int, ...]
+
+
+@lru_cache(maxsize=1)
+def grid() -> dict[str, Any]:
+    """The shipped grid."""
+    return tomllib.loads(published.read_text("preprocess_grid.toml"))
+
+
+def other_tensors(model: Model) -> dict[str, Preprocess]:
+    """The declared preprocess with other channel orders and arithmetics, by what is other; none twice."""
+    declared = model.preprocess
+    if model.kind == "callable" or declared.tensor.channels == "grey":
+        return {}
+    found = {
+        name: replace(declared, tensor=tensor)
+        for name, tensor in _tensors(declared.tensor)
+        if tensor != declared.tensor
+    }
+    return _distinct(found)
+
+
+def _tensors(declared: Tensor) -> Iterator[tuple[str, Tensor]]:
+    swapped: Channels = "rgb" if declared.channels == "bgr" else "bgr"
+    yield swapped.upper(), replace(declared, channels=swapped)
+    if declared.dtype == "uint8":
+        return
+    yield (
+        f"{swapped.upper()}, means and deviations in its order",
+        replace(declared, channels=swapped, mean=declared.mean[::-1], std=declared.std[::-1]),
+    )
+    for name, row in grid()["tensors"].items():
+        for channels in (declared.channels, swapped):
+            step = -1 if channels == "bgr" else 1
+            mean, std = tuple(row["mean"][::step]), tuple(row["std"][::step])
+            label = name if channels == declared.channels else f"{name}, {channels.upper()}"
+            yield label, replace(declared, channels=channels, divisor=row["divisor"], mean=mean, std=std)
+
+
+def other_geometries(centre: Preprocess, *, sizes: bool) -> dict[str, Preprocess]:
+    """Other rules, margins and, where the model takes any, sizes."""
+    side = centre.geometry.output_px
+    if side is None:
+        return {}
+    found = {}
+    for name, row in grid()["geometries"].items():
+        resize_px = max(side, int(row["resize_px"] * side / GRID_PX))
+        changed = {**row, "resize_px": resize_px, "crop_px": side}
+        label = name.replace(str(row["resize_px"]), str(resize_px))
+        found[label] = replace(centre, geometry=replace(centre.geometry, **changed))
+    for other in OTHER_SIZES_PX if sizes else ():
+        found[f"input of {other} pixels"] = centre.scaled_to(other)
+    return _distinct({name: one for name, one in found.items() if not _same(one.geometry, centre.geometry)})
+
+
+def other_resizers(centre: Preprocess) -> dict[str, Preprocess]:
+    """Other libraries and filters that resize."""
+    if centre.geometry.rule == "none":
+        return {}
+    names = grid()["resizers"]["names"]
+    found = {name: replace(centre, geometry=replace(centre.geometry, resizer=name)) for name in names}
+    return {name: one for name, one in found.items() if one.geometry != centre.geometry}
+
+
+def _same(one: Geometry, other: Geometry) -> bool:
+    """Whether two geometries say the same, whatever stands in fields their rule does not read."""
+    unread = {"exact": ("resize_px", "crop_frac"), "crop-then-resize": ("resize_px",)}.get(
+        one.rule, ("crop_frac",)
+    )
+    return one == replace(other, **{name: getattr(one, name) for name in unread})
+
+
+def _distinct(found: dict[str, Preprocess]) -> dict[str, Preprocess]:
+    """The first of every kind."""
+    kept: dict[tuple[object, object], str] = {}
+    for name, one in found.items():
+        kept.setdefault((one.geometry, one.tensor), name)
+    return {name: found[name] for name in kept.values()}
+
+
+def label_orders(space: LabelSpace, declared: Sequence[int], outputs: int) -> list[Order]:
+    """The declared order of outputs and the orders that are often taken for it, the declared one first."""
+    count = len(space)
+    found = [Order(DECLARED, tuple(declared))]
+    if count != outputs:
+        return found
+    as_text = sorted(range(count), key=str)
+    orders = {
+        "outputs in the data's own order": list(range(count)),
+        "outputs sorted as texts (0, 1, 10, 11 ...)": _places(as_text),
+        "outputs in reverse": list(range(count))[::-1],
+        "outputs one later": [(place + 1) % count for place in range(count)],
+        "outputs one earlier": [(place - 1) % count for place in range(count)],
+    }
+    if space.name == IMAGENET_1K:
+        words = imagenet_names()
+        by_name = sorted(range(count), key=lambda index: words[imagenet_1k().classes[index]].lower())
+        orders["outputs sorted by the classes' names"] = _places(by_name)
+    taken = {found[0].outputs}
+    for name, places in orders.items():
+        if tuple(places) not in taken:
+            taken.add(tuple(places))
+            found.append(Order(name, tuple(places)))
+    return found
+
+
+def _places(order: Sequence[int]) -> list[int]:
+    """Where each class stands in an order."""
+    places = [0] * len(order)
+    for place, index in enumerate(order):
+        places[index] = place
+    return places
+
+
+def fitted_order(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """For every class the output that stands for it if as many answers as possible are right."""
+    from scipy.optimize import linear_sum_assignment
+
+    hits = np.zeros((count, count))
+    np.add.at(hits, (labels, chosen), 1)
+    _, outputs = linear_sum_assignment(-hits)
+    return np.asarray(outputs, np.int64)

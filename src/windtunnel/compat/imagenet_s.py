@@ -1,0 +1,134 @@
+"""The calls of ImageNet-S's generator (SystemNoise), made by windtunnel.
+
+    from windtunnel.compat.imagenet_s import ImageTransfer
+
+    ImageTransfer("val", "val.txt", save_root="out", decoder_type="opencv").write_to_filesystem()
+
+The same as there:
+
+- arguments, the names of decoders and resizes, the meta file (`relative/path label` a line);
+- validation: decoded, made 8/7 of `resize` square whatever its aspect, the middle cropped; uint8, height x
+  width x 3; files at `save_root/decoder/resize/<name>.npy` and a new meta file `<decoder>_<resize>.txt`
+  in the current folder;
+- no decoder applies an EXIF orientation, where OpenCV's used to.
+
+Other than there:
+
+- training crops hang on `seed` and the picture's name: two decoders get the same crops;
+- sub-folders of names are made; a file is written whole or not at all, and what is there already is kept;
+- `save_dir`, as the paper writes it, is another name of `save_root`;
+- FFmpeg is PyAV (`pip install 'windtunnel[video]'`) and not the program; sizes come from the picture itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from windtunnel.errors import PictureError, UserError, unknown_name
+from windtunnel.imaging import Image
+from windtunnel.imaging.decoders import require_decoder
+from windtunnel.imaging.geometry import Geometry, crop_step, decode_step, resize_step
+from windtunnel.imaging.header import pillow_quiet
+from windtunnel.make.systematic import (
+    DECODERS,
+    RESIZES,
+    SPLITS,
+    meta_text,
+    npy_bytes,
+    training_picture,
+    write_picture,
+)
+
+__all__ = ["ImageTransfer"]
+
+
+class ImageTransfer:
+    """Turns pictures into arrays by one decoder and one resize.
+
+    Args:
+        root_dir: where the pictures are.
+        meta_file: `relative/path label` a line.
+        save_root: where the arrays go.
+        decoder_type: `pil`, `opencv` or `ffmpeg`.
+        resize_type: library and filter, such as `pil-bilinear`.
+        resize: side of the arrays in pixels.
+        transform_type: `val` or `train`.
+        save_dir: the same as save_root.
+        seed: of training crops.
+    """
+
+    def __init__(
+        self,
+        root_dir: str | Path,
+        meta_file: str | Path,
+        save_root: str | Path | None = None,
+        decoder_type: str = "pil",
+        resize_type: str = "pil-bilinear",
+        resize: int = 224,
+        transform_type: str = "val",
+        *,
+        save_dir: str | Path | None = None,
+        seed: int = 0,
+    ) -> None:
+        for kind, given, known in (
+            ("decoder_type", decoder_type, DECODERS),
+            ("resize_type", resize_type, RESIZES),
+            ("transform_type", transform_type, SPLITS),
+        ):
+            if given not in known:
+                raise unknown_name(kind, str(given), known)
+        require_decoder(DECODERS[decoder_type])
+        self._root = Path(root_dir)
+        self._target = save_root if save_root is not None else save_dir
+        self._place = (decoder_type, resize_type)
+        self._train = transform_type == "train"
+        self._seed = seed
+        self._geometry = Geometry(
+            decoder=DECODERS[decoder_type],
+            rule="squash",
+            resizer=RESIZES[resize_type],
+            resize_px=resize * 8 // 7,
+            crop_px=resize,
+        )
+        self._items = _read_meta(Path(meta_file))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def getimage(self, index: int) -> tuple[Image, int]:
+        """The array and the label of one picture."""
+        name, label = self._items[index]
+        try:
+            with pillow_quiet():
+                decoded = decode_step((self._root / name).read_bytes(), self._geometry)
+        except PictureError as error:
+            raise UserError(f"{name}: {error.reason}.") from error
+        if self._train:
+            return training_picture(decoded, self._geometry, name, self._seed), label
+        return crop_step(resize_step(decoded, self._geometry), self._geometry).copy(), label
+
+    def write_to_filesystem(self) -> None:
+        """Write every array that is not there yet, then the new meta file into the current folder."""
+        if self._target is None:
+            raise UserError("There is no place to write to; give save_root.")
+        folder = Path(self._target).joinpath(*self._place)
+        for index, (name, _) in enumerate(self._items):
+            target = folder / f"{name}.npy"
+            if not target.exists():
+                write_picture(target, npy_bytes(self.getimage(index)[0]))
+        names, labels = zip(*self._items, strict=True) if self._items else ((), ())
+        Path(f"{'_'.join(self._place)}.txt").write_text(meta_text(names, labels), encoding="utf-8")
+
+
+def _read_meta(file: Path) -> list[tuple[str, int]]:
+    if not file.is_file():
+        raise UserError(f"No such meta file: {file}. Give a text file with `relative/path label` a line.")
+    found = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        name, _, label = line.strip().rpartition(" ")
+        if not name or not label.isdecimal():
+            raise UserError(f"{file}: line {number} is {line!r}; write `relative/path label`.")
+        found.append((name.strip(), int(label)))
+    return found

@@ -1,0 +1,110 @@
+"""Colour paths: what a device's colour handling, or a mistake in it, makes of decoded pixels.
+
+Devices hand pictures on as luma and chroma in bytes, so every path but the swap goes through them:
+Y = kr*R + kg*G + kb*B, Cb = (B - Y) / (2*(1 - kb)), Cr = (R - Y) / (2*(1 - kr)). Full range stores Y in
+0..255 and chroma around 128 in -127.5..127.5; limited range stores Y in 16..235 and chroma in 16..240.
+Every number is rounded to a byte half to even, once on the way in and once on the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.imaging import Image
+
+Plane = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How colours are stored as luma and chroma: the weights of red and blue, and the range.
+
+    Attributes:
+        red, blue: their shares of luma.
+        black: the byte of no luma.
+        luma, chroma: how many steps their whole range has.
+    """
+
+    red: float
+    blue: float
+    black: float
+    luma: float
+    chroma: float
+
+    @property
+    def green(self) -> float:
+        """The share of green."""
+        return 1 - self.red - self.blue
+
+
+# ITU-R BT.601 and BT.709: the shares of red and blue in luma.
+BT601, BT709 = (0.299, 0.114), (0.2126, 0.0722)
+FULL, LIMITED = (0.0, 255.0, 255.0), (16.0, 219.0, 224.0)
+
+
+def encode_colour(image: Image, coding: Coding) -> tuple[Plane, Plane, Plane]:
+    """Luma, blue and red chroma of a picture, rounded to bytes."""
+    red, green, blue = (image[..., channel] / 255.0 for channel in range(3))
+    luma = coding.red * red + coding.green * green + coding.blue * blue
+    return (
+        _to_byte(coding.black + coding.luma * luma),
+        _to_byte(128 + coding.chroma * (blue - luma) / (2 * (1 - coding.blue))),
+        _to_byte(128 + coding.chroma * (red - luma) / (2 * (1 - coding.red))),
+    )
+
+
+def decode_colour(planes: tuple[Plane, Plane, Plane], coding: Coding) -> Image:
+    """The picture that luma and chroma stand for, rounded to bytes."""
+    luma = (planes[0] - coding.black) / coding.luma
+    blue = luma + 2 * (1 - coding.blue) * (planes[1] - 128) / coding.chroma
+    red = luma + 2 * (1 - coding.red) * (planes[2] - 128) / coding.chroma
+    green = (luma - coding.red * red - coding.blue * blue) / coding.green
+    return np.stack([_to_byte(255 * value) for value in (red, green, blue)], axis=-1).astype(np.uint8)
+
+
+def swap_red_and_blue(image: Image) -> Image:
+    """BGR taken for RGB."""
+    return np.ascontiguousarray(image[..., ::-1])
+
+
+def nv12_round_trip(image: Image) -> Image:
+    """What NV12 keeps: BT.601 in limited range, chroma the mean of 2x2 pixels, repeated when read."""
+    coding = Coding(*BT601, *LIMITED)
+    luma, blue, red = encode_colour(image, coding)
+    return decode_colour((luma, _halved_and_repeated(blue), _halved_and_repeated(red)), coding)
+
+
+def taken_for(image: Image, written: Coding, read: Coding) -> Image:
+    """A picture written by one coding and read by another."""
+    return decode_colour(encode_colour(image, written), read)
+
+
+def _halved_and_repeated(plane: Plane) -> Plane:
+    """The mean of every 2x2 pixels at all four; odd edges count twice."""
+    height, width = plane.shape
+    even = np.pad(plane, ((0, height % 2), (0, width % 2)), mode="edge")
+    mean = _to_byte((even[::2, ::2] + even[::2, 1::2] + even[1::2, ::2] + even[1::2, 1::2]) / 4)
+    return mean.repeat(2, axis=0).repeat(2, axis=1)[:height, :width]
+
+
+def _to_byte(values: Plane) -> Plane:
+    return np.clip(np.rint(values), 0, 255)
+
+
+_FULL, _LIMITED = Coding(*BT601, *FULL), Coding(*BT601, *LIMITED)
+_FULL709 = Coding(*BT709, *FULL)
+
+COLOURS: dict[str, Callable[[Image], Image]] = {
+    "rgb": lambda image: image,
+    "bgr": swap_red_and_blue,
+    "nv12": nv12_round_trip,
+    "limited-as-full": partial(taken_for, written=_LIMITED, read=_FULL),
+    "full-as-limited": partial(taken_for, written=_FULL, read=_LIMITED),
+    "bt601-as-bt709": partial(taken_for, written=_FULL, read=_FULL709),
+    "bt709-as-bt601": partial(taken_for, written=_FULL709, read=_FULL),
+}

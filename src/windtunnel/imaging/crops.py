@@ -1,0 +1,49 @@
+"""Random crops for training: drawn by picture, so that whatever else changes, the crop does not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from windtunnel.imaging import Image
+from windtunnel.imaging.resizers import resize
+from windtunnel.imaging.window import Window
+from windtunnel.seeding import Draws
+
+# Shares of the picture's area, and aspect ratios, from which crops are drawn: ImageNet training's usual ones.
+AREA = (0.08, 1.0)
+ASPECT = (3 / 4, 4 / 3)
+TRIES = 10
+
+Area = tuple[float, float]
+
+
+def random_crop(width: int, height: int, draws: Draws, area: Area = AREA) -> Window:
+    """A random rectangle of a picture.
+
+    Its area is uniform among the shares, its aspect on the scale of logarithms. Where ten draws do not fit,
+    the largest rectangle in the middle whose aspect is allowed.
+    """
+    for number in range(TRIES):
+        share = draws.uniform(f"area {number}", *area)
+        aspect = math.exp(draws.uniform(f"aspect {number}", *map(math.log, ASPECT)))
+        crop_width = round(math.sqrt(share * width * height * aspect))
+        crop_height = round(math.sqrt(share * width * height / aspect))
+        if 0 < crop_width <= width and 0 < crop_height <= height:
+            left = draws.integer(f"left {number}", 0, width - crop_width + 1)
+            top = draws.integer(f"top {number}", 0, height - crop_height + 1)
+            return Window(top, left, crop_height, crop_width)
+    crop_width = min(width, round(height * ASPECT[1]))
+    crop_height = min(height, round(width / ASPECT[0]))
+    return Window((height - crop_height) // 2, (width - crop_width) // 2, crop_height, crop_width)
+
+
+def training_view(
+    image: Image, side_px: int, resizer: str, draws: Draws, area: Area = AREA, *, mirror: bool = True
+) -> Image:
+    """A random crop, resized to a square; mirrored half of the time if asked for."""
+    height, width = image.shape[:2]
+    part = np.ascontiguousarray(random_crop(width, height, draws, area).cut(image))
+    view = resize(part, side_px, side_px, resizer)
+    return view[:, ::-1] if mirror and draws.uniform("mirror") < 0.5 else view

@@ -1,0 +1,62 @@
+"""A model's declaration as the text of its TOML file."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from windtunnel.models.preprocess import Preprocess
+
+# What the model's file itself says, and a declaration need not.
+FROM_THE_GRAPH = ("layout", "dtype")
+# What a reader wants to see even where it is as usual.
+WRITTEN = {
+    "geometry": ("rule", "resizer", "resize_px", "crop_px"),
+    "tensor": ("channels", "divisor", "mean", "std"),
+}
+
+
+def declaration_text(
+    preprocess: Preprocess,
+    before: Mapping[str, Any],
+    *,
+    labels: Sequence[str] = (),
+    outputs: str = "",
+) -> str:
+    """A TOML file that declares a preprocess and keeps what else was declared before.
+
+    Args:
+        preprocess: how the model wants its pictures.
+        before: the parsed declaration that it replaces, {} for none.
+        labels: class names in the order of the outputs, if they change.
+        outputs: what the outputs are, if that changes.
+    """
+    rest = {key: value for key, value in before.items() if key not in ("preset", "geometry", "tensor")}
+    rest |= {"labels": list(labels)} if labels else {}
+    rest |= {"outputs": outputs} if outputs else {}
+    lines = [f"{key} = {_toml(value)}" for key, value in rest.items()]
+    usual = Preprocess()
+    for name, always in WRITTEN.items():
+        part = getattr(preprocess, name)
+        values = {one.name: getattr(part, one.name) for one in fields(part) if one.name not in FROM_THE_GRAPH}
+        told = {
+            key: value
+            for key, value in values.items()
+            if key in always or value != getattr(getattr(usual, name), key)
+        }
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in told.items())]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def declared_before(path: Path) -> dict[str, Any]:
+    """What a TOML file declares; nothing where there is none."""
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _toml(value: object) -> str:
+    """A text, number or list as TOML, which writes them as JSON does."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

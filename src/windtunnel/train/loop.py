@@ -1,0 +1,218 @@
+"""The training loop: any torch module, our data sets, checkpoints, the same weights for the same seed.
+
+Everything random is drawn by seed, epoch and picture, so that a run that was stopped goes on as if nothing
+had happened: the same command, the same folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from windtunnel.conditions import digest
+from windtunnel.data import Dataset, open_dataset
+from windtunnel.errors import UserError
+from windtunnel.imaging.crops import AREA, Area
+from windtunnel.models.preprocess import Preprocess
+from windtunnel.store.files import write_whole
+from windtunnel.train.export import export_onnx
+from windtunnel.train.mixing import Mix
+from windtunnel.train.views import batches, labelled
+
+CHECKPOINT = "checkpoint.pt"
+RECIPE = "training.json"
+HISTORY = "history.csv"
+MODEL = "model.onnx"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a module is trained: stochastic gradients with momentum, the rate falling along a cosine to 0.
+
+    Attributes:
+        epochs: how often every picture is seen.
+        batch: pictures per step.
+        learning_rate: at the start.
+        momentum, weight_decay: of the optimiser.
+        area: shares of a picture's area that crops are drawn from.
+        mirror: whether half of the pictures are mirrored; not for text and digits.
+        seed: of crops, order and mixing; the module's first weights are the caller's.
+    """
+
+    epochs: int = 10
+    batch: int = 128
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    area: Area = AREA
+    mirror: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}; give at least 1.")
+        if not 0 < self.area[0] <= self.area[1] <= 1:
+            raise UserError(f"area is {self.area}; give two shares between 0 and 1, the smaller first.")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained module: where its files lie, and what every epoch cost."""
+
+    folder: Path
+    model: Path
+    losses: tuple[float, ...]
+
+
+def fit(
+    module: Any,
+    data: str | Path | Dataset,
+    out: str | Path,
+    *,
+    preprocess: Preprocess,
+    settings: Settings = Settings(),  # noqa: B008 (frozen)
+    mix: Mix = Mix(),  # noqa: B008 (frozen)
+    device: str = "auto",
+    advance: Callable[[int, float], None] = lambda _done, _loss: None,
+) -> Trained:
+    """Train a module, leaving a checkpoint after every epoch and an ONNX file with its TOML at the end.
+
+    Args:
+        module: a torch module from the preprocess's tensor to one score per class of the data.
+        data: labelled pictures.
+        out: a folder; one that holds the same training goes on where it stopped.
+        preprocess: how the module wants its pictures, in training and afterwards.
+        settings: epochs, rate and so on.
+        mix: decoders and resizers to draw from; by default the preprocess's own.
+        device: `cpu`, `cuda`, or `auto` for the GPU where there is one.
+        advance: told of each epoch: its number, and its mean loss.
+
+    Raises:
+        UserError: the folder holds another training, or module and data do not fit.
+    """
+    dataset = open_dataset(data)
+    samples = labelled(dataset)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    _check_same(
+        folder, _recipe(module, dataset, [sample.id for sample in samples], preprocess, settings, mix)
+    )
+    place = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
+    module = module.to(place)
+    optimiser = torch.optim.SGD(
+        module.parameters(),
+        lr=settings.learning_rate,
+        momentum=settings.momentum,
+        weight_decay=settings.weight_decay,
+    )
+    losses = _resume(folder, module, optimiser, place)
+    steps = max(1, len(samples) // settings.batch)
+    for epoch in range(len(losses), settings.epochs):
+        losses.append(
+            _epoch(module, optimiser, place, dataset, samples, preprocess, settings, mix, epoch, steps)
+        )
+        _checkpoint(folder, module, optimiser, losses)
+        advance(epoch + 1, losses[-1])
+    model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL)
+    return Trained(folder, model, tuple(losses))
+
+
+def _epoch(
+    module: Any,
+    optimiser: Any,
+    place: torch.device,
+    dataset: Dataset,
+    samples: list[Any],
+    preprocess: Preprocess,
+    settings: Settings,
+    mix: Mix,
+    epoch: int,
+    steps: int,
+) -> float:
+    """One pass over the pictures; returns the mean loss."""
+    module.train()
+    torch.manual_seed(settings.seed * 1_000_003 + epoch)  # dropout and its like
+    total, seen = 0.0, 0
+    views = batches(
+        dataset,
+        samples,
+        preprocess.geometry,
+        seed=settings.seed,
+        epoch=epoch,
+        size=settings.batch,
+        mix=mix,
+        area=settings.area,
+        mirror=settings.mirror,
+    )
+    for step, (pictures, labels) in enumerate(views):
+        share = (epoch * steps + step) / (settings.epochs * steps)
+        for group in optimiser.param_groups:
+            group["lr"] = settings.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
+        inputs = torch.from_numpy(np.ascontiguousarray(preprocess.tensor.apply(pictures))).to(place)
+        loss = torch.nn.functional.cross_entropy(module(inputs), torch.from_numpy(labels).to(place))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        total, seen = total + loss.item() * len(labels), seen + len(labels)
+    if not np.isfinite(total):
+        raise UserError(f"The loss is no longer finite in epoch {epoch + 1}; lower learning_rate.")
+    return total / seen
+
+
+def _recipe(
+    module: Any, dataset: Dataset, ids: list[str], preprocess: Preprocess, settings: Settings, mix: Mix
+) -> dict[str, Any]:
+    """What decides the weights, but for those the module came with."""
+    shapes = {name: list(value.shape) for name, value in module.state_dict().items()}
+    found = {
+        "module": {"class": type(module).__qualname__, "shapes": shapes},
+        "data": {"digest": digest(ids), "count": len(ids), "classes": list(dataset.label_space.classes)},
+        "preprocess": preprocess.to_json(),
+        "settings": asdict(settings),
+        "mix": asdict(mix),
+    }
+    return dict(json.loads(json.dumps(found)))
+
+
+def _check_same(folder: Path, recipe: dict[str, Any]) -> None:
+    """Note the training in its folder, or refuse one that holds another."""
+    path = folder / RECIPE
+    if path.exists():
+        held = json.loads(path.read_text(encoding="utf-8"))
+        changed = [key for key in recipe if held.get(key) != recipe[key]]
+        if changed:
+            raise UserError(
+                f"{folder} holds another training (other {', '.join(changed)}); give another folder."
+            )
+    else:
+        write_whole(path, json.dumps(recipe, indent=2).encode())
+
+
+def _checkpoint(folder: Path, module: Any, optimiser: Any, losses: list[float]) -> None:
+    """Everything a later process needs to go on, written whole or not at all."""
+    unfinished = folder / f"{CHECKPOINT}.unfinished"
+    state = {"module": module.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
+    torch.save(state, unfinished)
+    unfinished.replace(folder / CHECKPOINT)
+    with (folder / HISTORY).open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([("epoch", "loss"), *enumerate(losses, start=1)])
+
+
+def _resume(folder: Path, module: Any, optimiser: Any, place: torch.device) -> list[float]:
+    """Take up a checkpoint; returns the losses of the epochs that are done."""
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return []
+    state = torch.load(path, map_location=place, weights_only=True)
+    module.load_state_dict(state["module"])
+    optimiser.load_state_dict(state["optimiser"])
+    return list(state["losses"])

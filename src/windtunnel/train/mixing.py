@@ -1,0 +1,50 @@
+"""Mix training: the decoder and the resizer of training pictures are drawn anew all the time.
+
+As the paper of ImageNet-S has it, one pair is drawn for every batch; `per="picture"` draws one for every
+picture instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from windtunnel.errors import UserError
+from windtunnel.imaging.decoders import require_decoder
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.resizers import require_resizer
+from windtunnel.seeding import Draws
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What is drawn from, uniformly; an empty list leaves the model's own.
+
+    Attributes:
+        decoders: as `pillow`, `opencv`, `ffmpeg`.
+        resizers: as `pillow-bilinear`, `opencv-nearest`.
+        per: `batch`, as in the paper, or `picture`.
+    """
+
+    decoders: tuple[str, ...] = ()
+    resizers: tuple[str, ...] = ()
+    per: Literal["batch", "picture"] = "batch"
+
+    def __post_init__(self) -> None:
+        if self.per not in ("batch", "picture"):
+            raise UserError(f"per is {self.per!r}; give 'batch' or 'picture'.")
+        for decoder in self.decoders:
+            require_decoder(decoder)
+        for resizer in self.resizers:
+            require_resizer(resizer)
+
+    def geometry(self, own: Geometry, seed: int, epoch: int, batch: int, picture: str) -> Geometry:
+        """The geometry of one training picture: the model's own with what is drawn put in."""
+        which = f"batch {batch}" if self.per == "batch" else picture
+        draws = Draws(seed, which, "train/mix", epoch)
+        found = own
+        if self.decoders:
+            found = replace(found, decoder=self.decoders[draws.integer("decoder", 0, len(self.decoders))])
+        if self.resizers:
+            found = replace(found, resizer=self.resizers[draws.integer("resizer", 0, len(self.resizers))])
+        return found

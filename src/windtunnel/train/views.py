@@ -1,0 +1,67 @@
+"""Training pictures: decoded, cropped at random, resized; the same for the same seed, epoch and picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.data import Dataset, Sample
+from windtunnel.errors import UserError
+from windtunnel.imaging import Image
+from windtunnel.imaging.crops import Area, training_view
+from windtunnel.imaging.decoders import decode
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.header import read_header
+from windtunnel.seeding import Draws, digest64
+from windtunnel.train.mixing import Mix
+
+Batch = tuple[NDArray[np.uint8], NDArray[np.int64]]
+
+
+def labelled(dataset: Dataset) -> list[Sample]:
+    """The pictures to learn from: those with exactly one label."""
+    found = [sample for sample in dataset.samples() if len(sample.labels) == 1]
+    if len(found) < 2:
+        raise UserError(f"{dataset.location} has {len(found)} pictures with one label; training needs two.")
+    return sorted(found, key=lambda sample: sample.id)
+
+
+def batches(
+    dataset: Dataset,
+    samples: Sequence[Sample],
+    geometry: Geometry,
+    *,
+    seed: int,
+    epoch: int,
+    size: int,
+    mix: Mix,
+    area: Area,
+    mirror: bool,
+) -> Iterator[Batch]:
+    """An epoch's batches in an order of its own; a last batch that is too small is left out."""
+    order = np.random.default_rng(digest64("train/order", seed, epoch)).permutation(len(samples))
+    side_px = geometry.output_px
+    if side_px is None:
+        raise UserError(
+            "The preprocess gives pictures of any size; training needs one, such as crop_px = 224."
+        )
+    whole = len(order) // size if len(order) >= size else 1
+    for number, chosen in enumerate(np.array_split(order[: whole * size], whole)):
+        views = []
+        for row in chosen:
+            sample = samples[row]
+            way = mix.geometry(geometry, seed, epoch, number, sample.id)
+            draws = Draws(seed, sample.id, "train/view", epoch)
+            picture = decoded(dataset, sample, way)
+            views.append(training_view(picture, side_px, way.resizer, draws, area, mirror=mirror))
+        yield np.stack(views), np.array([samples[row].labels[0] for row in chosen], np.int64)
+
+
+def decoded(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
+    """A picture as its decoder gives it."""
+    content = dataset.read(sample)
+    if isinstance(content, bytes):
+        return decode(content, read_header(content), geometry.decoder, geometry.exif)
+    return content

@@ -1,0 +1,250 @@
+"""Swapped steps of a pipeline, end to end: the pixels a model sees, the scores, and what is left out."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import statistics
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from tests.conftest import Command
+from tests.onnx_models import write_colour_model
+from windtunnel.errors import UserError
+from windtunnel.suites import load_suite
+
+IMAGENET_S = [
+    "native", "clean", "decode=opencv", "decode=ffmpeg",
+    "resize=pillow-nearest", "resize=pillow-bicubic",
+    "resize=opencv-nearest", "resize=opencv-bilinear", "resize=opencv-bicubic",
+]  # fmt: skip
+
+
+def photo(seed: int, height: int = 90, width: int = 131) -> np.ndarray:
+    """A soft random picture: neither flat nor noise."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (9, 13, 3), dtype=np.uint8)
+    return np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC))
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Twelve JPEG files in three classes."""
+    root = tmp_path / "photos"
+    for number in range(12):
+        file = root / f"{number % 3}" / f"{number}.jpg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(photo(number)).save(file, quality=80)
+    return root
+
+
+class Watcher:
+    """A model that remembers what it was shown, and says which third of the greys the mean is in."""
+
+    name = "watcher"
+
+    def __init__(self) -> None:
+        self.seen: set[bytes] = set()
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        self.seen |= {picture.tobytes() for picture in batch}
+        means = batch.reshape(len(batch), -1).mean(axis=1) * 7 % 3
+        return -np.abs(means[:, None] - np.arange(3)[None]).astype(np.float32)
+
+
+def test_imagenet_s_shows_the_model_what_the_libraries_make(photos: Path, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    model = Watcher()
+    run = windtunnel.run(model, photos, "imagenet-s", out=tmp_path / "run")
+    assert [one["name"] for one in run.conditions] == IMAGENET_S
+    interpolations = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "bicubic": cv2.INTER_CUBIC}
+    for file in photos.glob("*/*.jpg"):
+        pixels = np.asarray(Image.open(file).convert("RGB"))
+        made = [np.asarray(Image.fromarray(pixels).resize((256, 256), Image.Resampling[name.upper()]))
+                for name in interpolations]  # fmt: skip
+        made += [cv2.resize(pixels, (256, 256), interpolation=code) for code in interpolations.values()]
+        bgr = cv2.imread(str(file), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+        other = [cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), by_ffmpeg(file)]
+        made += [np.asarray(Image.fromarray(one).resize((256, 256), Image.Resampling.BILINEAR))
+                 for one in other]  # fmt: skip
+        for whole in made:
+            assert whole[16:240, 16:240].tobytes() in model.seen
+
+
+def by_ffmpeg(file: Path) -> np.ndarray:
+    import av
+
+    with av.open(io.BytesIO(file.read_bytes())) as container:
+        return next(container.decode(video=0)).to_ndarray(format="rgb24")
+
+
+def test_axis_scores_follow_from_the_predictions(photos: Path, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    run = windtunnel.run(Watcher(), photos, "imagenet-s", out=tmp_path / "run")
+    rows = run.predictions(["condition", "label_rank", "top"]).to_pylist()
+    accuracy = {
+        name: statistics.mean(row["label_rank"] == 0 for row in rows if row["condition"] == name)
+        for name in IMAGENET_S
+    }
+    chosen = {name: [row["top"][0] for row in rows if row["condition"] == name] for name in IMAGENET_S}
+    scores = {(score.metric, score.condition): score for score in run.scores()}
+    for axis, size in (("decode", 3), ("resize", 6)):
+        methods = ["clean", *(name for name in IMAGENET_S if name.startswith(f"{axis}="))]
+        values = [accuracy[name] for name in methods]
+        assert len(methods) == size
+        assert scores[f"{axis}_mean_accuracy", ""].value == pytest.approx(statistics.mean(values))
+        assert scores[f"{axis}_accuracy_std", ""].value == pytest.approx(statistics.stdev(values))
+        assert scores[f"{axis}_accuracy_range", ""].value == pytest.approx(max(values) - min(values))
+        flips = [len(set(answers)) > 1 for answers in zip(*(chosen[name] for name in methods), strict=True)]
+        assert scores[f"{axis}_flip_share", ""].value == pytest.approx(statistics.mean(flips))
+    for name in IMAGENET_S[2:]:
+        assert scores["step_cost", name].value == pytest.approx(accuracy["clean"] - accuracy[name])
+        assert (
+            scores["step_cost", name].low <= scores["step_cost", name].value <= scores["step_cost", name].high
+        )
+        flips = [a != b for a, b in zip(chosen[name], chosen["clean"], strict=True)]
+        assert scores["step_flip_share", name].value == pytest.approx(statistics.mean(flips))
+
+
+def test_identical_pixels_are_said_to_be_identical(photos: Path, tmp_path: Path) -> None:
+    run = windtunnel.run("demo", photos, "systematic", only=["decode=opencv", "resize=opencv-nearest"],
+                         out=tmp_path / "run", labels_are_outputs=True)  # fmt: skip
+    costs = {score.condition: score for score in run.scores(["step_cost"])}
+    assert "identical on every picture" in costs["decode=opencv"].formula
+    assert (costs["decode=opencv"].low, costs["decode=opencv"].high) == (0, 0)
+    assert "identical" not in costs["resize=opencv-nearest"].formula
+    change = run.predictions(["condition", "pixel_change", "pixel_change_max"]).to_pylist()
+    assert all(row["pixel_change"] > 0 for row in change if row["condition"] == "resize=opencv-nearest")
+    assert {row["pixel_change_max"] for row in change if row["condition"] == "decode=opencv"} == {0}
+
+
+def test_a_picture_one_decoder_cannot_read_leaves_every_condition(photos: Path, tmp_path: Path) -> None:
+    Image.fromarray(photo(99)).save(photos / "0" / "99.png")
+    run = windtunnel.run("demo", photos, "systematic", only=["decode=*"], out=tmp_path / "run",
+                         labels_are_outputs=True)  # fmt: skip
+    assert run.observed.left_out == 1
+    assert {score.n for score in run.scores()} == {12}
+    bad = [row for row in run.predictions(["condition", "status", "reason"]).to_pylist() if row["reason"]]
+    assert {row["sample_id"] for row in bad} == {"0/99.png"}
+    assert all("reads JPEG only, this is PNG" in row["reason"] for row in bad)
+
+
+def test_decoders_that_read_none_of_the_pictures_are_left_out_and_named(
+    digit_folder: Path, tmp_path: Path
+) -> None:
+    plan = windtunnel.plan("demo", digit_folder, "systematic")
+    names = [condition.name for condition in plan.conditions]
+    assert "decode=opencv" in names and "decode=simplejpeg" not in names
+    (line,) = plan.info["remarks"]
+    assert line.startswith("Left out: decode=simplejpeg, ")
+    assert line.endswith("40 of 40 pictures are in a format it does not read.")
+
+
+def test_numerics_are_model_variants_and_workers_change_nothing(photos: Path, tmp_path: Path) -> None:
+    runs = [
+        windtunnel.run("demo", photos, "systematic", only=["numerics=*", "colour=bgr"], workers=workers,
+                       out=tmp_path / f"run{workers}", labels_are_outputs=True)
+        for workers in (1, 2)
+    ]  # fmt: skip
+    first, second = (
+        {path.name: path.read_bytes() for path in (run.path / "shards").iterdir()} for run in runs
+    )
+    assert first == second
+    rows = runs[0].predictions(["condition", "top_score", "pixel_change"]).to_pylist()
+    scores = {name: [row["top_score"] for row in rows if row["condition"] == name]
+              for name in ("native", "numerics=float16", "numerics=int8")}  # fmt: skip
+    assert scores["native"] != scores["numerics=float16"] != scores["numerics=int8"]
+    assert np.asarray(scores["numerics=int8"]) == pytest.approx(
+        np.asarray(scores["native"]), rel=0.2, abs=0.5
+    )
+    assert all(row["pixel_change"] == 0 for row in rows if row["condition"].startswith("numerics"))
+
+
+def test_a_step_around_the_models_own_preprocess_changes_that_step_alone(
+    photos: Path, tmp_path: Path
+) -> None:
+    declared = tmp_path / "model.onnx.toml"
+    declared.write_text(
+        '[geometry]\nresizer = "pillow-bicubic"\nrule = "short-side"\nresize_px = 40\ncrop_px = 32\n'
+    )
+    model = write_colour_model(tmp_path / "model.onnx", classes=3)
+    plan = windtunnel.plan(model, photos, "systematic")
+    names = [condition.name for condition in plan.conditions]
+    assert "resize=pillow-bilinear" in names and "resize=pillow-bicubic" not in names
+    assert "geometry=squash" in names and "geometry=short-side" not in names
+    squash = next(one for one in plan.conditions if one.name == "geometry=squash")
+    assert squash.geometry["rule"] == "squash" and squash.geometry["resizer"] == "pillow-bicubic"
+    assert len({condition.id for condition in plan.conditions}) == len(plan.conditions)
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        ("decode=pilow", "Unknown decode 'pilow'. Did you mean pillow?"),
+        ("decod=pillow", "Unknown axis 'decod'. Did you mean decode?"),
+        ("numerics=int4", "Unknown numerics 'int4'"),
+    ],
+)
+def test_mistakes_are_one_line(windtunnel_command: Command, unit: str, message: str) -> None:
+    done = windtunnel_command("run", "demo", "demo", "--suite", "systematic", "--only", unit)
+    assert done.returncode == 2
+    assert message in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_missing_extra_names_its_cure(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "av" else usual(name))
+    with pytest.raises(UserError, match=r"decode=ffmpeg: .*pip install 'windtunnel\[video\]'"):
+        windtunnel.plan("demo", photos, "imagenet-s", labels_are_outputs=True)
+    plan = windtunnel.plan("demo", photos, "systematic", labels_are_outputs=True)
+    assert any("decode=ffmpeg" in line and "windtunnel[video]" in line for line in plan.info["remarks"])
+
+
+def test_imagenet_s_has_eight_distinct_sets() -> None:
+    units = load_suite("imagenet-s").units
+    assert len(units) == 9
+    assert len(set(IMAGENET_S) - {"native"}) == 8
+
+
+def test_the_terminal_and_the_document_say_which_step_costs_most(
+    photos: Path, windtunnel_command: Command
+) -> None:
+    pytest.importorskip("av")
+    done = windtunnel_command(
+        "run", "demo", photos, "--suite", "imagenet-s", "--labels-are-outputs", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "costliest" in done.stderr and "std by axis" in done.stderr
+    document = json.loads(done.stdout)
+    placed = {field["metric"]: field for field in document["published"]}
+    assert {"decode_mean_accuracy", "resize_accuracy_std"} <= set(placed)
+    assert all("pictures" in source["unlike"] and "canvas" not in source["unlike"]
+               for field in placed.values() for source in field["sources"])  # fmt: skip
+
+
+def test_the_report_checks_the_deployment(photos: Path, tmp_path: Path) -> None:
+    run = windtunnel.run(Watcher(), photos, "systematic", out=tmp_path / "run",
+                         only=["decode=opencv", "resize=*", "geometry=squash", "colour=bgr"])  # fmt: skip
+    page = run.report().read_text()
+    assert "Deployment check" in page and "Which step costs me most?" in page
+    assert "identical pixels" in page and "Error by severity" not in page
+    assert page.count("where resize=") == 1 and page.count("where decode=opencv") == 0
+    check = json.loads((run.path / "scores.json").read_text())["deployment"]
+    costs = [row["cost"]["value"] for row in check["rows"]]
+    assert costs == sorted(costs, reverse=True)
+    scores = {score.condition: score for score in run.scores(["step_cost"])}
+    for row in check["rows"]:
+        score = scores[row["step"]]
+        assert row["cost"] == {"value": score.value, "low": score.low, "high": score.high}
+    assert {row["axis"]: row["methods"] for row in check["axes"]}["decoder"] == 2
+    assert "## Deployment check" in (run.path / "report.md").read_text()
+
+
+def test_a_report_without_swapped_steps_has_no_such_check(tmp_path: Path) -> None:
+    run = windtunnel.run("demo", "demo", "demo", subset=40, out=tmp_path / "run")
+    assert "Deployment check" not in run.report().read_text()

@@ -1,0 +1,174 @@
+"""Training: it learns, goes on where it stopped, mixes what it is told, and leaves a model that runs take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import windtunnel
+from windtunnel.data import open_dataset
+from windtunnel.errors import UserError
+from windtunnel.imaging.crops import random_crop
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.models.preprocess import Preprocess, Tensor
+from windtunnel.models.torch import TorchPredictor
+from windtunnel.seeding import Draws
+from windtunnel.train import Mix, Settings, fit
+from windtunnel.train.views import batches, labelled
+
+SIX = (
+    "pillow-nearest", "pillow-bilinear", "pillow-bicubic",
+    "opencv-nearest", "opencv-bilinear", "opencv-bicubic",
+)  # fmt: skip
+PREPROCESS = Preprocess(Geometry(rule="exact", crop_px=16), Tensor(mean=(0.5,) * 3, std=(0.25,) * 3))
+QUICK = Settings(epochs=3, batch=32, learning_rate=0.05, area=(0.7, 1.0), mirror=False)
+
+
+def network() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 3, stride=2, padding=1),
+        torch.nn.BatchNorm2d(16),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(16 * 64, 10),
+    )
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's digits as an array file."""
+    from windtunnel.data.demo import digits
+
+    images, classes = digits()
+    file = tmp_path_factory.mktemp("digits") / "digits.npz"
+    np.savez(file, images=images, labels=classes)
+    return file
+
+
+def state(folder: Path) -> dict[str, torch.Tensor]:
+    return torch.load(folder / "checkpoint.pt", weights_only=True)["module"]
+
+
+def test_it_learns_and_leaves_a_model_that_runs_take(digits: Path, tmp_path: Path) -> None:
+    module = network()
+    told: list[int] = []
+    done = fit(
+        module,
+        digits,
+        tmp_path / "t",
+        preprocess=PREPROCESS,
+        settings=QUICK,
+        advance=lambda n, _: told.append(n),
+    )
+    assert told == [1, 2, 3]
+    assert done.losses[-1] < done.losses[0]
+    run = windtunnel.run(done.model, digits, "smoke", only=["brightness:1"], out=tmp_path / "run")
+    native = next(score.value for score in run.scores() if score.condition == "native")
+    assert native < 0.5, "ten classes: guessing errs on 90 %"
+    batch = np.random.default_rng(0).integers(0, 256, (4, 16, 16, 3)).astype(np.uint8)
+    loaded = windtunnel.load_model(done.model)
+    assert loaded.preprocess.geometry.crop_px == 16 and not loaded.preprocess.assumed
+    np.testing.assert_allclose(
+        loaded.predict(batch), TorchPredictor(module, PREPROCESS.tensor)(batch), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_a_stopped_training_ends_as_if_it_had_not_stopped(digits: Path, tmp_path: Path) -> None:
+    whole = fit(network(), digits, tmp_path / "whole", preprocess=PREPROCESS, settings=QUICK)
+
+    def stop(epoch: int, _loss: float) -> None:
+        if epoch == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(network(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK, advance=stop)
+    told: list[int] = []
+    again = fit(
+        network(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK,
+        advance=lambda epoch, _: told.append(epoch),
+    )  # fmt: skip
+    assert told == [2, 3]
+    assert again.losses == whole.losses
+    for name, value in state(tmp_path / "whole").items():
+        assert torch.equal(value, state(tmp_path / "part")[name]), name
+
+
+def test_another_training_is_not_written_over(digits: Path, tmp_path: Path) -> None:
+    one = Settings(epochs=1, batch=256)
+    fit(network(), digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    before = state(tmp_path)
+    with pytest.raises(UserError, match="another training \\(other settings\\)"):
+        fit(network(), digits, tmp_path, preprocess=PREPROCESS, settings=Settings(epochs=1, batch=128))
+    assert all(torch.equal(value, before[name]) for name, value in state(tmp_path).items())
+
+
+def drawn(digits: Path, mix: Mix, epoch: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
+    dataset = open_dataset(digits)
+    return list(
+        batches(
+            dataset, labelled(dataset)[:96], PREPROCESS.geometry, seed=0, epoch=epoch, size=32, mix=mix,
+            area=(0.3, 1.0), mirror=True,
+        )
+    )  # fmt: skip
+
+
+def test_the_same_seed_and_epoch_draw_the_same_views(digits: Path) -> None:
+    first, again, later = drawn(digits, Mix()), drawn(digits, Mix()), drawn(digits, Mix(), epoch=1)
+    for (one, _), (two, _) in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert not np.array_equal(first[0][0], later[0][0])
+
+
+def test_one_resizer_a_batch_and_nothing_else_differs(digits: Path) -> None:
+    """A mixed batch is, pixel for pixel, the batch of one of the resizers it is drawn from."""
+    singles = {name: drawn(digits, Mix(resizers=(name,))) for name in SIX}
+    used = set()
+    for epoch in range(4):
+        singles = {name: drawn(digits, Mix(resizers=(name,)), epoch) for name in SIX}
+        for number, (pictures, labels) in enumerate(drawn(digits, Mix(resizers=SIX), epoch)):
+            equal = [name for name in SIX if np.array_equal(singles[name][number][0], pictures)]
+            assert equal, "no single resizer made this batch"
+            np.testing.assert_array_equal(singles[SIX[0]][number][1], labels)
+            used |= set(equal)
+    assert len(used) > 3
+
+
+def test_per_picture_mixes_within_a_batch(digits: Path) -> None:
+    singles = {name: drawn(digits, Mix(resizers=(name,)))[0][0] for name in SIX}
+    mixed = drawn(digits, Mix(resizers=SIX, per="picture"))[0][0]
+    used = {
+        next(name for name in SIX if np.array_equal(singles[name][row], mixed[row]))
+        for row in range(len(mixed))
+    }
+    assert len(used) > 3
+
+
+def test_crops_lie_inside_and_cover_the_shares_asked_for() -> None:
+    shares = []
+    for number in range(500):
+        crop = random_crop(300, 200, Draws(0, str(number), "test", 0), (0.2, 0.9))
+        assert crop.left >= 0 and crop.top >= 0
+        assert crop.left + crop.width <= 300 and crop.top + crop.height <= 200
+        shares.append(crop.width * crop.height / 60_000)
+    assert min(shares) > 0.19 and max(shares) < 0.92
+    # Large crops of an odd aspect do not fit and are drawn again, so that small ones are a little commoner.
+    assert np.histogram(shares, bins=5, range=(0.2, 0.7))[0].min() > 40
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Settings(epochs=0), "epochs is 0"),
+        (lambda: Settings(area=(0.9, 0.1)), "the smaller first"),
+        (lambda: Mix(resizers=("pillow-cubic",)), "pillow-cubic"),
+        (lambda: Mix(decoders=("magick",)), "magick"),
+        (lambda: Mix(per="epoch"), "'batch' or 'picture'"),  # type: ignore[arg-type]
+    ],
+)
+def test_mistakes_get_one_line(make: object, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        make()  # type: ignore[operator]
