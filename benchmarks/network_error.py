@@ -33,7 +33,7 @@ from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.geometry import crop_step, resize_step
 from windtunnel.imaging.header import read_header
 from windtunnel.models import Model
-from windtunnel.suites import GEOMETRIES
+from windtunnel.suites.canvas import GEOMETRIES
 
 EDITION = 224
 BY_ORACLE = ("elastic_transform", "snow")

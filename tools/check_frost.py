@@ -22,7 +22,7 @@ from grow_frost import BAND_EDGES, band_contrast
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.geometry import crop_step, resize_step
 from windtunnel.imaging.header import read_header
-from windtunnel.suites import GEOMETRIES
+from windtunnel.suites.canvas import GEOMETRIES
 
 OURS = Path(__file__).parents[1] / "src" / "windtunnel" / "published" / "frost"
 # The reference draws among its first five files only; the sixth is never used.

@@ -9,7 +9,8 @@ import pytest
 from windtunnel.conditions import Condition, corruption_condition
 from windtunnel.errors import UserError
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.suites import GEOMETRIES, Canvas, choose_canvas, load_suite, suite_names
+from windtunnel.suites import load_suite, suite_names
+from windtunnel.suites.canvas import GEOMETRIES, Canvas, choose_canvas
 
 USUAL = Canvas(224, GEOMETRIES[224], "")
 

@@ -24,7 +24,8 @@ from windtunnel.imaging.header import MAX_PIXELS
 from windtunnel.make.systematic import SPLITS
 from windtunnel.pipeline import available_units, overrides_of
 from windtunnel.seeding import STREAM_VERSION
-from windtunnel.suites import Canvas, Suite, choose_canvas, load_suite
+from windtunnel.suites import Suite, load_suite
+from windtunnel.suites.canvas import Canvas, choose_canvas
 
 # What may be laid out how, the usual way first; 32-pixel pictures are arrays, as CIFAR-10-C and -P are.
 PICTURE_LAYOUTS = ("folders", "arrays")

@@ -18,7 +18,7 @@ from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import read_header
 from windtunnel.report.scene import scene
 from windtunnel.sequences import Perturbation
-from windtunnel.suites import GEOMETRIES
+from windtunnel.suites.canvas import GEOMETRIES
 
 CELL_PX = 224
 CAPTION_PX = 22

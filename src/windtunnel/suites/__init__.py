@@ -17,17 +17,17 @@ from windtunnel.conditions import (
     level_of,
     sequence_condition,
 )
-from windtunnel.corruptions import EDITIONS, MIN_SIDE_PX, REGISTRY, SEVERITIES, edition_of
+from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
 from windtunnel.data import Dataset
 from windtunnel.data.finished import FinishedDataset, place_text
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
-from windtunnel.imaging.geometry import Geometry
 from windtunnel.metrics.names import MEASURES
 from windtunnel.pipeline import check_step, is_step, overrides_of
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.suites.canvas import Canvas
 
 CANVASES = ("imagenet-c", "imagenet-s", "native")
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
@@ -42,32 +42,6 @@ FINISHED_SUITES = (
 
 # The keys that only say how predictions are scored: a run may be scored anew without predicting anew.
 SCORING = ("metrics", "weights")
-
-# A set of equal pictures whose short side is at most this is taken as it is.
-SMALL_PX = 96
-
-GEOMETRIES = {
-    224: Geometry(rule="short-side", resize_px=256, crop_px=224),
-    299: Geometry(rule="crop-then-resize", crop_frac=0.875, crop_px=299),
-    64: Geometry(rule="exact", crop_px=64),
-    32: Geometry(rule="exact", crop_px=32),
-}
-# ImageNet-S's generator makes every picture 256x256 whatever its aspect, then takes the middle.
-SYSTEMATIC_GEOMETRY = Geometry(rule="squash", resize_px=256, crop_px=224)
-
-
-@dataclass(frozen=True)
-class Canvas:
-    """Which edition a run uses, how its pictures become canvases, and why."""
-
-    edition: int
-    geometry: Geometry
-    note: str
-
-    def overrides(self) -> dict[str, object]:
-        """Where its geometry differs from the edition's own: part of a condition's identity."""
-        usual = asdict(GEOMETRIES[self.edition])
-        return {key: value for key, value in asdict(self.geometry).items() if value != usual[key]}
 
 
 @dataclass(frozen=True)
@@ -407,48 +381,6 @@ _KINDS: dict[str, Any] = {
 
 def _listed(values: Sequence[object]) -> str:
     return ", ".join(map(str, values)) or "none"
-
-
-def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geometry) -> Canvas:
-    """Decide edition and geometry from the suite and the sizes (width, height) of the readable pictures.
-
-    Canvas `native` is the model's own geometry, with the edition that fits its size.
-
-    `auto`: pictures all of one size with a short side up to 96 are taken as they are, edition 32 below
-    48 pixels and 64 from there; everything else is edition 224. Small equal pictures are not resized by
-    an edition of their own kind either, so that CIFAR is corrupted as CIFAR.
-    """
-    if suite.canvas == "native":
-        side = model_geometry.output_px or min(min(size) for size in sizes)
-        if not suite.corruptions and not suite.holds_sequences:
-            return Canvas(edition_of(side, side), model_geometry, "the model's own preprocess")
-        if side < MIN_SIDE_PX:
-            raise UserError(f"The model takes {side} pixels; corruptions need at least {MIN_SIDE_PX}.")
-        edition = edition_of(side, side) if suite.edition == "auto" else int(suite.edition)
-        return Canvas(edition, model_geometry, "the model's own size and filter: not ImageNet-C's canvas")
-    if suite.canvas == "imagenet-s":
-        return Canvas(224, SYSTEMATIC_GEOMETRY, "ImageNet-S's: squashed to 256x256, then the middle 224")
-    if len(sizes) == 1 and (short := min(next(iter(sizes)))) <= SMALL_PX:
-        fitting = edition_of(short, short)
-        if suite.edition in ("auto", fitting):
-            if short < MIN_SIDE_PX:
-                geometry = Geometry(rule="short-side", resize_px=MIN_SIDE_PX, crop_px=0)
-                return Canvas(fitting, geometry, f"{short}-pixel pictures enlarged to {MIN_SIDE_PX}")
-            return Canvas(fitting, Geometry(rule="none"), "pictures taken as they are")
-    edition = 224 if suite.edition == "auto" else int(suite.edition)
-    return Canvas(edition, GEOMETRIES[edition], "")
-
-
-def finished_canvas(dataset: FinishedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
-    """The canvas of a finished set: what is stored; clean pictures of other sizes go the edition's way."""
-    edition = dataset.edition
-    if suite.edition not in ("auto", edition):
-        raise UserError(
-            f"{dataset.location} holds pictures of edition {edition}; they cannot become {suite.edition}."
-        )
-    as_they_are = dataset.clean is None or sizes == {dataset.size}
-    geometry = Geometry(rule="none") if as_they_are else GEOMETRIES[edition]
-    return Canvas(edition, geometry, "finished pictures, not resized, cropped or compressed again")
 
 
 def default_suite(dataset: Dataset) -> str:
