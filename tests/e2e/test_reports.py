@@ -72,7 +72,7 @@ def test_bins_are_scikit_learns_and_sum_to_the_ece() -> None:
     np.testing.assert_allclose([one.accuracy for one in bins], accuracy)
     np.testing.assert_allclose([one.confidence for one in bins], mean)
     ece = sum(one.n / 500 * abs(one.confidence - one.accuracy) for one in bins)
-    assert ece == pytest.approx(ece_values(confidence, right).mean())
+    assert ece == pytest.approx(ece_values(confidence[:, None], right[:, None]).mean())
 
 
 def test_calibration_is_of_clean_and_of_corrupted_pictures(demo: Path) -> None:

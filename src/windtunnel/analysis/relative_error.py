@@ -19,7 +19,7 @@ def error_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[str
 
     None without a reason where the runs are not paired or share no corruption at all its severities.
     """
-    if not joined.paired:
+    if not joined.paired or not whole_units(joined.runs[other]):
         return None, ()
     found = beside(joined.runs[other], joined.runs[0], joined.rows[other], joined.rows[0])
     found = replace(found, groups=joined.groups)

@@ -78,7 +78,7 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
     """The scores a rule is about.
 
     A condition is named in full, without its codec, or by its unit alone; `*` and `?` stand for anything
-    within the names of corruptions and sequences, never for clean or native.
+    within the names of corruptions, sequences and swapped steps, never for clean or native.
     """
     metrics = {metric for metric, _ in keys}
     if rule.metric not in metrics:
@@ -131,7 +131,7 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
 
 
 def _fits(pattern: str, condition: str, kind: str) -> bool:
-    made = kind in ("corruption", "sequence")
+    made = kind in ("corruption", "sequence", "pipeline")
     bare = condition.partition("+")[0]
     if any(character in pattern for character in "*?["):
         return made and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))

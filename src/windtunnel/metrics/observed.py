@@ -154,12 +154,12 @@ class Observed:
         """The sum of all classes' squared probabilities."""
         return self._values["sum_p2"].astype(np.float64)
 
-    @property
+    @cached_property
     def pixel_change(self) -> NDArray[np.float64]:
         """How far pixels are from the canvas, mean in grey levels; NaN where that cannot be said."""
         return self._values["pixel_change"].astype(np.float64)
 
-    @property
+    @cached_property
     def pixel_change_max(self) -> NDArray[np.float64]:
         """The same, of the pixel that is farthest."""
         return self._values["pixel_change_max"].astype(np.float64)

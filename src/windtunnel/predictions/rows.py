@@ -17,7 +17,7 @@ from windtunnel.engine.summary import Summary, summarise
 from windtunnel.errors import UserError
 from windtunnel.models import SUM_TOLERANCE
 from windtunnel.predictions.files import TOP_K, Block
-from windtunnel.store.rows import TOP, schema
+from windtunnel.store.rows import PIXELS, TOP, schema
 
 NO_LABEL = -2
 NOT_GIVEN = "no prediction was given"
@@ -148,7 +148,8 @@ class Rows:
             "entropy": given & whole,
             "sum_p2": given & whole,
         }
-        wanted = schema(with_logits=False)
+        swapped = any(condition.kind == "pipeline" for condition in self._plan.conditions)
+        wanted = schema(with_logits=False, with_pixels=swapped)
         names = [condition.name for condition in self._plan.conditions]
         columns = {
             "sample_id": self._ids[start:stop].take(
@@ -161,6 +162,8 @@ class Rows:
             **{name: pa.array(values[name], mask=~good) for name, good in valid.items()},
             "status": pa.array(np.where(given, "ok", "model_error")),
             "reason": pa.array(np.where(given, "", NOT_GIVEN), mask=given),
+            # Who has only predictions has seen no pixels.
+            **{name: pa.nulls(len(given)) for name, _ in PIXELS},
         }
         return pa.table([columns[one.name].cast(one.type) for one in wanted], schema=wanted)
 

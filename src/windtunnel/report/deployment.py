@@ -261,5 +261,5 @@ def pixels(row: dict[str, Any]) -> str:
     if row["identical"]:
         return "identical pixels"
     if row["pixel_change"] is None:
-        return "another size"
+        return "of another size, or not seen"
     return f"{row['pixel_change']:.2f} levels, at most {row['pixel_change_max']:.0f}"

@@ -50,6 +50,7 @@ def render(
         ces=[score for score in document["scores"] if score["metric"] == "ce"],
         others=_others(document),
         rows=_rows(document),
+        corrupted=any(one["kind"] == "corruption" for one in document["recipe"]["conditions"]),
         sequences=_sequences(document),
         recipe_lines=recipe_lines(document["info"], document["recipe"]),
         differences=differences,

@@ -53,8 +53,11 @@ def _canvas(canvas: Mapping[str, Any]) -> str:
 def _suite(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
     spoilt = [one for one in recipe["conditions"] if one["unit"]]
     units = ", ".join(dict.fromkeys(one["unit"] for one in spoilt))
-    what = "difficulty" if any(one["kind"] == "sequence" for one in spoilt) else "severities"
-    codecs = ", ".join(dict.fromkeys(one["codec"] for one in spoilt)) or "none"
+    kinds = {one["kind"] for one in spoilt}
+    if kinds == {"pipeline"}:
+        return f"{info['suite']}: {units}; one step swapped at a time"
+    what = "difficulty" if "sequence" in kinds else "severities"
+    codecs = ", ".join(dict.fromkeys(one["codec"] for one in spoilt if one["kind"] != "pipeline")) or "none"
     levels = ", ".join(map(str, recipe["suite"]["levels"]))
     return f"{info['suite']}: {units or 'nothing corrupted'}; {what} {levels}; codec {codecs}"
 
