@@ -283,7 +283,7 @@ def test_the_same_number_of_pictures_is_not_the_same_pictures() -> None:
     assert "perhaps not the same" in unlike(replace(theirs, files=STORED), theirs)
 
 
-def finished_run(**changes: Any) -> Any:
+def finished_run(scored: int = 50_000, **changes: Any) -> Any:
     """What `measured_on` reads of a run over a set like the published ImageNet-C."""
     conditions = [
         {"kind": "corruption", "unit": unit, "level": level, "codec": STORED, "geometry": {}, "assets": {}}
@@ -297,13 +297,15 @@ def finished_run(**changes: Any) -> Any:
         "projection": {"kept": []},
         "model": {"classes": 1000},
     }
-    return SimpleNamespace(conditions=conditions, recipe=recipe | changes)
+    return SimpleNamespace(
+        conditions=conditions, recipe=recipe | changes, observed=SimpleNamespace(ids=range(scored))
+    )
 
 
 def test_a_run_over_the_published_files_is_like_with_like() -> None:
     theirs = sources()["paper-c"].measured
     assert unlike(measured_on(finished_run()), theirs) == ""
-    assert "1,000 pictures" in unlike(measured_on(finished_run(data={"count": 1000})), theirs)
+    assert "1,000 pictures" in unlike(measured_on(finished_run(scored=1000)), theirs)
     assert "2 outputs" in unlike(measured_on(finished_run(projection={"kept": [0, 1]})), theirs)
     part = finished_run()
     part.conditions = part.conditions[:70]
