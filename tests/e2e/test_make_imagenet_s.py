@@ -17,8 +17,6 @@ from windtunnel.imaging.crops import random_crop
 from windtunnel.imaging.window import Window
 from windtunnel.make.systematic import DECODERS, RESIZES, training_draws
 
-av = pytest.importorskip("av")
-
 PAIRS = {
     ("pil", "pil-bilinear"), ("opencv", "pil-bilinear"), ("ffmpeg", "pil-bilinear"), ("pil", "pil-nearest"),
     ("pil", "pil-cubic"), ("pil", "opencv-nearest"), ("pil", "opencv-bilinear"), ("pil", "opencv-cubic"),

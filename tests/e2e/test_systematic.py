@@ -58,7 +58,6 @@ class Watcher:
 
 
 def test_imagenet_s_shows_the_model_what_the_libraries_make(photos: Path, tmp_path: Path) -> None:
-    pytest.importorskip("av")
     model = Watcher()
     run = windtunnel.run(model, photos, "imagenet-s", out=tmp_path / "run")
     assert [one["name"] for one in run.conditions] == IMAGENET_S
@@ -84,7 +83,6 @@ def by_ffmpeg(file: Path) -> np.ndarray:
 
 
 def test_axis_scores_follow_from_the_predictions(photos: Path, tmp_path: Path) -> None:
-    pytest.importorskip("av")
     run = windtunnel.run(Watcher(), photos, "imagenet-s", out=tmp_path / "run")
     rows = run.predictions(["condition", "label_rank", "top"]).to_pylist()
     accuracy = {
@@ -214,7 +212,6 @@ def test_imagenet_s_has_eight_distinct_sets() -> None:
 def test_the_terminal_and_the_document_say_which_step_costs_most(
     photos: Path, windtunnel_command: Command
 ) -> None:
-    pytest.importorskip("av")
     done = windtunnel_command(
         "run", "demo", photos, "--suite", "imagenet-s", "--labels-are-outputs", "--json"
     )

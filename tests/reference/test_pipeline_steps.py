@@ -6,10 +6,12 @@ import importlib.util
 import io
 from collections.abc import Callable
 
+import av
 import cv2
 import numpy as np
 import pytest
 import simplejpeg
+import torch
 from PIL import Image
 
 from windtunnel.errors import PictureError, UserError
@@ -52,7 +54,6 @@ FILES: dict[str, bytes] = {
 
 
 def by_pyav(data: bytes) -> np.ndarray:
-    av = pytest.importorskip("av")
     with av.open(io.BytesIO(data)) as container:
         return next(container.decode(video=0)).to_ndarray(format="rgb24")
 
@@ -122,7 +123,6 @@ def test_a_missing_library_names_its_cure(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("name", TORCH_FILTERS)
 def test_torch_resizing_is_torchs(name: str) -> None:
-    torch = pytest.importorskip("torch")
     mode, _, antialias = name.partition("-")
     values = torch.from_numpy(PICTURE).permute(2, 0, 1)[None].float()
     wanted = torch.nn.functional.interpolate(values, size=(47, 61), mode=mode, antialias=bool(antialias))
