@@ -11,9 +11,7 @@ from windtunnel.data import Dataset, Sample
 from windtunnel.errors import UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.crops import Area, training_view
-from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.geometry import Geometry
-from windtunnel.imaging.header import read_header
+from windtunnel.imaging.geometry import Geometry, colour_step, decode_step
 from windtunnel.seeding import Draws, digest64
 from windtunnel.train.mixing import Mix
 
@@ -60,8 +58,5 @@ def batches(
 
 
 def decoded(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
-    """A picture as its decoder gives it."""
-    content = dataset.read(sample)
-    if isinstance(content, bytes):
-        return decode(content, read_header(content), geometry.decoder, geometry.exif)
-    return content
+    """A picture by its geometry's decoder and colour path, as runs decode it."""
+    return colour_step(decode_step(dataset.read(sample), geometry), geometry)
