@@ -20,13 +20,15 @@ from windtunnel.imaging.decoders import DECODERS, require_decoder
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.resizers import RESIZERS, require_resizer
 from windtunnel.models import Model
-from windtunnel.models.numerics import VARIANTS, why_no_variants
+from windtunnel.models.numerics import VARIANTS, why_no_variant
 
 Override = Mapping[str, object]
 
 EVERYTHING = "*"
 # The whole picture of the paper's 8/7: 256 for a crop of 224.
 MARGIN = 8 / 7
+# Raised whenever a step gives other answers than before, so that older runs are not paired with newer ones.
+REVISIONS = {"numerics=float16": 1, "numerics=int8": 1}
 # A decoder that cannot read more of the pictures than this is no part of "everything available": it would
 # take them from every other condition.
 UNREADABLE_SHARE = 0.1
@@ -166,7 +168,7 @@ def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[st
     except UserError as error:
         return str(error).rstrip(".")
     if axis == "numerics":
-        return why_no_variants(model) if model else "there is no model here"
+        return why_no_variant(model, value) if model else "there is no model here"
     if axis == "decode" and (formats and not formats.keys() - {"array"}):
         return "the pictures are arrays, and nothing is decoded"
     if axis == "decode" and DECODERS[value].formats:

@@ -24,7 +24,7 @@ from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.metrics.names import MEASURES
-from windtunnel.pipeline import check_step, is_step, overrides_of
+from windtunnel.pipeline import REVISIONS, check_step, is_step, overrides_of
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.suites.canvas import Canvas
@@ -125,7 +125,13 @@ class Suite:
                 corruption_condition(unit, one, edition, codec, overrides, texts) for one in self.levels
             ]
         return found + [
-            Condition("pipeline", step, edition=edition, geometry={**overrides, **change})
+            Condition(
+                "pipeline",
+                step,
+                edition=edition,
+                revision=REVISIONS.get(step, 0),
+                geometry={**overrides, **change},
+            )
             for step, change in overrides_of(self.units, canvas.geometry).items()
         ]
 
