@@ -203,10 +203,53 @@ def test_a_missing_extra_names_its_cure(photos: Path, monkeypatch: pytest.Monkey
     assert any("decode=ffmpeg" in line and "windtunnel[video]" in line for line in plan.info["remarks"])
 
 
-def test_imagenet_s_has_eight_distinct_sets() -> None:
-    units = load_suite("imagenet-s").units
-    assert len(units) == 9
-    assert len(set(IMAGENET_S) - {"native"}) == 8
+def test_imagenet_s_scores_eight_distinct_sets(photos: Path) -> None:
+    plan = windtunnel.plan(Watcher(), photos, "imagenet-s")
+    sets = [one for one in plan.conditions if one.kind != "native"]
+    assert len({one.id for one in sets}) == len(sets) == 8
+    # Nine are named: one of each axis is the canvas itself.
+    assert len(load_suite("imagenet-s").units) == 9
+    assert plan.info["remarks"] == [
+        "Nothing swapped: decode=pillow, resize=pillow-bilinear; that is how the canvas is made already."
+    ]
+
+
+def test_decoders_are_left_out_where_nothing_is_decoded() -> None:
+    plan = windtunnel.plan("demo", "demo", "imagenet-s")
+    names = [one.name for one in plan.conditions]
+    assert not [name for name in names if name.startswith("decode=")]
+    assert len([name for name in names if name.startswith("resize=")]) == 5
+    assert plan.info["remarks"][0] == (
+        "Left out: decode=pillow, decode=opencv, decode=ffmpeg; the pictures are arrays, and nothing is "
+        "decoded."
+    )
+    with pytest.raises(UserError, match=r"No step of the pipeline is swapped\. Left out: decode=ffmpeg; "):
+        windtunnel.plan("demo", "demo", "systematic", only=["decode=ffmpeg"])
+
+
+@pytest.mark.parametrize("only", [["decode=pillow"], ["decode=pillow", "geometry=exif-ignore"]])
+def test_steps_that_swap_nothing_are_refused_alone_and_told_beside_others(
+    photos: Path, only: list[str]
+) -> None:
+    told = f"Nothing swapped: {', '.join(only)}; that is how the canvas is made already."
+    with pytest.raises(UserError, match=f"No step of the pipeline is swapped. {told}"):
+        windtunnel.plan(Watcher(), photos, "systematic", only=only)
+    plan = windtunnel.plan(Watcher(), photos, "systematic", only=[*only, "decode=opencv"])
+    assert [one.name for one in plan.conditions] == ["native", "decode=opencv"]
+    assert plan.info["remarks"] == [told]
+
+
+def test_a_model_without_a_crop_is_checked_too(photos: Path, tmp_path: Path) -> None:
+    (tmp_path / "model.onnx.toml").write_text(
+        '[geometry]\nrule = "short-side"\nresize_px = 40\ncrop_px = 0\n'
+    )
+    model = write_colour_model(tmp_path / "model.onnx", classes=3, side="side")
+    run = windtunnel.run(model, photos, "systematic", only=["geometry=*"], out=tmp_path / "run")
+    names = {one["name"] for one in run.conditions}
+    assert names == {"native", "geometry=squash", "geometry=long-side-round", "geometry=exif-apply"}
+    assert run.observed.left_out == 0
+    with pytest.raises(UserError, match="Nothing swapped: geometry=no-margin"):
+        windtunnel.plan(model, photos, "systematic", only=["geometry=no-margin"])
 
 
 def test_the_terminal_and_the_document_say_which_step_costs_most(
