@@ -113,6 +113,19 @@ def test_no_decoder_opens_what_is_no_picture(decoder: str) -> None:
         decode(b"\xff\xd8\xff" + bytes(64), read_header(FILES["4:4:4"]), decoder)
 
 
+@pytest.mark.parametrize("share", [0.5, 0.95])
+@pytest.mark.parametrize("kind", ["4:4:4", "4:2:0 odd-sized", "progressive", "grey", "png", "webp"])
+def test_no_decoder_takes_half_a_picture_for_a_whole_one(kind: str, share: float) -> None:
+    data = FILES[kind]
+    part = data[: int(share * len(data))]
+    readers = [
+        name for name in DECODERS if kind not in ("png", "webp") or name in ("pillow", "opencv", "ffmpeg")
+    ]
+    for decoder in readers:
+        with pytest.raises(PictureError, match=decoder):
+            decode(part, read_header(data), decoder)
+
+
 def test_a_missing_library_names_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(UserError, match=r"pip install 'windtunnel\[video\]'"):
