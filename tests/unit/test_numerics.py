@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
 import windtunnel
 from tests.onnx_models import write_colour_model
@@ -202,6 +203,36 @@ def test_old_runs_of_other_arithmetic_are_not_paired_with_new_ones(digit_folder:
     plan = windtunnel.plan("demo", digit_folder, "systematic", only=["numerics=*", "decode=opencv"])
     revisions = {one.name: one.revision for one in plan.conditions}
     assert revisions == {"native": 0, "decode=opencv": 0, "numerics=float16": 1, "numerics=int8": 1}
+
+
+def test_an_answer_that_overflows_is_wrong_and_leaves_the_picture_in(tmp_path: Path) -> None:
+    # Class 0 where 1000 * red is under 60,000, else class 1: right in float32, infinite for bright reds.
+    kernel = np.zeros((2, 3, 1, 1), np.float32)
+    kernel[1, 0] = 1000.0
+    nodes = [
+        helper.make_node("Conv", ["pictures", "kernel", "bias"], ["felt"]),
+        helper.make_node("ReduceMean", ["felt"], ["scores"], axes=[2, 3], keepdims=0),
+    ]
+    bias = np.array([60_000, 0], np.float32)
+    network = write_network(tmp_path / "bright.onnx", nodes, kernel=kernel, bias=bias)
+    for number, level in enumerate([10, 20, 30, 40, 200, 255]):
+        file = tmp_path / "photos" / str(level // 128) / f"{number}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pictures_of(level)[0]).save(file)
+    run = windtunnel.run(network, tmp_path / "photos", "systematic", only=["numerics=float16", "colour=bgr"],
+                         out=tmp_path / "run", strict=True)  # fmt: skip
+    assert run.observed.left_out == 0
+    costs = {score.condition: score for score in run.scores(["step_cost"])}
+    assert costs["colour=bgr"].value == 0 and costs["colour=bgr"].n == 6
+    assert costs["numerics=float16"].value == pytest.approx(2 / 6)
+    assert "not finite on 2 pictures, which count as wrong" in costs["numerics=float16"].formula
+    flips = {score.condition: score.value for score in run.scores(["step_flip_share"])}
+    assert flips["numerics=float16"] == pytest.approx(2 / 6)
+    rows = run.predictions(["condition", "status", "label_rank"]).to_pylist()
+    lost = [row for row in rows if row["status"] == "not_finite"]
+    assert {row["condition"] for row in lost} == {"numerics=float16"}
+    assert [row["label_rank"] for row in lost] == [2, 2]
+    assert "no finite answer on 2 pictures" in run.report().read_text()
 
 
 def test_what_cannot_be_varied_is_refused_in_one_line(

@@ -46,6 +46,18 @@ def identical_steps(run: Run, seen: Observed) -> set[str]:
     return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
 
 
+def not_finite(seen: Observed, step: str) -> int:
+    """On how many pictures a step's answer is no number; only other arithmetic has such, counted as wrong."""
+    return int((seen.chosen[:, seen.column(step)] < 0).sum())
+
+
+def _remarks(seen: Observed, step: str, same: set[str]) -> str:
+    """What else is to be said of a step, behind its formula."""
+    lost = not_finite(seen, step)
+    told = f"; the output is not finite on {lost:,} pictures, which count as wrong" if lost else ""
+    return f"; {IDENTICAL}" if step in same else told
+
+
 def step_cost(run: Run, seen: Observed) -> list[Measure]:
     """What every step costs in accuracy."""
     same, before = identical_steps(run, seen), reference_of(seen)
@@ -55,7 +67,7 @@ def step_cost(run: Run, seen: Observed) -> list[Measure]:
         Measure(
             "step_cost",
             name,
-            f"{formula}; {IDENTICAL}" if name in same else formula,
+            formula + _remarks(seen, name, same),
             (name, before),
             wrong[:, [column, seen.column(before)]],
             np.array([1.0, -1.0]),
@@ -74,7 +86,7 @@ def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
         Measure(
             "step_flip_share",
             name,
-            f"{formula}; {IDENTICAL}" if name in same else formula,
+            formula + _remarks(seen, name, same),
             (name, before),
             flipped(seen.chosen[:, [column]], seen.chosen[:, [seen.column(before)]]),
             limits=(0.0, 0.0) if name in same else (0.0, 1.0),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from windtunnel.imaging import Image
-from windtunnel.metrics.pipeline import identical_steps, reference_of, step_columns
+from windtunnel.metrics.pipeline import identical_steps, not_finite, reference_of, step_columns
 from windtunnel.metrics.score import Measure, measure_run
 from windtunnel.pipeline import axis_of
 from windtunnel.report.failures import THUMBNAIL_PX
@@ -58,6 +58,7 @@ def section(run: Run) -> dict[str, Any] | None:
             "flips": _with_interval(flips[one.condition]),
             "p": adjusted.get(one.condition, 1.0),
             "identical": one.condition in same,
+            "not_finite": not_finite(seen, one.condition),
             "pixel_change": _number(mean[:, seen.column(one.condition)].mean()),
             "pixel_change_max": _number(largest[:, seen.column(one.condition)].max()),
         }
@@ -257,7 +258,8 @@ def _markdown_row(row: dict[str, Any]) -> list[str]:
 def pixels(row: dict[str, Any]) -> str:
     """How far a step's pixels are from the canvas, in words."""
     if row["axis"] == "numerics":
-        return "the same pixels, other arithmetic"
+        lost = f"; no finite answer on {row['not_finite']:,} pictures" if row["not_finite"] else ""
+        return f"the same pixels, other arithmetic{lost}"
     if row["identical"]:
         return "identical pixels"
     if row["pixel_change"] is None:
