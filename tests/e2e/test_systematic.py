@@ -109,6 +109,43 @@ def test_axis_scores_follow_from_the_predictions(photos: Path, tmp_path: Path) -
         assert scores["step_flip_share", name].value == pytest.approx(statistics.mean(flips))
 
 
+def test_the_standard_deviation_is_given_without_what_chance_adds(photos: Path, tmp_path: Path) -> None:
+    run = windtunnel.run(Watcher(), photos, "imagenet-s", out=tmp_path / "run")
+    scores = {score.metric: score for score in run.scores(["axis_accuracy"])}
+    rows = run.predictions(["condition", "label_rank"]).to_pylist()
+    methods = ["clean", *(name for name in IMAGENET_S if name.startswith("resize="))]
+    right = np.array([[row["label_rank"] == 0 for row in rows if row["condition"] == name]
+                      for name in methods], float)  # fmt: skip
+    centred = right - right.mean(axis=0)
+    noise = np.cov(centred).trace() / 12 / 5
+    wanted = max(0.0, right.mean(axis=1).var(ddof=1) - noise) ** 0.5
+    assert scores["resize_accuracy_std_corrected"].value == pytest.approx(wanted)
+    paper, corrected = scores["resize_accuracy_std"], scores["resize_accuracy_std_corrected"]
+    assert (paper.low, paper.high) == (corrected.low, corrected.high)
+    assert 0 <= paper.low <= wanted < paper.value <= paper.high
+    # Pillow and OpenCV decode alike here: said, and counted among the methods all the same.
+    assert "3 methods (clean, decode=opencv, decode=ffmpeg), 2 of them distinct" in (
+        scores["decode_accuracy_std"].formula
+    )
+
+
+def test_an_axis_of_identical_pixels_has_no_scatter_and_one_of_steady_answers_may(
+    photos: Path, tmp_path: Path
+) -> None:
+    def steady(batch: np.ndarray) -> np.ndarray:
+        return np.tile(np.float32([1, 0, 0]), (len(batch), 1))
+
+    run = windtunnel.run(steady, photos, "systematic", only=["decode=opencv", "resize=opencv-area"],
+                         out=tmp_path / "run")  # fmt: skip
+    scores = {score.metric: score for score in run.scores(["axis_accuracy"])}
+    for what in ("accuracy_std", "accuracy_std_corrected", "accuracy_range"):
+        same, steady_answers = scores[f"decode_{what}"], scores[f"resize_{what}"]
+        assert (same.value, same.low, same.high) == (0, 0, 0)
+        assert (steady_answers.value, steady_answers.low) == (0, 0)
+        # Twelve pictures without a flip leave room for one in four.
+        assert 0.1 < steady_answers.high < 0.35
+
+
 def test_identical_pixels_are_said_to_be_identical(photos: Path, tmp_path: Path) -> None:
     run = windtunnel.run("demo", photos, "systematic", only=["decode=opencv", "resize=opencv-nearest"],
                          out=tmp_path / "run", labels_are_outputs=True)  # fmt: skip
