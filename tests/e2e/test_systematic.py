@@ -296,7 +296,7 @@ def test_the_terminal_and_the_document_say_which_step_costs_most(
         "run", "demo", photos, "--suite", "imagenet-s", "--labels-are-outputs", "--json"
     )
     assert done.returncode == 0, done.stderr
-    assert "costliest" in done.stderr and "std by axis" in done.stderr
+    assert "costliest" in done.stderr and "(without what chance adds)" in done.stderr
     document = json.loads(done.stdout)
     placed = {field["metric"]: field for field in document["published"]}
     assert {"decode_mean_accuracy", "resize_accuracy_std"} <= set(placed)
@@ -320,6 +320,34 @@ def test_the_report_checks_the_deployment(photos: Path, tmp_path: Path) -> None:
         assert row["cost"] == {"value": score.value, "low": score.low, "high": score.high}
     assert {row["axis"]: row["methods"] for row in check["axes"]}["decoder"] == 2
     assert "## Deployment check" in (run.path / "report.md").read_text()
+
+
+def test_how_far_accuracies_lie_apart_is_shown_in_points_with_intervals(photos: Path, tmp_path: Path) -> None:
+    run = windtunnel.run(Watcher(), photos, "imagenet-s", out=tmp_path / "run")
+    page = run.report().read_text()
+    markdown = (run.path / "report.md").read_text()
+    scores = {score.metric: score for score in run.scores(["axis_accuracy"])}
+    std, corrected, span = (scores[f"resize_accuracy_{what}"] for what in ("std", "std_corrected", "range"))
+    cells = [f"{100 * value:.3f}" for value in (std.value, corrected.value, std.low, std.high, span.value)]
+    row = next(line for line in markdown.splitlines() if line.startswith("| resizer |"))
+    assert f"| {cells[0]} | {cells[1]} | {cells[2]} to {cells[3]} | {cells[4]} |" in row
+    assert f"{100 * span.low:.3f} to {100 * span.high:.3f}" in row
+    assert f"| resize_accuracy_std | {cells[0]} points |" in markdown
+    assert f"std over resizes {cells[0]} points is number" in markdown
+    for text in cells:
+        assert text in page
+    # OpenCV decodes what Pillow does: three decoders, two of them distinct.
+    assert "| decoder | 3, 2 distinct |" in markdown and "3, 2 distinct" in page
+
+
+def test_a_check_of_identical_steps_speaks_of_no_chance(photos: Path, tmp_path: Path) -> None:
+    run = windtunnel.run(Watcher(), photos, "systematic", only=["decode=opencv", "decode=simplejpeg"],
+                         out=tmp_path / "run")  # fmt: skip
+    page = run.report().read_text()
+    assert "No step changes a pixel of any picture" in page and "from chance" not in page
+    check = json.loads((run.path / "scores.json").read_text())["deployment"]
+    (decoders,) = check["axes"]
+    assert (decoders["methods"], decoders["distinct"]) == (3, 1)
 
 
 def test_a_report_without_swapped_steps_has_no_such_check(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def axis_accuracy(run: Run, seen: Observed) -> list[Measure]:
     axes: dict[str, list[int]] = {}
     for column, name in _steps(run, seen):
         axes.setdefault(axis_of(name), [seen.column(before)]).append(column)
-    found = []
+    found: list[Measure] = []
     for axis, columns in axes.items():
         parts = tuple(seen.conditions[column] for column in columns)
         chosen = seen.chosen[:, columns]
