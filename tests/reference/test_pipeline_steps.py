@@ -180,7 +180,7 @@ def test_colour_paths_by_hand(colour: str, wanted: list[list[int] | None]) -> No
         assert expected is None or value == expected
 
 
-# As the standards and JFIF print them: rows of Y, Cb and Cr by R, G and B from 0 to 1, their offsets, and back.
+# As the standards and JFIF print them: rows of Y, Cb and Cr by R, G and B from 0 to 1, and back.
 JFIF = [[76.245, 149.685, 29.07], [-43.02768, -84.47232, 127.5], [127.5, -106.76544, -20.73456]]
 BT601_LIMITED = [[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]
 BT709_FULL = [[54.213, 182.376, 18.411], [-29.21586, -98.28414, 127.5], [127.5, -115.80902, -11.69098]]
@@ -204,8 +204,8 @@ def test_mistaken_colours_are_the_standards_matrices(colour: str) -> None:
     codes = np.rint(patches / 255 @ np.transpose(written) + [black, 128, 128]).clip(0, 255)
     wanted = np.rint((codes - [taken_for_black, 128, 128]) @ np.transpose(read)).clip(0, 255)
     found = COLOURS[colour](patches).astype(int)
-    # The printed digits leave a level where a value lies between two.
-    assert np.abs(found - wanted).max() <= 1 and (found == wanted).mean() > 0.98
+    # Where a code lies just between two levels the printed digits may take the other one, which counts double.
+    assert np.abs(found - wanted).max() <= 2 and (found == wanted).mean() > 0.98
     assert np.abs(found - patches).max() > 10
 
 

@@ -20,7 +20,8 @@ from windtunnel.metrics.score import Measure
 ALLOWED = (
     "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "
     "'each fog:* error <= +3', 'decode=* error <= +1' or 'seq/tilt flip_probability <= +1'; POINTS is the "
-    "change from the base run in percentage points (brier, nll and top-5 distances: in their own units), with its sign"
+    "change from the base run in percentage points (brier, nll and top-5 distances: in their own "
+    "units), with its sign"
 )
 # What people write, and the metric it means.
 ALIASES = {"error": "top1_error", **{title.lower(): metric for metric, title in TITLES.items()}}
