@@ -204,7 +204,7 @@ def test_mistaken_colours_are_the_standards_matrices(colour: str) -> None:
     codes = np.rint(patches / 255 @ np.transpose(written) + [black, 128, 128]).clip(0, 255)
     wanted = np.rint((codes - [taken_for_black, 128, 128]) @ np.transpose(read)).clip(0, 255)
     found = COLOURS[colour](patches).astype(int)
-    # Where a code lies just between two levels the printed digits may take the other one, which counts double.
+    # Where a code lies between two levels the printed digits may take the other one, which counts double.
     assert np.abs(found - wanted).max() <= 2 and (found == wanted).mean() > 0.98
     assert np.abs(found - patches).max() > 10
 
