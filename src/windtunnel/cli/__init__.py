@@ -21,6 +21,7 @@ COMMANDS = {
     "data": "windtunnel.cli.data",
     "demo": "windtunnel.cli.demo",
     "dev": "windtunnel.cli.dev",
+    "distance": "windtunnel.cli.distance",
     "doctor": "windtunnel.cli.doctor",
     "gate": "windtunnel.cli.gate",
     "list": "windtunnel.cli.list_",

@@ -63,8 +63,12 @@ class Bar:
 
     def look(self, done: int, total: int) -> None:
         """Count pictures looked at, of a total known only now."""
+        self.see(done, 0, total)
+
+    def see(self, done: int, failed: int, total: int) -> None:
+        """Count pictures looked at and failed, of a total known only now."""
         self._progress.update(self._task, total=total)
-        self.advance(done)
+        self.advance(done, failed)
 
     def advance(self, done: int, failed: int = 0) -> None:
         """Count finished work, and pictures that failed."""
