@@ -35,6 +35,8 @@ FID_FEATURES = 2048
 # A covariance needs two points.
 LEAST = 2
 RANGE = (0.025, 0.975)
+# Nearer than halves of one set by more than this share of their distance is no chance.
+TOO_NEAR = 0.05
 
 Features = NDArray[np.float32]
 Advance = Callable[[int, int, int], None]
@@ -152,6 +154,8 @@ def distance(
     n = _groups_of(size, [len(one) for one in ids], sets)
     distances = np.array([_split(ids, values, n, seed, split) for split in range(splits)])
     between, within_a, within_b = distances.T
+    null = (within_a + within_b) / 2
+    excess = _over(between - null)
     described = [
         PictureSet(dataset.location, len(kept), dict(lost))
         for dataset, kept, lost in zip(sets, ids, failed, strict=True)
@@ -170,8 +174,8 @@ def distance(
         _over(between),
         _over(within_a),
         _over(within_b),
-        _over(between - (within_a + within_b) / 2),
-        tuple(_warnings(network, n, described)),
+        excess,
+        tuple(_warnings(network, n, described, excess, float(np.median(null)))),
     )
 
 
@@ -242,10 +246,9 @@ def _split(
     """A to B, A to A and B to B of one split.
 
     Both sets are shuffled by the same hash of ids, and B is taken from the other end: where A and B hold the
-    same pictures (one of them corrupted), the compared groups share none of them, as two groups of one set do
-    not.
+    same pictures (one of them corrupted), the compared groups share none, as two groups of one set do not.
     """
-    orders = [np.argsort([digest64("distance", seed, split, id_) for id_ in one]) for one in ids]
+    orders = [np.argsort([digest64("distance", seed, split, _bare(id_)) for id_ in one]) for one in ids]
     (first_a, second_a), (second_b, first_b) = (
         (moments(rows[order[:n]]), moments(rows[order[-n:]]))
         for rows, order in zip(values, orders, strict=True)
@@ -255,6 +258,11 @@ def _split(
         frechet_distance(first_a, second_a),
         frechet_distance(first_b, second_b),
     )
+
+
+def _bare(id_: str) -> str:
+    """An id without its ending: a corrupted copy may be stored in another format."""
+    return id_.rpartition(".")[0] or id_
 
 
 def _over(values: NDArray[np.float64]) -> OverSplits:
@@ -269,8 +277,15 @@ def _title(network: FeatureNetwork) -> str:
     return f"Fréchet distance in {network.name}:{network.output}"
 
 
-def _warnings(network: FeatureNetwork, n: int, sets: Sequence[PictureSet]) -> list[str]:
+def _warnings(
+    network: FeatureNetwork, n: int, sets: Sequence[PictureSet], excess: OverSplits, null: float
+) -> list[str]:
     lines = []
+    if excess.high < -TOO_NEAR * null:
+        lines.append(
+            "B is nearer to A than halves of one set are to each other: both seem to hold the same pictures. "
+            "Give pictures the same names in both, and no picture will be compared with itself."
+        )
     if n <= network.count:
         lines.append(
             f"{n:,} pictures a group for {network.count:,} features: covariances are singular, and most of "
