@@ -23,8 +23,8 @@ def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tup
         ("trained on", ", ".join(info["model"]["trained_on"]) or "unknown (not declared)"),
         (
             "data",
-            f"{info['data']['location']}{_beside(info['data'])}: {data['count']:,} of {data['of']:,} pictures; "
-            f"{len(info['data']['classes']):,} classes, {info['data']['order']}; digest {data['digest']}",
+            f"{info['data']['location']}{_beside(info['data'])}: {data['count']:,} of {data['of']:,} "
+            f"pictures; {len(info['data']['classes']):,} classes, {info['data']['order']}; digest {data['digest']}",
         ),
         ("canvas", _canvas(recipe["canvas"])),
         ("suite", _suite(info, recipe)),
