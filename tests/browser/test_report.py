@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-import windtunnel
-from windtunnel.report.files import write_comparison
+from windtunnel.analysis.several import several
+from windtunnel.report.files import write_several
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "device_scale_factor": 2}
 MOST_BYTES = 8_000_000
@@ -22,14 +22,14 @@ Open = Callable[..., Page]
 def both(imagenet_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two runs."""
     file = tmp_path_factory.mktemp("both") / "both.html"
-    return write_comparison(windtunnel.compare(*imagenet_runs), file)
+    return write_several(several(*imagenet_runs), file)
 
 
 @pytest.fixture(scope="module")
 def both_sequences(sequence_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two runs of sequences."""
     file = tmp_path_factory.mktemp("sequences") / "both.html"
-    return write_comparison(windtunnel.compare(*sequence_runs), file)
+    return write_several(several(*sequence_runs), file)
 
 
 @pytest.fixture(params=["one run", "demo", "several runs", "sequences", "several runs of sequences"])

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
+from windtunnel.analysis.several import Several
 from windtunnel.metrics.names import TITLES
 from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
+from windtunnel.report.beside import beside_content, several_title, unmeasured
 from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
 from windtunnel.report.figures import top1_by_unit
 from windtunnel.report.natural import is_headline
@@ -42,6 +44,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         *_by_severity(document),
         *_by_sequence(document),
         *_published(document),
+        *_public(document["public"]),
         *_other_scores(document),
         "## Failures",
         "",
@@ -54,6 +57,27 @@ def run_markdown(document: dict[str, Any]) -> str:
         *(f"- {label}: {text}" for label, text in recipe_lines(info, recipe)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def several_markdown(found: Several) -> str:
+    """Several runs: compared where they are of one test, what every shift costs, tags, public models."""
+    beside = beside_content(found)
+    costs = ["## What every shift costs", "", *markdown_table(beside["header"], beside["rows"]), ""]
+    if found.comparison:
+        lines = [comparison_markdown(found.comparison)]
+        lines += costs if any(one.natural for one in found.shifts) else []
+    else:
+        lines = [
+            f"# {several_title(found)}",
+            "",
+            f"Not compared picture by picture, since {found.not_compared}.",
+            "",
+            *costs,
+            *(f"- {line}" for line in unmeasured(found.shifts)),
+        ]
+    if beside["tags"]:
+        lines += ["## Drop by tag", "", *markdown_table(beside["tag_header"], beside["tags"]), ""]
+    return "\n".join([*lines, *_public(beside["placed"])]).rstrip("\n") + "\n"
 
 
 def comparison_markdown(found: Comparison) -> str:
@@ -146,6 +170,23 @@ def _published(document: dict[str, Any]) -> list[str]:
         *lines,
         *(f"- {name}: {source['unlike']}" for name, source in sources.items() if source["unlike"]),
     ]
+
+
+def _public(placed: Sequence[dict[str, Any]]) -> list[str]:
+    """Runs among public models."""
+    lines = []
+    for one in placed:
+        fit = f", r = {one['fit']['correlation']:.3f} on logit axes" if one["fit"] else ""
+        lines += [
+            f"## {one['title']}: among {one['models']:,} public models{fit}",
+            "",
+            *markdown_table(one["header"], one["rows"]),
+            "",
+            *(f"- {note}" for note in one["notes"]),
+            *(f"- {run}: {'; '.join(why)}." for run, why in one["unlike"].items()),
+            "",
+        ]
+    return lines
 
 
 def _other_scores(document: dict[str, Any]) -> list[str]:

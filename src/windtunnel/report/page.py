@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -37,9 +37,16 @@ SEQUENCE_BARS = {
 
 
 def render(
-    document: dict[str, Any], shown: Shown, moving: Timelines, differences: Sequence[deployment.Seen] = ()
+    document: dict[str, Any],
+    shown: Shown,
+    moving: Timelines,
+    differences: Sequence[deployment.Seen] = (),
+    public: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of one run's document, with pictures: failures, clips, where swapped steps change pixels."""
+    """The page of one run's document, with pictures: failures, clips, where swapped steps change pixels.
+
+    `public` holds the figures of the run among public models.
+    """
     headline = [
         score
         for score in document["scores"]
@@ -47,7 +54,7 @@ def render(
     ]
     return render_page(
         "page.html.j2",
-        _figures(document),
+        _figures(document) | dict(public or {}),
         document=document,
         shown=shown,
         moving=moving,

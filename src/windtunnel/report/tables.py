@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from windtunnel.analysis.placing import Placed
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
@@ -23,6 +24,7 @@ from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.report import deployment
 from windtunnel.report.around import published_field
+from windtunnel.report.beside import placed_content
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
 from windtunnel.report.natural import natural_notes
 from windtunnel.report.traps import traps
@@ -147,8 +149,11 @@ def normaliser_notes(run: Run) -> list[str]:
     return lines
 
 
-def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
-    """Everything a reader of the HTML page sees, as one JSON document."""
+def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -> dict[str, Any]:
+    """Everything a reader of the HTML page sees, as one JSON document.
+
+    `placed` is the run among public models, where tables of those were given.
+    """
     failed = failures(run)
     return {
         "schema": 1,
@@ -164,6 +169,7 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "sequences": sequence_rows(run),
         "unsteady": unsteady_pictures(run),
         "published": published_field(run, scores),
+        "public": [placed_content(one, [run]) for one in placed],
         "deployment": deployment.section(run),
         "slices": worst_slices(run),
         "reliability": reliability_bins(run),
