@@ -24,6 +24,7 @@ COMMANDS = {
     "distance": "windtunnel.cli.distance",
     "doctor": "windtunnel.cli.doctor",
     "gate": "windtunnel.cli.gate",
+    "labels": "windtunnel.cli.labels",
     "list": "windtunnel.cli.list_",
     "make": "windtunnel.cli.make",
     "plan": "windtunnel.cli.plan",
