@@ -32,13 +32,29 @@ def both_sequences(sequence_runs: tuple[Path, Path], tmp_path_factory: pytest.Te
     return write_several(several(*sequence_runs), file)
 
 
-@pytest.fixture(params=["one run", "demo", "several runs", "sequences", "several runs of sequences"])
+@pytest.fixture(scope="module")
+def several_tests(
+    imagenet_runs: tuple[Path, Path],
+    natural_run: Path,
+    public_tables: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The page of runs over several tests, among public models."""
+    file = tmp_path_factory.mktemp("shifts") / "shifts.html"
+    return write_several(several(natural_run, *imagenet_runs, public=public_tables), file)
+
+
+@pytest.fixture(
+    params=["one run", "demo", "several runs", "several tests", "sequences", "several runs of sequences"]
+)
 def report(request: pytest.FixtureRequest) -> Path:
     """Each kind of page."""
     if request.param == "sequences":
         return Path(request.getfixturevalue("sequence_runs")[1]) / "report.html"
     if request.param == "several runs of sequences":
         return Path(request.getfixturevalue("both_sequences"))
+    if request.param == "several tests":
+        return Path(request.getfixturevalue("several_tests"))
     if request.param == "several runs":
         return Path(request.getfixturevalue("both"))
     if request.param == "demo":
