@@ -113,6 +113,7 @@ def distance(
     subset: int = 0,
     seed: int = 0,
     advance: Advance = lambda _done, _failed, _total: None,
+    advance_splits: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Distance:
     """Measure how far one set of pictures is from another in the features of a network.
 
@@ -129,6 +130,7 @@ def distance(
         subset: only this many pictures of each set, each class in proportion; 0 for all.
         seed: of the splits and the subset.
         advance: told of pictures done and failed, of how many.
+        advance_splits: told of splits done, of how many.
 
     Returns:
         The distance, the same of two groups of A and of two groups of B, and the excess over those.
@@ -152,8 +154,11 @@ def distance(
         ]
     ids, values, failed = zip(*found, strict=True)
     n = _groups_of(size, [len(one) for one in ids], sets)
-    distances = np.array([_split(ids, values, n, seed, split) for split in range(splits)])
-    between, within_a, within_b = distances.T
+    distances = []
+    for split in range(splits):
+        distances.append(_split(ids, values, n, seed, split))
+        advance_splits(1, splits)
+    between, within_a, within_b = np.array(distances).T
     null = (within_a + within_b) / 2
     excess = _over(between - null)
     described = [
@@ -288,7 +293,7 @@ def _warnings(
         )
     if n <= network.count:
         lines.append(
-            f"{n:,} pictures a group for {network.count:,} features: covariances are singular, and most of "
+            f"{n:,} pictures a group for {network.count:,} features: covariances are singular, and much of "
             f"each distance is the bias of few pictures. Read the excess; more than {network.count:,} a "
             "group need no such care."
         )

@@ -63,7 +63,13 @@ def command(
       windtunnel distance ./val ./sketches --features resnet50.onnx --output features
       windtunnel distance ./val ./val-c#fog:3 --features inception.onnx
     """
-    with Bar(Console(stderr=True), "features") as bar:
+    console = Console(stderr=True)
+    with Bar(console, "features") as bar, Bar(console, "splits") as splitting:
+
+        def count_split(done: int, total: int) -> None:
+            bar.finish()
+            splitting.look(done, total)
+
         found = distance(
             a,
             b,
@@ -75,6 +81,7 @@ def command(
             subset=subset,
             seed=seed,
             advance=bar.see,
+            advance_splits=count_split,
         )
     if as_json:
         print_json(found.to_json())

@@ -81,9 +81,13 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def finish(self) -> None:
+        """Leave the bar as it is, so that another may appear: a terminal holds one at a time."""
         if self._progress.live.is_started:
             self._progress.stop()
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
 
 
 def describe_model(model: Model) -> str:
