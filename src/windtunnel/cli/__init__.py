@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": "windtunnel.cli.demo",
     "dev": "windtunnel.cli.dev",
     "doctor": "windtunnel.cli.doctor",
+    "explain": "windtunnel.cli.explain",
     "gate": "windtunnel.cli.gate",
     "list": "windtunnel.cli.list_",
     "make": "windtunnel.cli.make",
