@@ -259,7 +259,7 @@ class _Asked:
 
 
 def half_in(values: NDArray[np.float64]) -> float:
-    """The smallest share of pixels that holds half of the sum of all positive values; 1 where there is none."""
+    """The smallest share of pixels that holds half of the sum of all positive values; 1 without any."""
     positive = np.sort(values[values > 0])[::-1]
     if not len(positive):
         return 1.0

@@ -15,8 +15,12 @@ from windtunnel.analysis.occlusion import Cover, Kind
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, describe_model, print_lines
 from windtunnel.errors import UserError
+from windtunnel.metrics.score import Score
 from windtunnel.models import load_model
-from windtunnel.report.overlay import save_side_by_side
+from windtunnel.report.files import Written, write_reports
+from windtunnel.report.hanging import explain_with
+from windtunnel.report.overlay import side_by_side
+from windtunnel.store.run import Run
 
 
 @click.command()
@@ -57,7 +61,7 @@ def command(
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
         found = explain(loaded, picture, advance=bar.look, **options)
-    save_side_by_side(str(target), found.picture, found.map)
+    side_by_side(found.picture, found.map, found.hang.patch).save(target, "PNG")
     if as_json:
         print_json({"model": loaded.name, "picture": picture, "written": str(target), **found.to_json()})
         return
@@ -65,6 +69,16 @@ def command(
         Console(),
         [("model", f"{loaded.name}   {describe_model(loaded)}"), *_lines(found), ("written", str(target))],
     )
+
+
+def explained_reports(
+    console: Console, run: Run, scores: list[Score], model: str | None, preprocess: str | None
+) -> Written:
+    """Write a run's reports; with a model given, with maps of what its wrong answers hang on."""
+    if model is None:
+        return write_reports(run, scores)
+    with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
+        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar.look))
 
 
 def _target(picture: str, out: str | None) -> Path:

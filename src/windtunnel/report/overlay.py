@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as PillowImage
+from PIL import ImageDraw
 
 from windtunnel.imaging import Image
+from windtunnel.imaging.window import Window
 
 # Orange where the answer hangs, blue where it gains when covered: told apart with any kind of colour vision.
 FOR = (213, 94, 0)
@@ -16,6 +18,7 @@ STRONGEST = 0.8
 PALE = 0.35
 SIDE_PX = 448
 GAP_PX = 8
+FRAME_PX = 2
 
 
 def overlay(picture: Image, values: NDArray[np.float64]) -> Image:
@@ -33,14 +36,18 @@ def overlay(picture: Image, values: NDArray[np.float64]) -> Image:
     return np.rint((1 - amount) * base + amount * paint).astype(np.uint8)
 
 
-def side_by_side(picture: Image, values: NDArray[np.float64]) -> Image:
-    """The picture and its overlay beside each other, small ones enlarged by whole pixels."""
-    grow = max(1, SIDE_PX // max(picture.shape[:2]))
-    cells = [np.kron(one, np.ones((grow, grow, 1), np.uint8)) for one in (picture, overlay(picture, values))]
-    gap = np.full((cells[0].shape[0], GAP_PX, 3), 255, np.uint8)
-    return np.concatenate([cells[0], gap, cells[1]], axis=1)
-
-
-def save_side_by_side(file: str, picture: Image, values: NDArray[np.float64]) -> None:
-    """Write them as a PNG."""
-    PillowImage.fromarray(side_by_side(picture, values)).save(file, "PNG")
+def side_by_side(picture: Image, values: NDArray[np.float64], patch: Window) -> PillowImage.Image:
+    """The picture and its overlay beside each other, a patch framed; small ones enlarged by whole pixels."""
+    height, width = picture.shape[:2]
+    grow = max(1, SIDE_PX // max(height, width))
+    sheet = PillowImage.new("RGB", (2 * grow * width + GAP_PX, grow * height), "white")
+    places = (0, grow * width + GAP_PX)
+    for left, one in zip(places, (picture, overlay(picture, values)), strict=True):
+        cell = PillowImage.fromarray(one).resize(
+            (grow * width, grow * height), PillowImage.Resampling.NEAREST
+        )
+        sheet.paste(cell, (left, 0))
+    left, top = places[1] + grow * patch.left, grow * patch.top
+    corner = left + grow * patch.width - 1, top + grow * patch.height - 1
+    ImageDraw.Draw(sheet).rectangle((left, top, *corner), outline="black", width=FRAME_PX)
+    return sheet
