@@ -95,12 +95,12 @@ class Explanation:
     def words(self) -> str:
         """What covering the patch does, in a sentence without its full stop."""
         hang = self.hang
-        falls = f"falls from {hang.before:.1%} to {hang.after:.1%}"
-        rises = f"goes from {hang.before:.1%} to {hang.after:.1%}, and no patch lowers it"
-        stays = hang.said.index == self.top[0].index
+        moved = f"from {100 * hang.before:.1f} to {100 * hang.after:.1f} %"
+        falls = f"falls {moved}" if hang.after < hang.before else f"goes {moved}, and no patch lowers it"
+        becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
         return (
-            f"covered, {self.explained.name} {falls if hang.after < hang.before else rises}; the answer "
-            f"{'stays' if stays else 'becomes'} {hang.said.name} ({hang.said.probability:.1%})"
+            f"covered, {self.explained.name} {falls}; the answer {becomes} {hang.said.name} "
+            f"({100 * hang.said.probability:.1f} %)"
         )
 
     def to_json(self) -> dict[str, Any]:

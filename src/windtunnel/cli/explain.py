@@ -96,7 +96,7 @@ def _lines(found: Explanation) -> list[tuple[str, str]]:
     height, width = found.picture.shape[:2]
     patch, hang = found.hang.patch, found.hang
     lines = [
-        ("says", "   ".join(f"{one.name} {one.probability:.1%}" for one in found.top)),
+        ("says", "   ".join(f"{one.name} {100 * one.probability:.1f} %" for one in found.top)),
         (
             "explained",
             f"{found.explained.name} (class {found.explained.index}) by {found.method}; the model sees "
@@ -107,7 +107,7 @@ def _lines(found: Explanation) -> list[tuple[str, str]]:
             f"the {hang.where}: {patch.width}x{patch.height} pixels at {patch.left},{patch.top}; "
             f"{found.words}.",
         ),
-        ("spread", f"half of the map lies in {found.half_in:.0%} of the picture"),
+        ("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"),
     ]
     if found.patches:
         lines.append(
