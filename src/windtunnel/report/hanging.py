@@ -63,15 +63,16 @@ def explain_with(
         seconds: how long each part of the report may take.
     """
     recipe = run.recipe["model"]
-    if model.fingerprint != recipe["fingerprint"]:
-        raise UserError(
-            f"{model.name} is not the model of {run.path} (fingerprint {model.fingerprint[:8]}, the run's "
-            f"{str(recipe['fingerprint'])[:8]}); give the one that was run."
-        )
     declared = json.loads(json.dumps(model.preprocess.to_json()))
-    if declared != {key: recipe[key] for key in declared}:
+    alike = declared == {key: recipe[key] for key in declared}
+    # A fingerprint holds what the model says of a picture, and that hangs on the preprocess too.
+    if alike and model.fingerprint != recipe["fingerprint"]:
+        raise UserError(f"{model.name} is not the model of {run.path}; give the one that was run.")
+    if not alike:
         raise UserError(
-            f"{run.path} was run with another preprocess of {model.name}; give the same --preprocess."
+            f"{model.name} ({model.preprocess.origin}) is not what {run.path} was run with: "
+            f"{run.info['model']['name']} ({run.info['model']['preprocess_from']}); give that model and its "
+            "--preprocess."
         )
     stored = run.recipe["projection"]
     projection = Projection(tuple(stored["kept"]), tuple(map(tuple, stored.get("outputs", ()))))
