@@ -96,7 +96,9 @@ class Explanation:
         """What covering the patch does, in a sentence without its full stop."""
         hang = self.hang
         moved = f"from {100 * hang.before:.1f} to {100 * hang.after:.1f} %"
-        falls = f"falls {moved}" if hang.after < hang.before else f"goes {moved}, and no patch lowers it"
+        falls = f"falls {moved}" if hang.after < hang.before else f"goes {moved}"
+        if hang.after >= hang.before and self.patches:
+            falls += ", and no patch lowers it"
         becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
         return (
             f"covered, {self.explained.name} {falls}; the answer {becomes} {hang.said.name} "
