@@ -24,6 +24,7 @@ COMMANDS = {
     "doctor": "windtunnel.cli.doctor",
     "explain": "windtunnel.cli.explain",
     "gate": "windtunnel.cli.gate",
+    "labels": "windtunnel.cli.labels",
     "list": "windtunnel.cli.list_",
     "make": "windtunnel.cli.make",
     "plan": "windtunnel.cli.plan",

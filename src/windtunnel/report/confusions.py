@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.parts import Part, part_of_role
 from windtunnel.report.hanging import Explain, Hanging, explain_nothing
 from windtunnel.report.originals import class_names, label_names, open_originals, thumbnail
 from windtunnel.store.run import Run
@@ -40,11 +41,15 @@ def plain_condition(run: Run) -> str:
     return next((name for name in ("native", "clean") if name in run.observed.conditions), "")
 
 
-def scored_rows(run: Run) -> NDArray[np.bool_]:
-    """Which of the scored pictures a report on failures is about: of a natural run the shifted ones."""
-    kept = run.observed.kept
-    parts = run.columns.get("part", []) if run.recipe["suite"].get("natural") else []
-    return np.array([part != "clean" for part in parts], bool)[kept] if parts else np.ones(kept.sum(), bool)
+def part_in_question(run: Run) -> Part | None:
+    """The part of a natural run whose failures are shown: the shifted pictures, else the clean ones."""
+    return part_of_role(run, "shifted") or part_of_role(run, "clean")
+
+
+def rows_in_question(run: Run) -> NDArray[np.int64]:
+    """The scored pictures whose failures are shown: all, or a natural run's part."""
+    part = part_in_question(run)
+    return np.arange(len(run.observed.ids)) if part is None else part.rows
 
 
 def confusions(run: Run) -> list[dict[str, Any]]:
@@ -53,16 +58,17 @@ def confusions(run: Run) -> list[dict[str, Any]]:
     share = wrong answers so / answers to pictures of the right class. A confusion counts from three different
     pictures on: fewer are anecdotes.
     """
-    plain = plain_condition(run)
-    parts = {plain: [run.observed.column(plain)]} if plain else {}
-    spoilt = corruption_columns(run)
+    part, plain, spoilt = part_in_question(run), plain_condition(run), corruption_columns(run)
+    parts = {part.name if part else plain: [run.observed.column(plain)]} if plain else {}
     parts |= {"corrupted": spoilt} if spoilt else {}
-    return [_part(run, name, columns) for name, columns in parts.items() if len(run.observed.ids)]
+    if not len(rows_in_question(run)):
+        return []
+    return [_part(run, name, columns) for name, columns in parts.items()]
 
 
 def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
     seen = run.observed
-    rows = np.flatnonzero(scored_rows(run))
+    rows = rows_in_question(run)
     labels = [seen.labels[row] for row in rows]
     kinds = sorted(set(labels))
     number = {label: place for place, label in enumerate(kinds)}

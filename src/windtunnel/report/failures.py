@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from windtunnel.imaging import Image
-from windtunnel.report.confusions import plain_condition, scored_rows
+from windtunnel.report.confusions import plain_condition, rows_in_question
 from windtunnel.report.hanging import Explain, Hanging, explain_nothing
 from windtunnel.report.originals import class_names, label_names, no_originals, open_originals, thumbnail
 from windtunnel.store.run import Run
@@ -76,14 +76,14 @@ def worst_failures(run: Run, explain: Explain = explain_nothing, count: int = PI
 def _choose_plain(run: Run, count: int) -> list[tuple[int, int]]:
     """The same of a run in which nothing was done to pictures: the surest wrong answers."""
     seen, name = run.observed, plain_condition(run)
-    if not len(seen.ids) or not name:
+    if not name:
         return []
-    column = seen.column(name)
-    wrong = scored_rows(run) & (seen.rank[:, column] > 0)
-    sure = seen.confidence[:, column] if seen.gives_probabilities else np.zeros(len(wrong))
+    column, rows = seen.column(name), rows_in_question(run)
+    wrong = rows[seen.rank[rows, column] > 0]
+    sure = seen.confidence[wrong, column] if seen.gives_probabilities else np.zeros(len(wrong))
     labels: Counter[tuple[int, ...]] = Counter()
     found: list[tuple[int, int]] = []
-    for row in np.argsort(-np.where(wrong, sure, -np.inf), kind="stable")[: int(wrong.sum())]:
+    for row in wrong[np.argsort(-sure, kind="stable")]:
         if labels[seen.labels[row]] < PER_UNIT and len(found) < count:
             labels[seen.labels[row]] += 1
             found.append((int(row), column))

@@ -12,7 +12,6 @@ from windtunnel.analysis.occlusion import patches_of
 from windtunnel.engine.work import fitted
 from windtunnel.errors import UserError
 from windtunnel.imaging import Image
-from windtunnel.labels import Projection
 from windtunnel.models import Model
 from windtunnel.report.originals import class_names, thumbnail
 from windtunnel.report.overlay import overlay
@@ -74,8 +73,6 @@ def explain_with(
             f"{run.info['model']['name']} ({run.info['model']['preprocess_from']}); give that model and its "
             "--preprocess."
         )
-    stored = run.recipe["projection"]
-    projection = Projection(tuple(stored["kept"]), tuple(map(tuple, stored.get("outputs", ()))))
     names = class_names(run)
     promised: list[int] = []
 
@@ -96,7 +93,7 @@ def explain_with(
                     model,
                     image,
                     said,
-                    projection=projection,
+                    projection=run.projection,
                     name=lambda index: names.get(index, f"class {index}"),
                     advance=watch,
                 )
