@@ -14,15 +14,19 @@ from PIL import Image
 from sklearn.metrics import confusion_matrix
 
 import windtunnel
+from tests.natural_sets import WNIDS, clean_folder, put, write_model
 from tests.onnx_models import write_colour_model
 from windtunnel.cli import cli
 from windtunnel.data.demo import demo_model_path
 from windtunnel.errors import UserError
+from windtunnel.labels import imagenet_names
 from windtunnel.models import load_model
+from windtunnel.published.natural import masked_classes
 from windtunnel.report.confusions import confusions, examples
 from windtunnel.report.failures import worst_failures
 from windtunnel.report.hanging import explain_with
 
+IN_A = masked_classes("in_imagenet_a")
 NETWORK = """
 import torch
 
@@ -63,7 +67,7 @@ def test_the_command_writes_both_pictures_and_says_where(picture: Path, tmp_path
     assert Image.open(out).size == (2 * 448 + 8, 448)
     lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("hangs"))
     assert len(re.findall(r"\d \d+\.\d %", lines["says"])) == 4
-    assert re.search(r"hangs on +the \w+( \w+)?: 5x5 pixels at \d+,\d+; covered, ", done.stdout)
+    assert re.search(r"hangs on +the \w+( \w+)?: covered, .*\nframed +5x5 pixels at \d+,\d+\n", done.stdout)
     assert lines["written"] == str(out)
 
 
@@ -155,7 +159,7 @@ def test_a_map_is_of_the_picture_and_the_answer_the_run_holds(demo: Path) -> Non
     model = load_model("demo")
     for one in worst_failures(run, explain_with(run, model)).failures[:6]:
         assert one.hanging is not None and one.score is not None
-        told = re.search(r"covered, (\d) \w+ from ([\d.]+) to", one.hanging.words)
+        told = re.search(r"covered, (\d) goes from ([\d.]+) % to", one.hanging.words)
         assert told and told[1] == one.said
         assert float(told[2]) == pytest.approx(100 * one.score, abs=0.1)
 
@@ -252,3 +256,50 @@ def test_missing_pictures_leave_the_table(digit_folder: Path, tmp_path: Path) ->
     for file in digit_folder.rglob("*.png"):
         file.unlink()
     assert "What it takes for what" in windtunnel.load_run(tmp_path / "run").report().read_text()
+
+
+def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> None:
+    """Four of six pictures of one class are taken for another; the clean ones' mistakes do not count."""
+    first, second = IN_A[:2]
+    for place, said in enumerate([second] * 4 + [first] * 2):
+        put(tmp_path / "imagenet-a" / WNIDS[first] / f"{place}.jpg", said, shade=place)
+    put(tmp_path / "imagenet-a" / WNIDS[second] / "x.jpg", second)
+    clean = clean_folder(tmp_path / "val", IN_A[:2], right=0, wrong=5)
+    model = f"{write_model(tmp_path)}:answers"
+    done = call("run", model, tmp_path / "imagenet-a", "--clean", clean, "--suite", "imagenet-a",
+                "--out", tmp_path / "run", "--workers", 1, "--explain")  # fmt: skip
+    assert done.exit_code == 0, done.exception
+    run = windtunnel.load_run(tmp_path / "run")
+    (part,) = confusions(run)
+    (row,) = part["rows"]
+    assert (part["part"], part["answers"], part["wrong"], part["kinds"]) == ("imagenet-a", 7, 4, 1)
+    names = [imagenet_names()[WNIDS[label]] for label in (second, first)]
+    assert [row["said"], row["right"], row["n"], row["of"]] == [*names, 4, 6]
+    shown = worst_failures(run).failures
+    assert len(shown) == 2 and not any(one.picture.startswith("clean/") for one in shown)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert page.count(f'alt="What {names[0]} hangs on in') == 3, "two failures, one confusion"
+    assert f"It hangs on no single patch: whichever is covered, {names[0]} does not fall" in page, (
+        "one colour"
+    )
+
+
+def test_collapsed_classes_are_explained_under_their_own_names(tmp_path: Path) -> None:
+    """Outputs 3 and 4 stand for one class; the model says 3, the label is the other class."""
+    for place in range(4):
+        put(tmp_path / "pictures" / "bird" / f"{place}.png", 3, shade=place)
+        put(tmp_path / "pictures" / "fish" / f"{place}.png", 3 + place % 2, shade=place)
+    (tmp_path / "map.csv").write_text("output,class\n0,bird\n1,bird\n3,fish\n4,fish\n")
+    suite = tmp_path / "plain.toml"
+    suite.write_text('name = "plain"\nversion = 1\nunits = []\nmetrics = ["top1_error"]\n')
+    model = f"{write_model(tmp_path)}:ten"
+    run = windtunnel.run(
+        model, tmp_path / "pictures", suite, label_map=tmp_path / "map.csv", out=tmp_path / "r"
+    )
+    (row,) = confusions(run)[0]["rows"]
+    assert (row["said"], row["right"], row["n"], row["share"]) == ("fish", "bird", 4, 1)
+    failure = worst_failures(run, explain_with(run, load_model(model))).failures[0]
+    assert failure.hanging is not None and failure.score is not None
+    assert (
+        f"whichever is covered, fish does not fall from {100 * failure.score:.1f} %" in failure.hanging.words
+    )

@@ -93,16 +93,14 @@ class Explanation:
 
     @property
     def words(self) -> str:
-        """What covering the patch does, in a sentence without its full stop."""
-        hang = self.hang
-        moved = f"from {100 * hang.before:.1f} to {100 * hang.after:.1f} %"
-        falls = f"falls {moved}" if hang.after < hang.before else f"goes {moved}"
-        if hang.after >= hang.before and self.patches:
-            falls += ", and no patch lowers it"
+        """What the class hangs on and what covering it does, in words."""
+        hang, name = self.hang, self.explained.name
+        if self.patches and hang.after >= hang.before:
+            return f"no single patch: whichever is covered, {name} does not fall from {_percent(hang.before)}"
         becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
         return (
-            f"covered, {self.explained.name} {falls}; the answer {becomes} {hang.said.name} "
-            f"({100 * hang.said.probability:.1f} %)"
+            f"the {hang.where}: covered, {name} goes from {_percent(hang.before)} to {_percent(hang.after)}; "
+            f"the answer {becomes} {hang.said.name} ({_percent(hang.said.probability)})"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -334,3 +332,7 @@ def _where(patch: Window, height: int, width: int) -> str:
     row = ROWS[int((patch.top + patch.height / 2) * 3 / height)]
     column = COLUMNS[int((patch.left + patch.width / 2) * 3 / width)]
     return row if row == column else f"{row} {column}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -94,7 +94,7 @@ def _target(picture: str, out: str | None) -> Path:
 
 def _lines(found: Explanation) -> list[tuple[str, str]]:
     height, width = found.picture.shape[:2]
-    patch, hang = found.hang.patch, found.hang
+    patch = found.hang.patch
     lines = [
         ("says", "   ".join(f"{one.name} {100 * one.probability:.1f} %" for one in found.top)),
         (
@@ -102,11 +102,8 @@ def _lines(found: Explanation) -> list[tuple[str, str]]:
             f"{found.explained.name} (class {found.explained.index}) by {found.method}; the model sees "
             f"{width}x{height}",
         ),
-        (
-            "hangs on",
-            f"the {hang.where}: {patch.width}x{patch.height} pixels at {patch.left},{patch.top}; "
-            f"{found.words}.",
-        ),
+        ("hangs on", found.words),
+        ("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"),
         ("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"),
     ]
     if found.patches:

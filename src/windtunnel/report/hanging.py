@@ -115,5 +115,4 @@ class _OutOfTime(Exception):
 
 
 def _hanging(found: Explanation, side_px: int) -> Hanging:
-    words = f"It hangs on the {found.hang.where}: {found.words}."
-    return Hanging(thumbnail(overlay(found.picture, found.map), side_px), words)
+    return Hanging(thumbnail(overlay(found.picture, found.map), side_px), f"It hangs on {found.words}.")
