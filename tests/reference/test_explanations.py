@@ -127,7 +127,7 @@ def test_what_the_answer_hangs_on_in_words() -> None:
         found.words.startswith(f"the top left: covered, 1 goes from {100 * before:.1f} % to ")
         and "the answer becomes 0" in found.words
     )
-    assert found.patches == 169 and found.changing == 1
+    assert (found.patches, found.lowering, found.changing) == (169, 9, 1)
     assert [one.index for one in found.top] == [1, 0, 2]
     nothing = explain_seen(
         corner_model(lambda batch: np.tile([1.0, 3.0], (len(batch), 1))), picture_with_corner()

@@ -78,6 +78,7 @@ class Explanation:
         hang: the patch with the largest fall; of Grad-CAM, with the largest mean of the map.
         half_in: the smallest share of the picture that holds half of what is positive in the map.
         patches: how many were covered one by one; 0 of Grad-CAM.
+        lowering: how many of them lower the class's score.
         changing: how many of them change the best answer.
     """
 
@@ -89,13 +90,14 @@ class Explanation:
     hang: Hang
     half_in: float
     patches: int
+    lowering: int
     changing: int
 
     @property
     def words(self) -> str:
         """What the class hangs on and what covering it does, in words."""
         hang, name = self.hang, self.explained.name
-        if self.patches and hang.after >= hang.before:
+        if self.patches and not self.lowering:
             return f"no single patch: whichever is covered, {name} does not fall from {_percent(hang.before)}"
         becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
         return (
@@ -114,6 +116,7 @@ class Explanation:
             "hang": asdict(self.hang),
             "half_in": self.half_in,
             "patches": self.patches,
+            "lowering": self.lowering,
             "changing": self.changing,
         }
 
@@ -185,6 +188,7 @@ def explain_seen(
         found.map,
         found.patches[int(found.falls.argmax())],
         len(found.patches),
+        int((found.falls > 0).sum()),
         int((found.said != asked.shares.argmax()).sum()),
     )
 
@@ -225,7 +229,13 @@ class _Asked:
         self.target = int(self.shares.argmax()) if target is None else target
 
     def explained(
-        self, method: Method, found: NDArray[np.float64], patch: Window, patches: int = 0, changing: int = 0
+        self,
+        method: Method,
+        found: NDArray[np.float64],
+        patch: Window,
+        patches: int = 0,
+        lowering: int = 0,
+        changing: int = 0,
     ) -> Explanation:
         """The explanation that a map gives, and the patch that the class hangs on most."""
         best = np.argsort(-self.shares, kind="stable")[:TOP]
@@ -238,6 +248,7 @@ class _Asked:
             self._hang(patch),
             half_in(found),
             patches,
+            lowering,
             changing,
         )
 

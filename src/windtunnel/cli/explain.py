@@ -67,7 +67,11 @@ def command(
         return
     print_lines(
         Console(),
-        [("model", f"{loaded.name}   {describe_model(loaded)}"), *_lines(found), ("written", str(target))],
+        [
+            ("model", f"{loaded.name}   {describe_model(loaded)}"),
+            *_lines(found, options["kind"]),
+            ("written", str(target)),
+        ],
     )
 
 
@@ -92,7 +96,7 @@ def _target(picture: str, out: str | None) -> Path:
     return target
 
 
-def _lines(found: Explanation) -> list[tuple[str, str]]:
+def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
     height, width = found.picture.shape[:2]
     patch = found.hang.patch
     lines = [
@@ -107,10 +111,6 @@ def _lines(found: Explanation) -> list[tuple[str, str]]:
         ("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"),
     ]
     if found.patches:
-        lines.append(
-            (
-                "patches",
-                f"{found.patches} covered one by one; {found.changing} of them change the best answer",
-            )
-        )
+        what = f"{found.patches} covered one by one; {found.lowering} lower the {kind}"
+        lines.append(("patches", f"{what}, {found.changing} change the best answer"))
     return lines
