@@ -145,6 +145,24 @@ def test_frames_collapse_to_the_sets_classes_and_keep_their_sets(tmp_path: Path,
     assert set(part.frame_sets["sample_id"].to_pylist()) == set(part.samples["id"].to_pylist())
 
 
+def test_frames_of_one_video_stay_together_in_intervals(tmp_path: Path, model: str) -> None:
+    right, wrong = ([4], 7), ([4], 151)
+    sets = {
+        f"ILSVRC2015_val_{video}": dict.fromkeys(range(-4, 6), right if video % 2 else wrong)
+        for video in range(20)
+    }
+    run = windtunnel.run(model, video_set(tmp_path / "vid-robust", sets), out=tmp_path / "run")
+    assert run.group == "video"
+    (together,) = run.scores(["top1_error"])
+    (apart,) = run.scores(["top1_error"], group="")
+    assert together.value == apart.value == 0.5
+    # 200 frames that are alike within 20 videos are worth 20 answers: Student's t at 19 degrees.
+    t = 2.0930
+    reach = t * np.sqrt(0.25 / 19 + t * t / (4 * 19**2)) / (1 + t * t / 19)
+    assert (together.high - together.low) / 2 == pytest.approx(reach, rel=1e-3)
+    assert apart.high - apart.low < 0.15
+
+
 def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model: str) -> None:
     root = video_set(tmp_path / "ytbb-robust", {"a_1": {0: ([6], 345)}, "b_2": {0: ([23], 407)}}, "x")
     run = windtunnel.run(model, root, out=tmp_path / "run")

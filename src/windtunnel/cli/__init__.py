@@ -23,6 +23,7 @@ COMMANDS = {
     "dev": "windtunnel.cli.dev",
     "distance": "windtunnel.cli.distance",
     "doctor": "windtunnel.cli.doctor",
+    "explain": "windtunnel.cli.explain",
     "gate": "windtunnel.cli.gate",
     "labels": "windtunnel.cli.labels",
     "list": "windtunnel.cli.list_",

@@ -213,6 +213,7 @@ def make_plan(
         Chunk(digest([identity, start]), surveyed[start : start + size])
         for start in range(0, len(surveyed), size)
     )
+    grouped = group or (natural.group if natural else "")
     info: dict[str, Any] = {
         "model": {
             "name": model.name,
@@ -230,7 +231,7 @@ def make_plan(
             **({"clean": natural.clean.dataset.location} if natural and natural.clean else {}),
         },
         "suite": suite.citation,
-        "scoring": {**suite.scoring(), **({"group": group} if group else {})},
+        "scoring": {**suite.scoring(), **({"group": grouped} if grouped else {})},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
         "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *left_out],

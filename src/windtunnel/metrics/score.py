@@ -116,7 +116,8 @@ class Measure:
     def in_groups(self, groups: Groups) -> Measure:
         """The same score where all scored pictures have these groups."""
         own = groups if groups is None or self.rows is None else groups[self.rows]
-        return replace(self, groups=own)
+        # Where each of a part's pictures is a group of its own, there is nothing to keep together.
+        return replace(self, groups=None if unit_count(len(self.columns), own) == len(self.columns) else own)
 
     def _over(self, rows: NDArray[np.int64]) -> Measure:
         """The same score over some rows of its own columns."""

@@ -11,8 +11,10 @@ from windtunnel.analysis.placing import Placed
 from windtunnel.analysis.several import Several
 from windtunnel.metrics.score import Score
 from windtunnel.report.beside import placed_figures
+from windtunnel.report.confusions import examples
 from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures
+from windtunnel.report.hanging import Explain, explain_nothing
 from windtunnel.report.markdown import run_markdown
 from windtunnel.report.page import render
 from windtunnel.report.several import render_several
@@ -32,10 +34,13 @@ class Written:
     csv: Path
 
 
-def write_reports(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -> Written:
+def write_reports(
+    run: Run, scores: list[Score], explain: Explain = explain_nothing, placed: Sequence[Placed] = ()
+) -> Written:
     """Write report.html, report.md, scores.json and scores.csv into the run folder.
 
-    `placed` is the run among public models, where tables of those were given.
+    `explain` makes maps of what the wrong answers of shown pictures hang on; `placed` is the run among public
+    models, where tables of those were given.
     """
     names = ("report.html", "report.md", "scores.json", "scores.csv")
     written = Written(*(run.path / name for name in names))
@@ -46,7 +51,12 @@ def write_reports(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) 
         written.csv: scores_csv(scores),
         written.markdown: run_markdown(document),
         written.html: render(
-            document, worst_failures(run), timelines(run), differences(run), placed_figures(placed)
+            document,
+            worst_failures(run, explain),
+            timelines(run),
+            examples(run, document["confusions"], explain),
+            differences(run),
+            placed_figures(placed),
         ),
     }
     for path, text in contents.items():

@@ -45,6 +45,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         *_by_sequence(document),
         *_published(document),
         *_public(document["public"]),
+        *_confusions(document),
         *_other_scores(document),
         "## Failures",
         "",
@@ -186,6 +187,19 @@ def _public(placed: Sequence[dict[str, Any]]) -> list[str]:
             *(f"- {run}: {'; '.join(why)}." for run, why in one["unlike"].items()),
             "",
         ]
+    return lines
+
+
+def _confusions(document: dict[str, Any]) -> list[str]:
+    lines = []
+    for part in document["confusions"]:
+        rows = [
+            [row["said"], row["right"], f"{row['n']:,}", f"{row['pictures']:,}", f"{100 * row['share']:.1f}"]
+            for row in part["rows"]
+        ]
+        if rows:
+            header = ["said", "right was", "answers", "pictures", "share of that class, %"]
+            lines += [f"## What it takes for what: {part['part']}", "", *markdown_table(header, rows), ""]
     return lines
 
 

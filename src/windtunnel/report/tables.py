@@ -26,6 +26,7 @@ from windtunnel.report import deployment
 from windtunnel.report.around import published_field
 from windtunnel.report.beside import placed_content
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
+from windtunnel.report.confusions import confusions
 from windtunnel.report.natural import natural_notes
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
@@ -172,6 +173,7 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         "public": [placed_content(one, [run]) for one in placed],
         "deployment": deployment.section(run),
         "slices": worst_slices(run),
+        "confusions": confusions(run),
         "reliability": reliability_bins(run),
         "calibration_by_chance": calibration_by_chance(run),
         "tie_share": run.observed.tie_share,
