@@ -32,7 +32,7 @@ def why_other_answers(runs: Sequence[Run]) -> str:
     found = [_projection(run) for run in runs]
     if all(one == found[0] for one in found):
         return ""
-    rivals = [_rivals(run) for run in runs]
+    rivals = [_rivals(run) if run.natural else set() for run in runs]
     if rivals[0] and all(one == rivals[0] for one in rivals):
         return ""
     kinds = list(dict.fromkeys(KINDS[one["kind"]] for one in found))
@@ -42,7 +42,7 @@ def why_other_answers(runs: Sequence[Run]) -> str:
 
 
 def _rivals(run: Run) -> set[str]:
-    """The classes that compete where they are classes of the data; none where other outputs may win too.
+    """Of a natural set the classes that compete; none where outputs of other classes may win too.
 
     A network of 200 outputs and the 200 of a network's thousand that count are as easy to be right with.
     """
