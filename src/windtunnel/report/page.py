@@ -13,6 +13,7 @@ import jinja2
 from windtunnel.metrics.names import NORMALISED_SEQUENCES, TITLES
 from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
+from windtunnel.report.confusions import Examples
 from windtunnel.report.failures import Shown
 from windtunnel.report.figures import (
     flip_positions,
@@ -37,9 +38,16 @@ SEQUENCE_BARS = {
 
 
 def render(
-    document: dict[str, Any], shown: Shown, moving: Timelines, differences: Sequence[deployment.Seen] = ()
+    document: dict[str, Any],
+    shown: Shown,
+    moving: Timelines,
+    confused: Examples,
+    differences: Sequence[deployment.Seen] = (),
 ) -> str:
-    """The page of one run's document, with pictures: failures, clips, where swapped steps change pixels."""
+    """The page of one run's document, with pictures.
+
+    They are failures, clips, confusions, and where swapped steps change pixels.
+    """
     headline = [
         score
         for score in document["scores"]
@@ -51,6 +59,7 @@ def render(
         document=document,
         shown=shown,
         moving=moving,
+        confused=confused,
         headline=headline,
         ces=[score for score in document["scores"] if score["metric"] == "ce"],
         others=_others(document),

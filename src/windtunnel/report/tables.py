@@ -24,6 +24,7 @@ from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.report import deployment
 from windtunnel.report.around import published_field
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
+from windtunnel.report.confusions import confusions
 from windtunnel.report.natural import natural_notes
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
@@ -166,6 +167,7 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "published": published_field(run, scores),
         "deployment": deployment.section(run),
         "slices": worst_slices(run),
+        "confusions": confusions(run),
         "reliability": reliability_bins(run),
         "calibration_by_chance": calibration_by_chance(run),
         "tie_share": run.observed.tie_share,
