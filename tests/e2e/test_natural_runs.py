@@ -13,6 +13,7 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv, write_model
+from windtunnel.data.natural_layouts import open_natural
 from windtunnel.metrics.slices import slices
 from windtunnel.predictions import score_predictions
 from windtunnel.published.natural import masked_classes
@@ -301,6 +302,17 @@ def test_mistakes_get_one_line(
     assert not (imagenet_a.parent / "run").exists()
 
 
+def test_natural_suites_make_nothing_and_open_sets_stay_what_they_are(
+    tmp_path: Path, model: str, imagenet_a: Path
+) -> None:
+    with pytest.raises(windtunnel.UserError, match="nothing to make"):
+        windtunnel.make_set("imagenet-a", imagenet_a, tmp_path / "made")
+    opened = open_natural(imagenet_a, "imagenet-a")
+    assert values(windtunnel.run(model, opened, out=tmp_path / "run")) == {"imagenet-a": 0.4}
+    with pytest.raises(windtunnel.UserError, match="open as ImageNet-A"):
+        windtunnel.run(model, opened, "smoke", out=tmp_path / "other")
+
+
 def test_a_model_with_other_outputs_is_refused_before_work(
     tmp_path: Path, imagenet_a: Path, windtunnel_command: Command
 ) -> None:
@@ -316,6 +328,9 @@ def test_models_of_the_sets_own_classes_run(tmp_path: Path, clean: Path) -> None
     put(root / WNIDS[IN_A[4]] / "b.png", 3)
     run = windtunnel.run(f"{file}:two_hundred", root, out=tmp_path / "a")
     assert values(run) == {"imagenet-a": 0.5}
+    # The same classes compete as with the 200 of 1,000 outputs, so that the two may be compared.
+    masked = windtunnel.run(f"{file}:answers", root, out=tmp_path / "masked")
+    assert not any("Right answers" in line for line in windtunnel.compare(run, masked).warnings)
     frames = video_set(tmp_path / "vid-robust", {"ILSVRC2015_val_0": {0: ([4], 4), 1: ([4], 8)}})
     assert values(windtunnel.run(f"{file}:thirty", frames, out=tmp_path / "v")) == {"vid-robust": 0.5}
 
