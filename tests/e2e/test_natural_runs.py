@@ -261,6 +261,9 @@ def test_filter_networks_and_training_data_are_marked(
     assert "trained on imagenet_a" in done.stdout
     run = windtunnel.load_run(tmp_path / "run")
     assert any("Low by construction" in note for note in notes(run))
+    page = (tmp_path / "run" / "report.html").read_text()
+    card = page[page.index("imagenet-a error") : page.index("clean error")]
+    assert "Low by construction" in card
 
 
 def test_the_command_line_says_what_was_counted(

@@ -27,7 +27,7 @@ from windtunnel.report.around import published_field
 from windtunnel.report.beside import placed_content
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
 from windtunnel.report.confusions import confusions
-from windtunnel.report.natural import natural_notes
+from windtunnel.report.natural import marks, natural_notes
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
 from windtunnel.store.run import Run
@@ -165,6 +165,7 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         # Whose scores divide CE, FR and their like; "" for AlexNet's published ones.
         "baseline": str(run.baseline.info["model"]["name"]) if run.baseline else "",
         "notes": notes(run),
+        "marks": marks(run),
         "traps": [asdict(trap) for trap in traps(run, scores)],
         "scores": [score.to_json() for score in scores],
         "sequences": sequence_rows(run),
