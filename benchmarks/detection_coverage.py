@@ -110,7 +110,7 @@ def coverage(case: Case, simulations: int, seed: int = 0) -> dict[str, tuple[flo
 
 def lines(simulations: int) -> Iterator[str]:
     """The table, line by line."""
-    yield f"{simulations:,} simulations; coverage of the score's interval, and of the difference of two models"
+    yield f"{simulations:,} simulations; coverage of the score, and of the difference of two models"
     yield "| pictures | " + " | ".join(JUDGES) + " |"
     yield "|---|" + "---|" * len(JUDGES)
     for case in CASES:

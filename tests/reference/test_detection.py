@@ -87,7 +87,7 @@ def test_a_score_that_says_nothing_has_the_share_of_out_pictures() -> None:
 
 
 def published_rate(out: np.ndarray, scores: np.ndarray, level: float = 0.95) -> float:
-    """The convention of the published code in plain loops: recalls from 1 down, the nearest, first of equals."""
+    """The published code's convention in plain loops: recalls from 1 down, the first of the nearest."""
     best: tuple[float, float] | None = None
     full_from = max(level_ for level_ in set(scores[out]) if (scores[out] >= level_).all())
     for threshold in sorted(set(scores)):

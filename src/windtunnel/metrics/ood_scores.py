@@ -41,12 +41,12 @@ def log_shares(scores: NDArray[np.float32], *, logits: bool) -> Numbers:
 
 def msp(log_share: Numbers) -> Numbers:
     """Negative maximum softmax probability: -max p."""
-    return -np.exp(log_share.max(axis=1))
+    return np.asarray(-np.exp(log_share.max(axis=1)), np.float64)
 
 
 def entropy(log_share: Numbers) -> Numbers:
     """Entropy in nats: -sum p ln p."""
-    return -np.einsum("ij,ij->i", np.exp(log_share), log_share)
+    return np.asarray(-np.einsum("ij,ij->i", np.exp(log_share), log_share), np.float64)
 
 
 def margin(log_share: Numbers) -> Numbers:
@@ -68,14 +68,14 @@ def gen(log_share: Numbers, gamma: float = GEN_GAMMA, largest: int = GEN_LARGEST
 
 def max_logit(logits: NDArray[np.float32]) -> Numbers:
     """Negative largest logit: -max z."""
-    return -logits.max(axis=1).astype(np.float64)
+    return np.asarray(-logits.max(axis=1), np.float64)
 
 
 def energy(logits: NDArray[np.float32]) -> Numbers:
     """Free energy at temperature 1: -ln sum exp z."""
     values = logits.astype(np.float64)
     peak = values.max(axis=1)
-    return -(peak + np.log(np.exp(values - peak[:, None]).sum(axis=1)))
+    return np.asarray(-peak - np.log(np.exp(values - peak[:, None]).sum(axis=1)), np.float64)
 
 
 class Templates:
