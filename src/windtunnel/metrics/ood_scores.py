@@ -26,6 +26,7 @@ GEN_LARGEST = 100
 LEAST = float(np.finfo(np.float32).tiny)
 
 Numbers = NDArray[np.float64]
+Truths = NDArray[np.bool_]
 
 
 def log_shares(scores: NDArray[np.float32], *, logits: bool) -> Numbers:

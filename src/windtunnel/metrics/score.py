@@ -55,8 +55,6 @@ class Score:
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 # From rows of pictures to the columns of a score over these pictures alone.
 Remake = Callable[[NDArray[np.int64]], NDArray[np.float64]]
-# From what each picture adds, and its groups, to an interval.
-IntervalBy = Callable[[NDArray[np.float64], Groups], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,6 @@ class Measure:
         limits: between which the score must lie, and so its interval.
         groups: which pictures were drawn together, a number each; None where every one stands for itself.
         remake: for columns that hang on all pictures together: what they are for some of them.
-        interval_by: for linear scores that ask for another interval than their columns' usual one.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
     is the score, each picture's being the score plus the picture's influence on it. Over other pictures these
@@ -91,7 +88,6 @@ class Measure:
     limits: tuple[float, float] = (-np.inf, np.inf)
     groups: Groups = None
     remake: Remake | None = None
-    interval_by: IntervalBy | None = None
 
     @property
     def units(self) -> int:
@@ -134,8 +130,6 @@ class Measure:
         return max(low, self.limits[0]), min(high, self.limits[1])
 
     def _interval(self) -> tuple[float, float]:
-        if self.interval_by is not None:
-            return self.interval_by(self.picture_values, self.groups)
         if self.combine is not None:
             return bootstrap_interval(self.columns, self.combine, groups=self.groups)
         if self.columns.dtype != np.bool_:
