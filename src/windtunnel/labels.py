@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +122,11 @@ class Projection:
         """The projection as the run folder keeps it."""
         found: dict[str, object] = {"kind": self.kind, "kept": list(self.kept)}
         return found | ({"outputs": [list(one) for one in self.outputs]} if self.outputs else {})
+
+    @staticmethod
+    def from_json(stored: Mapping[str, Any]) -> Projection:
+        """The projection that a run folder keeps."""
+        return Projection(tuple(stored["kept"]), tuple(tuple(one) for one in stored.get("outputs", ())))
 
 
 def mask_to(labels: Iterable[Sequence[int]]) -> Projection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +102,7 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     measures, lacking = _shared_measures(runs, rows)
     groups = None if why else _shared_groups(runs, rows)
     if groups is not None:
-        measures = tuple(
-            {key: replace(one, groups=groups) for key, one in found.items()} for found in measures
-        )
+        measures = tuple({key: one.in_groups(groups) for key, one in found.items()} for found in measures)
     if not measures[0]:
         raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
     return Joined(runs, rows, tuple(key[0] for key in everywhere), groups, why, measures, lacking)
@@ -186,7 +184,7 @@ def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Mea
     measures = [one[key] for one in found]
     for run, measure in zip(runs, measures, strict=True):
         count = len(_scored_ids(run))
-        if len(measure.columns) != count:
+        if measure.rows is None and len(measure.columns) != count:
             return f"over {len(measure.columns):,} of {count:,} pictures: the baseline lacks the rest"
     if len({_part_ids(run, measure) for run, measure in zip(runs, measures, strict=True)}) > 1:
         return "of other conditions"

@@ -30,7 +30,11 @@ MEASURES = {
     "step_cost": "windtunnel.metrics.pipeline:step_cost",
     "step_flip_share": "windtunnel.metrics.pipeline:step_flip_share",
     "axis_accuracy": "windtunnel.metrics.pipeline:axis_accuracy",
+    "accuracy_drop": "windtunnel.metrics.drop:accuracy_drop",
 }
+
+# Of natural sets: what is measured across the parts of a run; everything else is measured in each part.
+ACROSS_PARTS = ("accuracy_drop",)
 
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
@@ -69,4 +73,5 @@ TITLES = {
     "mfr": "mFR",
     "mean_ut5d": "mean uT5D",
     "mt5d": "mT5D",
+    "accuracy_drop": "accuracy drop",
 }

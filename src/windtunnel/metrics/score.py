@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import unknown_name
-from windtunnel.metrics.names import MEASURES, NEED_NO_LABEL, NORMALISED, NORMALISED_SEQUENCES
+from windtunnel.metrics.names import (
+    ACROSS_PARTS,
+    MEASURES,
+    NEED_NO_LABEL,
+    NORMALISED,
+    NORMALISED_SEQUENCES,
+)
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
 from windtunnel.stats.intervals import CONFIDENCE, Groups, clustered_share, mean_interval, unit_count, wilson
 from windtunnel.stats.paired import shares_of_change
@@ -72,6 +78,8 @@ class Measure:
         limits: between which the score must lie, and so its interval.
         groups: which pictures were drawn together, a number each; None where every one stands for itself.
         remake: for columns that hang on all pictures together: what they are for some of them.
+        rows: which of the run's scored pictures the columns are of, ascending; None for all of them.
+        interval_of: how the interval is made, where what the columns are does not tell.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
     is the score, each picture's being the score plus the picture's influence on it. Over other pictures these
@@ -88,6 +96,8 @@ class Measure:
     limits: tuple[float, float] = (-np.inf, np.inf)
     groups: Groups = None
     remake: Remake | None = None
+    rows: NDArray[np.int64] | None = None
+    interval_of: Callable[[Measure], tuple[float, float]] | None = None
 
     @property
     def units(self) -> int:
@@ -95,7 +105,21 @@ class Measure:
         return unit_count(len(self.columns), self.groups)
 
     def over(self, rows: NDArray[np.int64]) -> Measure:
-        """The same score over some of the pictures."""
+        """The same score over some of the run's scored pictures, in this order."""
+        if self.rows is None:
+            return self._over(rows)
+        place = np.full(max(int(rows.max(initial=-1)), int(self.rows.max(initial=-1))) + 1, -1, np.int64)
+        place[self.rows] = np.arange(len(self.rows))
+        inside = np.flatnonzero(place[rows] >= 0)
+        return replace(self._over(place[rows[inside]]), rows=inside)
+
+    def in_groups(self, groups: Groups) -> Measure:
+        """The same score where all scored pictures have these groups."""
+        own = groups if groups is None or self.rows is None else groups[self.rows]
+        return replace(self, groups=own)
+
+    def _over(self, rows: NDArray[np.int64]) -> Measure:
+        """The same score over some rows of its own columns."""
         groups = None if self.groups is None else self.groups[rows]
         remake = self.remake
         if remake is None:
@@ -130,6 +154,8 @@ class Measure:
         return max(low, self.limits[0]), min(high, self.limits[1])
 
     def _interval(self) -> tuple[float, float]:
+        if self.interval_of is not None:
+            return self.interval_of(self)
         if self.combine is not None:
             return bootstrap_interval(self.columns, self.combine, groups=self.groups)
         if self.columns.dtype != np.bool_:
@@ -180,9 +206,22 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
     ]
     every = dict.fromkeys(asked if metrics is None else metrics)
     wanted = [one for one in every if labelled or one in NEED_NO_LABEL]
-    found = [one for metric in wanted for one in _measurer(metric)(run, seen)]
+    found = [one for metric in wanted for one in _measured(metric, run, seen)]
     # What is divided by a baseline rests on fewer pictures and has their groups already.
-    return [one if one.groups is not None else replace(one, groups=run.groups) for one in found]
+    return [one if one.groups is not None else one.in_groups(run.groups) for one in found]
+
+
+def _measured(metric: str, run: Run, seen: Observed) -> list[Measure]:
+    """A metric of a run; where its pictures are of several parts, of each part under the part's name."""
+    measurer = _measurer(metric)
+    if not run.parts or metric in ACROSS_PARTS:
+        return measurer(run, seen)
+    return [
+        replace(one, condition=part.name, rows=part.rows)
+        for part in run.parts
+        if part.labelled and len(part.rows)
+        for one in measurer(run, seen.over(part.rows))
+    ]
 
 
 def _divided_metrics(run: Run) -> tuple[str, ...]:
@@ -194,7 +233,7 @@ def _divided_metrics(run: Run) -> tuple[str, ...]:
 def score_run(run: Run, metrics: Sequence[str] | None = None) -> list[Score]:
     """Every score a run's suite asks for, or other ones."""
     measures = measure_run(run, metrics)
-    together = _bootstrapped([measure for measure in measures if measure.combine is not None])
+    together = _bootstrapped([one for one in measures if one.combine is not None and one.interval_of is None])
     return [measure.score(run.digest, together.get(id(measure))) for measure in measures]
 
 

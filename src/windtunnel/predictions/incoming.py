@@ -224,7 +224,7 @@ def _present(conditions: Sequence[Condition], look: Look, path: Path) -> list[Co
 def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Run:
     folder.check_free()
     with folder.locked():
-        folder.open_for(plan.recipe, plan.info, plan.samples_table)
+        folder.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
         start = 0
         for chunk in plan.chunks:
             count = len(chunk.pictures)
