@@ -64,7 +64,9 @@ def test_pm_k_is_its_definition_under_both_anchor_rules(seed: int) -> None:
         for required in (True, False):
             held = anchor_right if required else np.ones_like(anchor_right)
             found = worst_within(sets, held, neighbour_right, k)
-            assert dict(zip(sets.names, found.tolist(), strict=True)) == by_definition(rows, right, k, required)
+            assert dict(zip(sets.names, found.tolist(), strict=True)) == by_definition(
+                rows, right, k, required
+            )
 
 
 def test_means_over_frames_by_definition() -> None:

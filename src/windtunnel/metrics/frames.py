@@ -113,8 +113,8 @@ def mean_over_frames(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of every set, how many of its frames are right, the anchor among them, and how many there are."""
     count = len(sets.names)
-    found = anchor_right + np.bincount(sets.owner, right, minlength=count)
-    return found, 1.0 + np.bincount(sets.owner, minlength=count)
+    near = np.bincount(sets.owner, right, minlength=count), np.bincount(sets.owner, minlength=count)
+    return np.asarray(anchor_right + near[0], np.float64), np.asarray(1 + near[1], np.float64)
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,7 @@ def pm_k_anchor_excluded(run: Run, _seen: Observed) -> list[Measure]:
         "of the anchor itself; anchors without such frames count as right"
     )
     return [
-        _measure(
-            found, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), found.pm(k, anchor=False)
-        )
+        _measure(found, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), found.pm(k, anchor=False))
         for k in range(1, found.sets.largest + 1)
     ]
 

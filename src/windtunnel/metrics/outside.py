@@ -98,7 +98,8 @@ def outside_of(run: Run) -> Outside | None:
         return None
     if not run.recipe["keep"]:
         raise UserError(
-            f"{run.path} keeps no full outputs, which out-of-distribution scores need; run with --keep logits."
+            f"{run.path} keeps no full outputs, which out-of-distribution scores need; run with --keep "
+            "logits."
         )
     rows = np.sort(np.concatenate([out.rows, inside.rows]))
     return Outside(run, rows, np.isin(rows, out.rows))
@@ -156,7 +157,8 @@ def _check_asked(score: str, found: Outside) -> None:
     if score in OF_LOGITS and score not in found.values:
         allowed = ", ".join(found.values)
         raise UserError(
-            f"{score} needs logits and the model gives probabilities, which have lost them; ask for {allowed}."
+            f"{score} needs logits, and the model gives probabilities, which have lost them; ask for "
+            f"{allowed}."
         )
     if score not in found.values:
         raise UserError(f"{score} has no in-distribution picture to make its templates of; give more.")

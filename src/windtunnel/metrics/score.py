@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from windtunnel.metrics.names import (
     NEED_NO_LABEL,
     NORMALISED,
     NORMALISED_SEQUENCES,
+    OF_DETECTION,
 )
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
 from windtunnel.stats.intervals import CONFIDENCE, Groups, clustered_share, mean_interval, unit_count, wilson
@@ -80,6 +81,7 @@ class Measure:
         remake: for columns that hang on all pictures together: what they are for some of them.
         rows: which of the run's scored pictures the columns are of, ascending; None for all of them.
         interval_of: how the interval is made, where what the columns are does not tell.
+        detail: what else to say of it that is this run's own, such as counts; other pictures have none.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
     is the score, each picture's being the score plus the picture's influence on it. Over other pictures these
@@ -98,6 +100,7 @@ class Measure:
     remake: Remake | None = None
     rows: NDArray[np.int64] | None = None
     interval_of: Callable[[Measure], tuple[float, float]] | None = None
+    detail: str = ""
 
     @property
     def units(self) -> int:
@@ -123,8 +126,14 @@ class Measure:
         groups = None if self.groups is None else self.groups[rows]
         remake = self.remake
         if remake is None:
-            return replace(self, columns=self.columns[rows], groups=groups)
-        return replace(self, columns=remake(rows), groups=groups, remake=lambda some: remake(rows[some]))
+            return replace(self, columns=self.columns[rows], groups=groups, detail="")
+        return replace(
+            self,
+            columns=remake(rows),
+            groups=groups,
+            remake=lambda some: remake(rows[some]),
+            detail="",
+        )
 
     @cached_property
     def value(self) -> float:
@@ -185,7 +194,7 @@ class Measure:
             self.value,
             *(interval or self.interval()),
             len(self.columns),
-            self.formula,
+            "; ".join(filter(None, (self.formula, self.detail))),
             self.parts,
             recipe,
         )
@@ -214,7 +223,7 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
 def _measured(metric: str, run: Run, seen: Observed) -> list[Measure]:
     """A metric of a run; where its pictures are of several parts, of each part under the part's name."""
     measurer = _measurer(metric)
-    if not run.parts or metric in ACROSS_PARTS:
+    if not run.parts or metric.partition(":")[0] in ACROSS_PARTS:
         return measurer(run, seen)
     return [
         replace(one, condition=part.name, rows=part.rows)
@@ -260,8 +269,10 @@ def _drawn_as(measure: Measure) -> tuple[int, bytes]:
 
 
 def _measurer(metric: str) -> Callable[[Run, Observed], list[Measure]]:
-    if metric not in MEASURES:
+    """What measures a metric; `auroc:energy` is a detection metric of one out-of-distribution score."""
+    name, _, score = metric.partition(":")
+    if name not in MEASURES or (score and name not in OF_DETECTION):
         raise unknown_name("metric", metric, MEASURES)
-    module, _, function = MEASURES[metric].partition(":")
-    found: Callable[[Run, Observed], list[Measure]] = getattr(importlib.import_module(module), function)
-    return found
+    module, _, function = MEASURES[name].partition(":")
+    found: Callable[..., list[Measure]] = getattr(importlib.import_module(module), function)
+    return partial(found, only=score) if score else found
