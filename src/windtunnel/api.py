@@ -8,6 +8,8 @@ from typing import Any
 
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.finished import FinishedDataset, open_with_clean
+from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.natural_found import how_found
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
@@ -97,10 +99,12 @@ def open_for_suite(
         usual: the suite of ordinary pictures.
     """
     found = load_suite(suite) if isinstance(suite, str | Path) else suite
+    remarks: list[str] = []
     if found is None and (name := natural_at(data)):
         found = load_suite(name)
+        remarks = [] if isinstance(data, NaturalDataset) else [how_found(name, data)]
     if found is not None and found.natural:
-        return open_natural(data, found.natural, clean), found
+        return open_natural(data, found.natural, clean, remarks), found
     dataset = open_with_clean(data, clean)
     return dataset, found or load_suite(default_suite(dataset, usual))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Joined, Key, join_runs
 from windtunnel.analysis.relative_error import error_against
@@ -135,7 +136,8 @@ def compare(*runs: Run | str | Path) -> Comparison:
     }
     others = range(1, len(joined.runs))
     ratios = {other: error_against(joined, other) for other in others}
-    headline = next((key for key in HEADLINES if key in scores), next(iter(scores)))
+    shifted = [("top1_error", part.name) for part in joined.runs[0].parts if part.role == "shifted"]
+    headline = next((key for key in (*shifted, *HEADLINES) if key in scores), next(iter(scores)))
     return Comparison(
         _columns(joined, headline),
         headline,
@@ -202,11 +204,11 @@ def _equal(old: Measure, new: Measure) -> bool:
 
 
 def _flips(joined: Joined, other: int) -> Flips:
-    names = [name for name in joined.conditions if ("top1_error", name) in joined.measures[0]]
+    parts = [part.name for part in joined.runs[0].parts]
+    names = [name for name in (*joined.conditions, *parts) if ("top1_error", name) in joined.measures[0]]
     broken, mended = {}, {}
     for name in names:
-        old = joined.measures[0]["top1_error", name].columns[:, 0]
-        new = joined.measures[other]["top1_error", name].columns[:, 0]
+        old, new = (_wrong(joined, place, name) for place in (0, other))
         broken[name], mended[name] = new & ~old, old & ~new
     by_picture = [
         np.sum([one[name] for name in names], axis=0) if names else np.zeros(len(joined.pictures))
@@ -222,6 +224,14 @@ def _flips(joined: Joined, other: int) -> Flips:
     )
     counts = {name: (int(broken[name].sum()), int(mended[name].sum())) for name in names}
     return Flips(other, counts, tuple(listed))
+
+
+def _wrong(joined: Joined, place: int, condition: str) -> NDArray[np.bool_]:
+    """Which of the shared pictures a run gets wrong under a condition; none outside of a part's."""
+    measure = joined.measures[place]["top1_error", condition]
+    found = np.zeros(len(joined.pictures), bool)
+    found[slice(None) if measure.rows is None else measure.rows] = measure.columns[:, 0]
+    return found
 
 
 def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]:

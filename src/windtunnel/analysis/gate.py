@@ -165,8 +165,14 @@ def _warnings(joined: Joined, dropped: Sequence[str]) -> tuple[str, ...]:
 
 
 def usual_rules(joined: Joined) -> tuple[str, ...]:
-    """What is asked where nobody asks: of corruptions their mean error, of sequences their flips."""
-    return DEFAULT_SEQUENCE_RULES if sequences_of(joined.runs[0]) else DEFAULT_RULES
+    """What is asked where nobody asks: of corruptions their mean error, of sequences their flips.
+
+    Of a natural set the error of each part, which rests on one answer per picture.
+    """
+    first = joined.runs[0]
+    if first.parts:
+        return tuple(f"{part.name} error <= +2" for part in first.parts if part.labelled)
+    return DEFAULT_SEQUENCE_RULES if sequences_of(first) else DEFAULT_RULES
 
 
 def default_rules(joined: Joined) -> list[Rule]:
@@ -183,6 +189,7 @@ def default_rules(joined: Joined) -> list[Rule]:
 def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
     kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
+    kinds |= {part.name: "part" for part in joined.runs[0].parts}
     lacking = [why for (metric, _), why in joined.not_shared.items() if metric == rule.metric]
     if lacking and not any(metric == rule.metric for metric, _ in joined.measures[0]):
         raise UserError(f"Rule '{rule.text}': {rule.metric} cannot be compared: {lacking[0]}.")

@@ -59,10 +59,19 @@ class Pictures:
 
 
 class NaturalDataset:
-    """A natural set, and the clean pictures of the same classes where there are some."""
+    """A natural set, and the clean pictures of the same classes where there are some.
 
-    def __init__(self, natural: NaturalSet, pictures: Pictures, clean: Pictures | None) -> None:
+    Attributes:
+        natural: the facts of the set.
+        pictures: its own pictures.
+        clean: the clean ones, or None.
+    """
+
+    def __init__(
+        self, natural: NaturalSet, pictures: Pictures, clean: Pictures | None, remarks: Sequence[str] = ()
+    ) -> None:
         self.natural = natural
+        self._remarks = tuple(remarks)
         self.pictures = pictures
         self.clean = clean
         self.name = pictures.dataset.name
@@ -85,7 +94,11 @@ class NaturalDataset:
     @property
     def remarks(self) -> list[str]:
         """What a user must know of the set and of what was read."""
-        return [*self.natural.remarks, *(remark for one in self._parts for remark in one.remarks)]
+        return [
+            *self._remarks,
+            *self.natural.remarks,
+            *(remark for one in self._parts for remark in one.remarks),
+        ]
 
     @cached_property
     def _samples(self) -> list[Sample]:

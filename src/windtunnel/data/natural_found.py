@@ -9,7 +9,7 @@ from pathlib import Path
 
 from windtunnel.data.frame_layouts import holds_frame_sets
 from windtunnel.labels import imagenet_1k
-from windtunnel.published.natural import NaturalSet, masked_classes, natural_sets
+from windtunnel.published.natural import masked_classes, natural_sets
 
 # ImageNet's own pictures: folders of these are clean, whatever their classes.
 IMAGENET_FILE = re.compile(r"ILSVRC2012_|n\d{8}_\d+\.JPEG")
@@ -68,6 +68,7 @@ def _is_imagenets_own(path: Path, folders: set[str]) -> bool:
     return any(IMAGENET_FILE.match(name) for name in islice(some, LOOKED_AT))
 
 
-def how_found(natural: NaturalSet, source: object) -> str:
+def how_found(name: str, source: object) -> str:
     """What to tell a user who named no suite."""
-    return f"{source} is taken for {natural.title}, by its name or its folders; --suite decides otherwise."
+    title = natural_sets()[name].title
+    return f"{source} is taken for {title}, by its name or its folders; --suite decides otherwise."

@@ -27,7 +27,10 @@ NO_CLEAN = "No clean pictures were given (--clean DATA): there is no clean error
 
 
 def open_natural(
-    source: str | Path | Dataset, name: str, clean: str | Path | Dataset | None = None
+    source: str | Path | Dataset,
+    name: str,
+    clean: str | Path | Dataset | None = None,
+    remarks: Sequence[str] = (),
 ) -> NaturalDataset:
     """Open a natural set, and beside it the clean pictures of the same classes.
 
@@ -35,6 +38,7 @@ def open_natural(
         source: the set's folder, archive or table, or a data set that is open already.
         name: which set it is, as in `published/natural.toml`.
         clean: ordinary pictures of the same classes, such as ImageNet's validation set.
+        remarks: what else a user must know.
     """
     if isinstance(source, NaturalDataset):
         if clean is not None or source.natural.name != name:
@@ -50,8 +54,8 @@ def open_natural(
     if not pictures.samples:
         raise UserError(f"{pictures.dataset.location} holds no picture of {natural.title}.")
     if beside is None:
-        return NaturalDataset(natural, replace(pictures, remarks=(*pictures.remarks, NO_CLEAN)), None)
-    return NaturalDataset(natural, pictures, _clean_pictures(natural, pictures, beside))
+        return NaturalDataset(natural, pictures, None, [*remarks, NO_CLEAN])
+    return NaturalDataset(natural, pictures, _clean_pictures(natural, pictures, beside), remarks)
 
 
 def _pictures(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | None) -> Pictures:
@@ -106,7 +110,7 @@ def _count_remarks(natural: NaturalSet, used: int, allowed: int, left_out: int) 
     """What of a published set is not there, and what is there beside it."""
     found = []
     if used < allowed:
-        found.append(f"{used:,} of {natural.title}'s {allowed:,} classes are there.")
+        found.append(f"{used:,} of {natural.title}'s {allowed:,} class folders are there.")
     if left_out:
         found.append(f"{left_out:,} pictures outside of any class folder are left out.")
     return tuple(found)

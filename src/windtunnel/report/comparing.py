@@ -111,7 +111,10 @@ def headline_rows(found: Comparison) -> list[list[str]]:
     """Headline scores: a name, then value and interval per run, then the change of each other run."""
     rows = []
     for (metric, condition), scores in found.scores.items():
-        if metric in TITLES or (metric == "top1_error" and condition in ("native", "clean")):
+        if metric in TITLES or (
+            metric == "top1_error"
+            and (condition in ("native", "clean") or (metric, condition) == found.headline)
+        ):
             changes = [
                 one.difference for one in found.changes if (one.metric, one.condition) == (metric, condition)
             ]

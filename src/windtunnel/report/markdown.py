@@ -11,6 +11,7 @@ from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
 from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
 from windtunnel.report.figures import top1_by_unit
+from windtunnel.report.natural import is_headline
 from windtunnel.report.recipe import recipe_lines
 
 UNSTEADY_SHOWN = 6
@@ -74,8 +75,7 @@ def _headline(document: dict[str, Any]) -> list[list[str]]:
     shown = [
         score
         for score in document["scores"]
-        if score["metric"] in TITLES
-        or (score["metric"] == "top1_error" and score["condition"] in ("native", "clean"))
+        if is_headline(score["metric"], score["condition"], document["recipe"])
     ]
     return [
         [TITLES.get(score["metric"], f"{score['condition']} error"), *_numbers(score), score["formula"]]

@@ -9,7 +9,8 @@ import numpy as np
 from PIL import Image as PillowImage
 
 from windtunnel.conditions import Condition
-from windtunnel.data import content_hash, open_dataset
+from windtunnel.data import Dataset, content_hash, open_dataset
+from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.plan import parse_settings
@@ -33,7 +34,7 @@ class Originals:
     def __init__(self, run: Run) -> None:
         """Open the run's data; a UserError says that it is no longer there."""
         self._run = run
-        self._dataset = open_dataset(run.info["data"]["location"])
+        self._dataset = _reopened(run)
         self._samples = {sample.id: sample for sample in self._dataset.samples()}
         hashes = zip(run.samples["id"].to_pylist(), run.samples["content"].to_pylist(), strict=True)
         self._hashes = dict(hashes)
@@ -68,6 +69,14 @@ class Originals:
         """What to say of pictures that are not shown."""
         gone = f"{self.gone} pictures have changed or gone since the run and are not shown."
         return gone if self.gone else ""
+
+
+def _reopened(run: Run) -> Dataset:
+    """The data a run was of, as it was opened then."""
+    data = run.info["data"]
+    if run.natural:
+        return open_natural(data["location"], str(run.natural["set"]), data.get("clean"))
+    return open_dataset(data["location"])
 
 
 def open_originals(run: Run) -> Originals | None:

@@ -23,6 +23,7 @@ from windtunnel.report.figures import (
     severity_curves,
     top1_by_unit,
 )
+from windtunnel.report.natural import is_headline
 from windtunnel.report.recipe import recipe_lines
 from windtunnel.report.timelines import Timelines
 
@@ -39,7 +40,11 @@ def render(
     document: dict[str, Any], shown: Shown, moving: Timelines, differences: Sequence[deployment.Seen] = ()
 ) -> str:
     """The page of one run's document, with pictures: failures, clips, where swapped steps change pixels."""
-    headline = [score for score in document["scores"] if _is_headline(score)]
+    headline = [
+        score
+        for score in document["scores"]
+        if is_headline(score["metric"], score["condition"], document["recipe"])
+    ]
     return render_page(
         "page.html.j2",
         _figures(document),
@@ -114,12 +119,6 @@ def _sequences(document: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for row in document["sequences"]
     ]
-
-
-def _is_headline(score: dict[str, Any]) -> bool:
-    return score["metric"] in TITLES or (
-        score["metric"] == "top1_error" and score["condition"] in ("native", "clean")
-    )
 
 
 def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
