@@ -88,9 +88,7 @@ def offset(frame: str, anchor: str) -> int:
     return int(Path(frame).stem) - int(Path(anchor).stem)
 
 
-def test_pm_k_from_files_is_its_definition(
-    run: windtunnel.Run, drawn: tuple[Path, dict, dict, dict]
-) -> None:
+def test_pm_k_from_files_is_its_definition(run: windtunnel.Run, drawn: tuple[Path, dict, dict, dict]) -> None:
     _, sets, labels, said = drawn
     right = {key: said[key] in labels[key] for key in said}
     scores = by_name(run.scores())

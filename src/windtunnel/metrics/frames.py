@@ -234,7 +234,7 @@ def frame_accuracy_pooled(run: Run, _seen: Observed) -> list[Measure]:
 def offset_error(run: Run, _seen: Observed) -> list[Measure]:
     """Share of wrong frames at every offset, of the sets whose anchor is right."""
     found = judge_frames(run)
-    formula = "share of frames {offset} from their anchor that are wrong, of sets whose anchor is right"
+    formula = "share of frames so far from their anchor that are wrong, of sets whose anchor is right"
     return [] if found is None else _by_offset(found, "offset_error", formula, found.anchor_right)
 
 
@@ -243,13 +243,34 @@ def offset_error_all(run: Run, _seen: Observed) -> list[Measure]:
     found = judge_frames(run)
     if found is None:
         return []
-    formula = "share of frames {offset} from their anchor that are wrong, of all sets"
+    formula = "share of frames so far from their anchor that are wrong, of all sets"
     every = _by_offset(found, "offset_error_all", formula, np.ones_like(found.anchor_right))
-    anchors = _measure(
-        found, "offset_error_all", "0", "share of anchor frames that are wrong", ~found.anchor_right
-    )
+    anchors = _measure(found, "offset_error_all", "0", formula, ~found.anchor_right)
     before = sum(int(one.condition) < 0 for one in every)
     return [*every[:before], anchors, *every[before:]]
+
+
+def frame_notes(run: Run) -> list[str]:
+    """What a reader of pm-k must know."""
+    found = judge_frames(run)
+    if found is None:
+        return ["No pm-k: no frame set is whole."] if run.frame_sets is not None else []
+    sets = found.sets
+    lines = [
+        "pm-k asks that the anchor is right too, as the published scorers do; pm_k_anchor_excluded is the "
+        "formula as printed, which leaves it out."
+    ]
+    alone = len(sets.names) - len(np.unique(sets.owner))
+    if alone:
+        lines.append(f"{alone:,} anchors have no frame beside them: pm-k takes them as their anchor is.")
+    if sets.left_out:
+        lines.append(f"{sets.left_out:,} frame sets are left out whole: a frame of theirs failed.")
+    if found.videos is not None:
+        lines.append(
+            f"{len(sets.names):,} anchors come from {found.videos.max() + 1:,} videos: intervals draw whole "
+            "videos."
+        )
+    return lines
 
 
 def _by_offset(found: Judged, metric: str, formula: str, counted: Truths) -> list[Measure]:
@@ -259,9 +280,8 @@ def _by_offset(found: Judged, metric: str, formula: str, counted: Truths) -> lis
         here = np.flatnonzero((sets.offsets == offset) & counted[sets.owner])
         if not len(here):
             continue
-        words = formula.format(offset=f"{offset:+d}")
         wrong, owner = ~found.right[here], sets.owner[here]
-        measures.append(_measure(found, metric, f"{offset:+d}", words, wrong, owner))
+        measures.append(_measure(found, metric, f"{offset:+d}", formula, wrong, owner))
     return measures
 
 

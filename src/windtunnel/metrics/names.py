@@ -100,4 +100,8 @@ TITLES = {
     "mean_ut5d": "mean uT5D",
     "mt5d": "mT5D",
     "accuracy_drop": "accuracy drop",
+    "frame_accuracy": "frame accuracy",
 }
+
+# The same of those that judge a score of out-of-distribution pictures.
+DETECTION_TITLES = {"aupr": "AUPR", "auroc": "AUROC", "fpr95": "FPR95"}

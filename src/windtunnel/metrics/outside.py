@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.metrics import detection
+from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.ood_scores import (
     KL_MATCHING,
@@ -194,11 +195,16 @@ def _on_log_odds(measure: Measure) -> tuple[float, float]:
 
 def detection_notes(run: Run) -> list[str]:
     """What a reader of detection scores must know."""
-    found = run.detectors if part_of_role(run, "out") else None
-    lacking = [one for one in OF_LOGITS if found and one not in found.values]
-    if not lacking:
+    if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
         return []
-    return [f"No {', no '.join(lacking)}: the model gives probabilities, which have lost what they measure."]
+    found = run.detectors
+    lacking = [one for one in OF_LOGITS if found and one not in found.values]
+    lines = ["AUPR depends on how many pictures are out: compare it only at the same numbers of both."]
+    if lacking:
+        lines.append(
+            f"No {', no '.join(lacking)}: the model gives probabilities, which have lost what they measure."
+        )
+    return lines
 
 
 auroc = partial(judged, AUROC)

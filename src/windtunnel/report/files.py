@@ -10,6 +10,7 @@ from windtunnel.analysis.comparison import Comparison
 from windtunnel.metrics.score import Score
 from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures
+from windtunnel.report.frames import worst_sets
 from windtunnel.report.markdown import run_markdown
 from windtunnel.report.page import render
 from windtunnel.report.several import render_several
@@ -39,7 +40,9 @@ def write_reports(run: Run, scores: list[Score]) -> Written:
         written.json: json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
         written.csv: scores_csv(scores),
         written.markdown: run_markdown(document),
-        written.html: render(document, worst_failures(run), timelines(run), differences(run)),
+        written.html: render(
+            document, worst_failures(run), timelines(run), differences(run), worst_sets(run)
+        ),
     }
     for path, text in contents.items():
         write_whole(path, text.encode())

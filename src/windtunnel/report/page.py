@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from windtunnel.metrics.names import NORMALISED_SEQUENCES, TITLES
+from windtunnel.metrics.names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
 from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
 from windtunnel.report.failures import Shown
@@ -23,7 +23,9 @@ from windtunnel.report.figures import (
     severity_curves,
     top1_by_unit,
 )
-from windtunnel.report.natural import is_headline
+from windtunnel.report.frames import WorstSets, frame_figures
+from windtunnel.report.natural import document_heads
+from windtunnel.report.outside import confidence_histogram, detection_rows
 from windtunnel.report.recipe import recipe_lines
 from windtunnel.report.timelines import Timelines
 
@@ -37,21 +39,20 @@ SEQUENCE_BARS = {
 
 
 def render(
-    document: dict[str, Any], shown: Shown, moving: Timelines, differences: Sequence[deployment.Seen] = ()
+    document: dict[str, Any],
+    shown: Shown,
+    moving: Timelines,
+    differences: Sequence[deployment.Seen] = (),
+    sets: WorstSets | None = None,
 ) -> str:
-    """The page of one run's document, with pictures: failures, clips, where swapped steps change pixels."""
-    headline = [
-        score
-        for score in document["scores"]
-        if is_headline(score["metric"], score["condition"], document["recipe"])
-    ]
+    """The page of one run's document, with pictures: failures, clips, swapped steps, frame sets."""
     return render_page(
         "page.html.j2",
         _figures(document),
         document=document,
         shown=shown,
         moving=moving,
-        headline=headline,
+        headline=document_heads(document),
         ces=[score for score in document["scores"] if score["metric"] == "ce"],
         others=_others(document),
         rows=_rows(document),
@@ -61,6 +62,9 @@ def render(
         differences=differences,
         white=deployment.WHITE,
         pixels=deployment.pixels,
+        detection=detection_rows(document),
+        detection_titles=DETECTION_TITLES,
+        sets=sets or WorstSets([], ""),
         recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
     )
 
@@ -86,6 +90,9 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         f"published_{field['metric']}": published_strip(field) for field in document["published"]
     }
+    found |= frame_figures(document)
+    if document["detection"]:
+        found["sureness"] = confidence_histogram(document["detection"])
     if document["deployment"]:
         found["deployment"] = deployment.bars(document["deployment"])
     if top1_by_unit(document):
@@ -132,7 +139,7 @@ def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _others(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The scores that stand nowhere else on the page, by metric."""
-    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *TITLES)
+    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *TITLES, *DETECTION_TITLES)
     found: dict[str, list[dict[str, Any]]] = {}
     for score in document["scores"]:
         if score["metric"] not in shown:

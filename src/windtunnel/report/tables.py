@@ -16,15 +16,19 @@ from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import ece_by_chance, reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.frames import frame_notes
 from windtunnel.metrics.names import OF_PROBABILITIES
 from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.outside import detection_notes
 from windtunnel.metrics.perturbed import sequence_notes, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.report import deployment
 from windtunnel.report.around import published_field
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
+from windtunnel.report.frames import frame_section
 from windtunnel.report.natural import natural_notes
+from windtunnel.report.outside import detection_section
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
 from windtunnel.store.run import Run
@@ -107,6 +111,7 @@ def _score_notes(run: Run) -> list[str]:
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
+    lines += [*detection_notes(run), *frame_notes(run)]
     lacking = sorted(asked & set(OF_PROBABILITIES))
     if lacking and not seen.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
@@ -165,6 +170,8 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "unsteady": unsteady_pictures(run),
         "published": published_field(run, scores),
         "deployment": deployment.section(run),
+        "detection": detection_section(run),
+        "frames": frame_section(run),
         "slices": worst_slices(run),
         "reliability": reliability_bins(run),
         "calibration_by_chance": calibration_by_chance(run),
