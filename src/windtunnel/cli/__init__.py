@@ -23,6 +23,7 @@ COMMANDS = {
     "dev": "windtunnel.cli.dev",
     "doctor": "windtunnel.cli.doctor",
     "gate": "windtunnel.cli.gate",
+    "labels": "windtunnel.cli.labels",
     "list": "windtunnel.cli.list_",
     "make": "windtunnel.cli.make",
     "plan": "windtunnel.cli.plan",

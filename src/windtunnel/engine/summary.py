@@ -50,7 +50,7 @@ def summarise(
     count = len(scores)
     kept = np.flatnonzero(mask)
     inside = scores[:, kept]
-    order = np.argsort(-inside, axis=1, kind="stable")[:, :TOP]
+    order = _best(inside)
     top = np.full((count, TOP), -1, np.int32)
     top_score = np.full((count, TOP), np.nan, np.float32)
     top[:, : order.shape[1]] = kept[order]
@@ -98,6 +98,19 @@ def summarise(
         -(share * log_share).sum(axis=1).astype(np.float32),
         (share**2).sum(axis=1).astype(np.float32),
     )
+
+
+def _best(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The places of the best scores of each row, falling, equal ones by rising place.
+
+    The best of the rest five times over: argmax takes the first of equals, and sorting all takes longer.
+    """
+    rest, rows = scores.copy(), np.arange(len(scores))
+    order = np.empty((len(scores), min(TOP, scores.shape[1])), np.int64)
+    for place in range(order.shape[1]):
+        order[:, place] = rest.argmax(axis=1)
+        rest[rows, order[:, place]] = -np.inf
+    return order
 
 
 def _rank(scores: NDArray[np.float32], label: int, mask: NDArray[np.bool_]) -> int:

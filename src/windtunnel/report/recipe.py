@@ -24,7 +24,8 @@ def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tup
         (
             "data",
             f"{info['data']['location']}{_beside(info['data'])}: {data['count']:,} of {data['of']:,} "
-            f"pictures; {len(info['data']['classes']):,} classes, {info['data']['order']}; digest {data['digest']}",
+            f"pictures; {len(info['data']['classes']):,} classes, {info['data']['order']}; "
+            f"digest {data['digest']}",
         ),
         ("canvas", _canvas(recipe["canvas"])),
         ("suite", _suite(info, recipe)),
