@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.stats import binomtest
 
 import windtunnel
 from windtunnel.metrics.score import Score
+from windtunnel.report.tables import notes
 
 CLASSES = 30
 STEP = 8
@@ -180,7 +182,12 @@ def test_a_frame_one_model_cannot_score_leaves_both_runs(tmp_path: Path) -> None
         write_video(root, f"val/{one}", {10: 5, 11: 29 if one == "c" else 7 if one in "pq" else 5})
     old = windtunnel.run(reads_colour, root, "vid-robust", out=tmp_path / "old")
     new = windtunnel.run(fails_on_class_29, root, "vid-robust", out=tmp_path / "new")
-    assert by_name(old.scores())["pm_k", "pm-1"].n == 26
+    alone = by_name(old.scores())["pm_k", "pm-1"]
+    assert (alone.n, alone.value) == (26, pytest.approx(23 / 26))
+    # One anchor per video: the exact interval of so many anchors, while the error over all frames is of videos.
+    exact = binomtest(23, 26).proportion_ci(method="exact")
+    assert (alone.low, alone.high) == pytest.approx((exact.low, exact.high))
+    assert any("52 pictures in 26 groups by video" in note for note in notes(old))
     found = windtunnel.compare(old, new)
     ours, theirs = found.scores["pm_k", "pm-1"]
     assert ours.n == theirs.n == 25

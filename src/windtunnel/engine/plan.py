@@ -17,7 +17,7 @@ from windtunnel.answers import count_answers
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, FinishedDataset
-from windtunnel.data.frame_sets import FrameRow
+from windtunnel.data.frame_sets import VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
@@ -140,6 +140,7 @@ def make_plan(
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
+    grouped = group or (_by_video(chosen) if frames else "")
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
     if not readable:
@@ -230,7 +231,7 @@ def make_plan(
             **({"clean": natural.clean.dataset.location} if natural and natural.clean else {}),
         },
         "suite": suite.citation,
-        "scoring": {**suite.scoring(), **({"group": group} if group else {})},
+        "scoring": {**suite.scoring(), **({"group": grouped} if grouped else {})},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
         "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *left_out],
@@ -257,6 +258,12 @@ def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tupl
     ids = {sample.id for sample in chosen}
     lacking = {one.group for one in natural.frames if one.sample_id not in ids}
     return tuple(one for one in natural.frames if one.group not in lacking)
+
+
+def _by_video(chosen: Sequence[Sample]) -> str:
+    """The column that says which video a frame is of, where there are several frames of several videos."""
+    videos = [one.meta[VIDEO] for one in chosen if VIDEO in one.meta]
+    return VIDEO if 1 < len(set(videos)) < len(videos) else ""
 
 
 def _natural_recipe(

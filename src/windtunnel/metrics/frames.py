@@ -25,13 +25,10 @@ from numpy.typing import NDArray
 from windtunnel.data.frame_sets import ANCHOR
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
-from windtunnel.stats.intervals import Groups, exact_share, mean_between_0_and_1
+from windtunnel.stats.intervals import exact_share, mean_between_0_and_1
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
-
-# The column of the data that says which video a frame is of.
-VIDEO = "video"
 
 Truths = NDArray[np.bool_]
 Places = NDArray[np.int64]
@@ -125,13 +122,11 @@ class Judged:
         sets: the sets whose frames were all predicted.
         anchor_right: of every set, whether its anchor is right.
         right: of every neighbour, whether it is right.
-        videos: of every set, a number of its video; None where every one has its own.
     """
 
     sets: FrameSets
     anchor_right: Truths
     right: Truths
-    videos: Groups
 
     def pm(self, k: int, *, anchor: bool = True) -> Truths:
         """Of every set, whether all frames within k are right, the anchor among them or left out."""
@@ -148,16 +143,7 @@ def judge_frames(run: Run) -> Judged | None:
     if not sets.names:
         return None
     right = seen.rank[:, 0] == 0
-    return Judged(sets, right[sets.anchors], right[sets.rows], _videos(run, sets))
-
-
-def _videos(run: Run, sets: FrameSets) -> Groups:
-    """The sets' videos, where some share one and the user groups pictures by nothing else."""
-    if run.group or VIDEO not in run.columns:
-        return None
-    values = np.array(run.columns[VIDEO], object)[run.observed.kept][sets.anchors]
-    names, number = np.unique(values.astype(str), return_inverse=True)
-    return number if 1 < len(names) < len(number) else None
+    return Judged(sets, right[sets.anchors], right[sets.rows])
 
 
 def pm_k(run: Run, _seen: Observed) -> list[Measure]:
@@ -200,7 +186,6 @@ def pm_drop(run: Run, _seen: Observed) -> list[Measure]:
             (),
             np.stack([found.anchor_right, found.pm(k)], axis=1),
             np.array([1.0, -1.0]),
-            groups=found.videos,
             rows=found.sets.anchors,
             detail=_left_out(found.sets),
         )
@@ -226,7 +211,7 @@ def frame_accuracy_pooled(run: Run, _seen: Observed) -> list[Measure]:
         return []
     formula = "share of right frames, anchors included, the frames of all sets pooled"
     columns = np.stack(mean_over_frames(found.sets, found.anchor_right, found.right), axis=1)
-    one = Measure("frame_accuracy_pooled", "", formula, (), columns, groups=found.videos)
+    one = Measure("frame_accuracy_pooled", "", formula, (), columns)
     detail = "; ".join(filter(None, (f"{columns[:, 1].sum():,.0f} frames", _left_out(found.sets))))
     return [replace(one, combine=_ratio, limits=(0, 1), rows=found.sets.anchors, detail=detail)]
 
@@ -265,11 +250,6 @@ def frame_notes(run: Run) -> list[str]:
         lines.append(f"{alone:,} anchors have no frame beside them: pm-k takes them as their anchor is.")
     if sets.left_out:
         lines.append(f"{sets.left_out:,} frame sets are left out whole: a frame of theirs failed.")
-    if found.videos is not None:
-        lines.append(
-            f"{len(sets.names):,} anchors come from {found.videos.max() + 1:,} videos: intervals draw whole "
-            "videos."
-        )
     return lines
 
 
@@ -301,7 +281,6 @@ def _measure(
         formula,
         (),
         values[:, None],
-        groups=None if found.videos is None else found.videos[some],
         rows=found.sets.anchors[some],
         interval_of=_exact,
         detail=_left_out(found.sets),

@@ -117,9 +117,9 @@ class Measure:
         return replace(self._over(place[rows[inside]]), rows=inside)
 
     def in_groups(self, groups: Groups) -> Measure:
-        """The same score where all scored pictures have these groups."""
+        """The same score where all scored pictures have these groups; groups of one are none."""
         own = groups if groups is None or self.rows is None else groups[self.rows]
-        return replace(self, groups=own)
+        return replace(self, groups=None if own is None or unit_count(len(own), own) == len(own) else own)
 
     def _over(self, rows: NDArray[np.int64]) -> Measure:
         """The same score over some rows of its own columns."""
