@@ -109,7 +109,7 @@ def worst_sets(run: Run, count: int = SETS_SHOWN) -> WorstSets:
 def frame_figures(document: Mapping[str, Any]) -> dict[str, Any]:
     """pm-k against k and error by offset, where the document has their scores."""
     found = {
-        "pm_k": _curves(document, PM_CURVES, "frames within k of the anchor", "right, %"),
+        "pm_k": _curves(document, PM_CURVES, "k, frames from the anchor", "right, %"),
         "offsets": _curves(document, OFFSET_CURVES, "frames after the anchor", "wrong, %"),
     }
     return {name: figure for name, figure in found.items() if figure["data"]}
