@@ -174,6 +174,7 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
             return np.full((len(some), 1), np.nan)
         return detection.detection_values(values[some], out[some], judge.of)[:, None]
 
+    made_of = f"; templates of {found.template.sum():,} pictures" if score == KL_MATCHING else ""
     chance = f"; a score that says nothing has {out.mean():.1%}" if judge.chance else ""
     return Measure(
         judge.metric,
@@ -185,7 +186,7 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
         remake=remake,
         rows=found.rows[taken],
         interval_of=_on_log_odds,
-        detail=f"{out.sum():,} out, {(~out).sum():,} in{chance}",
+        detail=f"{out.sum():,} out, {(~out).sum():,} in{made_of}{chance}",
     )
 
 
