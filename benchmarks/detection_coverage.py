@@ -24,8 +24,7 @@ from windtunnel.metrics.detection import (
     fpr_at_recall,
     trapezoid_precision,
 )
-from windtunnel.metrics.score import Measure
-from windtunnel.stats.intervals import mean_between_0_and_1
+from windtunnel.metrics.score import Measure, log_odds_interval
 from windtunnel.stats.paired import estimate_difference
 
 Numbers = NDArray[np.float64]
@@ -87,7 +86,7 @@ def truths(case: Case) -> tuple[dict[str, float], dict[str, float]]:
 def measure(scores: Numbers, out: NDArray[np.bool_], judge: Callable[[Curve], Gradient]) -> Measure:
     """A detection score as runs have it."""
     values = detection_values(scores, out, judge)[:, None]
-    return Measure("", "", "", (), values, limits=(0, 1), interval_by=mean_between_0_and_1)
+    return Measure("", "", "", (), values, limits=(0, 1), interval_of=log_odds_interval)
 
 
 def coverage(case: Case, simulations: int, seed: int = 0) -> dict[str, tuple[float, float]]:

@@ -11,6 +11,7 @@ from PIL import Image
 from scipy.stats import binomtest
 
 import windtunnel
+from tests.conftest import Command
 from windtunnel.metrics.score import Score
 from windtunnel.report.tables import notes
 
@@ -184,7 +185,7 @@ def test_a_frame_one_model_cannot_score_leaves_both_runs(tmp_path: Path) -> None
     new = windtunnel.run(fails_on_class_29, root, "vid-robust", out=tmp_path / "new")
     alone = by_name(old.scores())["pm_k", "pm-1"]
     assert (alone.n, alone.value) == (26, pytest.approx(23 / 26))
-    # One anchor per video: the exact interval of so many anchors, while the error over all frames is of videos.
+    # One anchor per video: the exact interval of so many anchors; other scores draw whole videos.
     exact = binomtest(23, 26).proportion_ci(method="exact")
     assert (alone.low, alone.high) == pytest.approx((exact.low, exact.high))
     assert any("52 pictures in 26 groups by video" in note for note in notes(old))
@@ -193,8 +194,22 @@ def test_a_frame_one_model_cannot_score_leaves_both_runs(tmp_path: Path) -> None
     assert ours.n == theirs.n == 25
     assert ours.value == theirs.value == pytest.approx(23 / 25)
     assert not any(metric == "offset_error" for metric, _ in found.scores)
+    assert found.headline == ("pm_k", "pm-1")
+    assert windtunnel.gate(new, old).checks[0].rule == "pm-1 pm_k >= -2"
     gate = windtunnel.gate(new, old, ["pm-1 pm_k >= -1", "pm-1 pm_drop <= +1"])
     assert [check.difference for check in gate.checks] == [0, 0]
+
+
+def test_the_report_and_the_command_line_show_them(run: windtunnel.Run, windtunnel_command: Command) -> None:
+    page = run.report().read_text()
+    assert 'id="pm_k"' in page and 'id="offsets"' in page
+    assert page.count('class="timeline"') == 6 and "frame at offset +1" in page
+    frames = json.loads((run.path / "scores.json").read_text())["frames"]
+    assert (frames["sets"], frames["largest"], frames["left_out"]) == (50, 7, 0)
+    shares = [one["wrong"] / one["of"] for one in frames["worst"]]
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0
+    said = windtunnel_command("score", run.path).stdout
+    assert all(title in said for title in ("pm-0 ", "pm-7 ", "pm-0 less pm-7", "frame accuracy"))
 
 
 def test_a_table_of_ones_own_frames(tmp_path: Path) -> None:

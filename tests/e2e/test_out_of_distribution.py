@@ -113,6 +113,23 @@ def test_one_score_can_be_asked_for(run: windtunnel.Run, windtunnel_command: Com
         run.scores(["top1_error:msp"])
 
 
+def test_summaries_are_refused_before_any_work(sets: tuple[Path, Path], model: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--keep summary drops"):
+        windtunnel.run(model, sets[0], clean=sets[1], keep="summary", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_report_and_the_command_line_show_them(run: windtunnel.Run, windtunnel_command: Command) -> None:
+    page = run.report().read_text()
+    assert "Told from the clean pictures" in page and 'id="sureness"' in page
+    document = json.loads((run.path / "scores.json").read_text())
+    assert (document["detection"]["n_out"], document["detection"]["n_in"]) == (60, 120)
+    assert sum(document["detection"]["out"]) == pytest.approx(1)
+    assert "| AUPR of msp |" in (run.path / "report.md").read_text()
+    said = windtunnel_command("score", run.path).stdout
+    assert "AUPR of msp" in said and "AUPR of others" in said
+
+
 def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -> None:
     soft = write_colour_model(tmp_path / "soft.onnx", classes=1000, softmax=True)
     run = windtunnel.run(soft, sets[0], clean=sets[1], out=tmp_path / "run")
@@ -155,6 +172,10 @@ def test_compare_and_gate_pair_detection_scores(sets: tuple[Path, Path], tmp_pat
     rules = ["msp aupr >= -1", "kl_matching auroc >= -1"]
     assert windtunnel.gate(new, old, rules).checks[0].outcome == "worse"
     assert windtunnel.gate(old, old, rules).count("not worse") == 2
+    assert found.headline == ("aupr", "msp")
+    # Without rules the paper's number, and the clean error, may not get worse.
+    usual = [check.rule for check in windtunnel.gate(new, old).checks]
+    assert usual == ["msp aupr >= -2", "clean error <= +2"]
     with pytest.raises(UserError, match="less aupr is worse"):
         windtunnel.gate(old, old, ["msp aupr <= +1"])
 

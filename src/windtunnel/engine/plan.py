@@ -24,6 +24,7 @@ from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
+from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units
 from windtunnel.seeding import STREAM_VERSION
@@ -117,6 +118,11 @@ def make_plan(
     """
     if keep not in KEEP:
         raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
+    if keep == "summary" and set(OF_DETECTION) & set(suite.metrics):
+        raise UserError(
+            f"Suite {suite.name} needs every class's score of a picture, which --keep summary drops; give "
+            "--keep auto."
+        )
     if subset is not None and subset < 0:
         raise UserError(f"subset is {subset}; give a number of pictures, or 0 for all.")
     if chunk is not None and chunk < 1:

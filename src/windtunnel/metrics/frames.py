@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from windtunnel.data.frame_sets import ANCHOR
 from windtunnel.metrics.observed import Observed
-from windtunnel.metrics.score import Measure
-from windtunnel.stats.intervals import exact_share, mean_between_0_and_1
+from windtunnel.metrics.score import Measure, exact_interval, log_odds_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -201,7 +200,7 @@ def frame_accuracy(run: Run, _seen: Observed) -> list[Measure]:
     right, frames = mean_over_frames(found.sets, found.anchor_right, found.right)
     formula = "share of right frames, anchor included, of each set; mean over sets"
     one = _measure(found, "frame_accuracy", "", formula, right / frames)
-    return [replace(one, limits=(0, 1), interval_of=_on_log_odds)]
+    return [replace(one, limits=(0, 1), interval_of=log_odds_interval)]
 
 
 def frame_accuracy_pooled(run: Run, _seen: Observed) -> list[Measure]:
@@ -282,17 +281,9 @@ def _measure(
         (),
         values[:, None],
         rows=found.sets.anchors[some],
-        interval_of=_exact,
+        interval_of=exact_interval,
         detail=_left_out(found.sets),
     )
-
-
-def _exact(measure: Measure) -> tuple[float, float]:
-    return exact_share(measure.picture_values, measure.groups)
-
-
-def _on_log_odds(measure: Measure) -> tuple[float, float]:
-    return mean_between_0_and_1(measure.picture_values, measure.groups)
 
 
 def _ratio(means: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -25,9 +25,8 @@ from windtunnel.metrics.ood_scores import (
     log_shares,
 )
 from windtunnel.metrics.parts import part_of_role
-from windtunnel.metrics.score import Measure
+from windtunnel.metrics.score import Measure, log_odds_interval
 from windtunnel.seeding import digest64
-from windtunnel.stats.intervals import mean_between_0_and_1
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -185,13 +184,9 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
         limits=(0, 1),
         remake=remake,
         rows=found.rows[taken],
-        interval_of=_on_log_odds,
+        interval_of=log_odds_interval,
         detail=f"{out.sum():,} out, {(~out).sum():,} in{made_of}{chance}",
     )
-
-
-def _on_log_odds(measure: Measure) -> tuple[float, float]:
-    return mean_between_0_and_1(measure.picture_values, measure.groups)
 
 
 def detection_notes(run: Run) -> list[str]:

@@ -21,7 +21,16 @@ from windtunnel.metrics.names import (
     OF_DETECTION,
 )
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
-from windtunnel.stats.intervals import CONFIDENCE, Groups, clustered_share, mean_interval, unit_count, wilson
+from windtunnel.stats.intervals import (
+    CONFIDENCE,
+    Groups,
+    clustered_share,
+    exact_share,
+    mean_between_0_and_1,
+    mean_interval,
+    unit_count,
+    wilson,
+)
 from windtunnel.stats.paired import shares_of_change
 
 if TYPE_CHECKING:
@@ -198,6 +207,16 @@ class Measure:
             self.parts,
             recipe,
         )
+
+
+def exact_interval(measure: Measure) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share of pictures, or of groups of them."""
+    return exact_share(measure.picture_values, measure.groups)
+
+
+def log_odds_interval(measure: Measure) -> tuple[float, float]:
+    """Student's interval of a linear score between 0 and 1, on the scale of its log odds."""
+    return mean_between_0_and_1(measure.picture_values, measure.groups)
 
 
 def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:
