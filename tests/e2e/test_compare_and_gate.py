@@ -18,7 +18,7 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.join import join_runs
-from windtunnel.analysis.relative_error import error_against
+from windtunnel.analysis.relative_error import against_first
 from windtunnel.cli import cli
 from windtunnel.data.demo import demo_model_path
 from windtunnel.report.gating import check_cells, gate_markdown, sentence
@@ -111,7 +111,7 @@ def test_differences_are_those_of_the_predictions(runs: Path) -> None:
 
 def test_errors_divided_by_a_stored_run(runs: Path) -> None:
     joined = join_runs([runs / "good", runs / "bad"])
-    measure, reasons = error_against(joined, 1)
+    measure, reasons = against_first(joined, 1)
     assert measure is not None and reasons == ()
     errors = [{score.condition: score.value for score in run.scores() if score.metric == "top1_error"}
               for run in joined.runs]  # fmt: skip
@@ -145,7 +145,7 @@ def test_too_few_errors_of_the_first_run_are_not_divided_by(
     base = windtunnel.score_predictions(tmp_path / "base.jsonl", digit_folder, "demo", out=tmp_path / "base")
     found = windtunnel.compare(base, run)
     assert found.against_first == {}
-    told = [text for text in found.warnings if text.startswith("No corruption errors against")]
+    told = [text for text in found.warnings if text.startswith("Nothing is divided by")]
     assert len(told) == 1
     assert "errors under defocus_blur are not clearly above 0" in told[0] and "40 pictures" in told[0]
 

@@ -212,6 +212,18 @@ def test_compare_pairs_sequences_picture_by_picture(runs: tuple[Run, Run]) -> No
     assert "Change of the flip probability" in page.read_text()
 
 
+def test_flips_are_divided_by_the_first_run(runs: tuple[Run, Run]) -> None:
+    calm, wild = runs
+    found = windtunnel.compare(wild, calm).against_first[1]
+    old, new = (
+        {one.condition: one.value for one in run.scores(["flip_probability"])} for run in (wild, calm)
+    )
+    assert found.value == pytest.approx(np.mean([new[name] / old[name] for name in new]))
+    assert found.low < found.value < found.high
+    assert found.metric == ("mfr_against_first" if len(new) == 10 else "mean_fr_against_first")
+    assert "against base" in call("compare", wild.path, calm.path).output
+
+
 def test_other_difficulties_are_not_compared(pictures: Path, tmp_path: Path, runs: tuple[Run, Run]) -> None:
     """The frames are the same, and what is compared is not."""
     hard = windtunnel.run(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Joined, Key, join_runs
-from windtunnel.analysis.relative_error import error_against
+from windtunnel.analysis.relative_error import against_first
 from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.names import MORE_IS_BETTER
@@ -90,7 +90,7 @@ class Comparison:
         pictures: how many take part; for runs that cannot be paired the smallest run's.
         unpaired_because: why pictures could not be paired, or "".
         scores: by metric and condition, one score per run, all over the same pictures if paired.
-        against_first: corruption errors divided by the first run's, one per other run that has them.
+        against_first: corruption errors, or flips of sequences, divided by the first run's, by other run.
         changes: every shared score of every other run against the first.
         flips: per other run; empty where pictures could not be paired.
         warnings: what a reader must know.
@@ -137,7 +137,7 @@ def compare(*runs: Run | str | Path) -> Comparison:
         for key in joined.measures[0]
     }
     others = range(1, len(joined.runs))
-    ratios = {other: error_against(joined, other) for other in others}
+    ratios = {other: against_first(joined, other) for other in others}
     shifted = [part.name for part in joined.runs[0].parts if part.role == "shifted"]
     usual = next((key for key in HEADLINES if key in scores), next(iter(scores)))
     headline = natural_head(scores, shifted) or usual
@@ -271,13 +271,13 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
 
 
 def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]:
-    """Why corruption errors are not divided by the first run's, each reason once."""
+    """Why errors or flips are not divided by the first run's, each reason once."""
     every = list(dict.fromkeys(reason for found in reasons.values() for reason in found))
     if not every:
         return []
-    more = f"; and so under {len(every) - 1} more corruptions" if len(every) > 1 else ""
+    more = f"; and so under {len(every) - 1} more" if len(every) > 1 else ""
     base = joined.runs[0].info["model"]["name"]
-    return [f"No corruption errors against {base}: {every[0]}{more}."]
+    return [f"Nothing is divided by {base}: {every[0]}{more}."]
 
 
 def _not_compared(not_shared: Mapping[Key, str]) -> list[str]:

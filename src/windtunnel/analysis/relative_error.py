@@ -1,6 +1,7 @@
-"""Corruption errors divided by those of the first of several runs, on the pictures that all of them share.
+"""Errors and flips divided by those of the first of several runs, on the pictures that all of them share.
 
-Mean CE as by a stored baseline (`metrics/baseline.py`); over ImageNet-C's fifteen corruptions it is mCE.
+Mean CE as by a stored baseline (`metrics/baseline.py`), over ImageNet-C's fifteen corruptions mCE; or mean FR
+(`metrics/perturbed.py`), over ImageNet-P's ten sequences mFR.
 """
 
 from __future__ import annotations
@@ -9,17 +10,36 @@ from dataclasses import replace
 
 from windtunnel.analysis.join import Joined
 from windtunnel.corruptions import SEVERITIES
+from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.baseline import beside, ratio, why_not
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
+from windtunnel.metrics.perturbed import FLIPS, THE_TEN, bare, divided, sequences_of, why_not_divided
 from windtunnel.metrics.score import Measure
 
+# Their names, as people write them.
+TITLES = {
+    "mce_against_first": "mCE",
+    "mean_ce_against_first": "mean CE",
+    "mfr_against_first": "mFR",
+    "mean_fr_against_first": "mean FR",
+}
 
-def error_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[str, ...]]:
-    """A run's mean CE by the first run's errors; or none, and which errors cannot be divided by.
 
-    None without a reason where the runs are not paired or share no corruption at all its severities.
+def against_first(joined: Joined, other: int) -> tuple[Measure | None, tuple[str, ...]]:
+    """A run's mean CE, or of sequences mean FR, by the first run; or none, and what cannot be divided by.
+
+    None without a reason where the runs are not paired, or share neither a sequence nor a corruption at all
+    its severities.
     """
-    if not joined.paired or not whole_units(joined.runs[other]):
+    if not joined.paired:
+        return None, ()
+    if sequences_of(joined.runs[other]):
+        return _flips_against(joined, other)
+    return _errors_against(joined, other)
+
+
+def _errors_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[str, ...]]:
+    if not whole_units(joined.runs[other]):
         return None, ()
     found = beside(joined.runs[other], joined.runs[0], joined.rows[other], joined.rows[0])
     found = replace(found, groups=joined.groups)
@@ -29,3 +49,17 @@ def error_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[str
         return None, tuple(filter(None, reasons))
     metric = "mce_against_first" if set(units) == set(THE_FIFTEEN) else "mean_ce_against_first"
     return ratio(found, metric, "", units), ()
+
+
+def _flips_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[str, ...]]:
+    first, run = joined.runs[0], joined.runs[other]
+    if why := why_other_answers([run, first]):
+        return None, (why,)
+    theirs = {condition["id"] for condition in first.conditions}
+    shared = [one for one in sequences_of(run) if one["id"] in theirs]
+    reasons = [why_not_divided(FLIPS, run, first, one) for one in shared]
+    if not shared or any(reasons):
+        return None, tuple(filter(None, reasons))
+    metric = "mfr_against_first" if {bare(one) for one in shared} == set(THE_TEN) else "mean_fr_against_first"
+    found = divided(FLIPS, metric, "", run, first, shared)
+    return (found if joined.groups is None else replace(found, groups=joined.groups)), ()

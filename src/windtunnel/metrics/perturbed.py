@@ -36,7 +36,7 @@ from windtunnel.metrics.stability import (
     zipf_weight,
 )
 from windtunnel.published.results import STORED, perturbation_normalisers
-from windtunnel.stats.intervals import mean_interval
+from windtunnel.stats.intervals import mean_interval, unit_count
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -155,9 +155,9 @@ def ratio(kind: Kind, run: Run, seen: Observed) -> list[Measure]:
     """Every sequence's score divided by a stored run's, or by AlexNet's where that fits."""
     if run.baseline:
         return [
-            _divided(kind, kind.ratio, name(one), run, run.baseline, [one])
+            divided(kind, kind.ratio, name(one), run, run.baseline, [one])
             for one in sequences_of(run)
-            if not why_not_divided(kind, run, one)
+            if not why_not_divided(kind, run, run.baseline, one)
         ]
     if why_not_normalised(run):
         return []
@@ -170,9 +170,9 @@ def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     if {bare(one) for one in found} != set(THE_TEN):
         return []
     if run.baseline:
-        if any(why_not_divided(kind, run, one) for one in found):
+        if any(why_not_divided(kind, run, run.baseline, one) for one in found):
             return []
-        return [_divided(kind, kind.mean_ratio, "", run, run.baseline, found)]
+        return [divided(kind, kind.mean_ratio, "", run, run.baseline, found)]
     if why_not_normalised(run):
         return []
     columns, weights = _columns(run, run.clips, kind, found, [1 / _alexnet(kind, one) for one in found])
@@ -249,15 +249,16 @@ def _scaled(one: Measure, kind: Kind, run: Run) -> Measure:
     return Measure(kind.ratio, one.condition, formula, one.parts, one.columns, weights, groups=one.groups)
 
 
-def why_not_divided(kind: Kind, run: Run, condition: dict[str, Any]) -> str:
-    """Why a sequence cannot be divided by the stored run's, or "" where it can."""
-    if run.baseline is None:
-        return "there is no baseline"
-    theirs = next((one for one in run.baseline.conditions if one["id"] == condition["id"]), None)
+def why_not_divided(kind: Kind, run: Run, baseline: Run, condition: dict[str, Any]) -> str:
+    """Why a sequence cannot be divided by the baseline's on the same pictures, or "" where it can."""
+    theirs = next((one for one in baseline.conditions if one["id"] == condition["id"]), None)
     if theirs is None:
         return f"the baseline lacks {name(condition)}"
-    values = kind.distance(run.baseline.clips.top(name(theirs)), pairs_of(run, condition)).mean(axis=1)
-    if len(values) > 1 and mean_interval(values)[0] > 0:
+    ours, rows = same_pictures(run, run.clips.ids, baseline, baseline.clips.ids)
+    values = kind.distance(baseline.clips.top(name(theirs))[rows], pairs_of(run, condition)).mean(axis=1)
+    whole = _groups(run)
+    groups = None if whole is None else whole[ours]
+    if unit_count(len(values), groups) > 1 and mean_interval(values, groups=groups)[0] > 0:
         return ""
     return f"the baseline's {kind.each} under {name(condition)} is not clearly above 0 ({values.mean():.4f})"
 
@@ -268,7 +269,9 @@ def sequence_notes(run: Run) -> list[str]:
     if not found or "flip_rate" not in (*run.metrics, *(["flip_rate"] if run.baseline else [])):
         return []
     if run.baseline:
-        reasons = [why_not_divided(kind, run, one) for kind in (FLIPS, TOP_FIVE) for one in found]
+        reasons = [
+            why_not_divided(kind, run, run.baseline, one) for kind in (FLIPS, TOP_FIVE) for one in found
+        ]
         return [
             f"FR and T5D divide by {run.baseline.info['model']['name']} ({run.baseline.path}) on the same "
             "pictures, not by AlexNet's published figures: not comparable with the paper's.",
@@ -288,7 +291,7 @@ def sequence_notes(run: Run) -> list[str]:
     ]
 
 
-def _divided(
+def divided(
     kind: Kind, metric: str, condition: str, run: Run, baseline: Run, found: Sequence[dict[str, Any]]
 ) -> Measure:
     """Ratios to a stored run on the same pictures, both drawn together in the bootstrap."""

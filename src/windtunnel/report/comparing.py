@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
+from windtunnel.analysis.relative_error import TITLES as DIVIDED
 from windtunnel.metrics.headlines import head_titles
 from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.metrics.score import Score
@@ -158,13 +159,8 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
     how = "not paired" if found.unpaired_because else "the same for all, paired"
     lines.append(("pictures", f"{found.pictures:,}, {how}"))
     for other, score in found.against_first.items():
-        title = "mCE" if score.metric.startswith("mce") else "mean CE"
-        lines.append(
-            (
-                "against base",
-                f"{names[other]} {title} {_with_interval(score)}   {score.formula}",
-            )
-        )
+        title = DIVIDED[score.metric]
+        lines.append(("against base", f"{names[other]} {title} {_with_interval(score)}   {score.formula}"))
     for one in found.flips:
         changed, of = len(found.changed(one.other)), len(found.by_condition(one.other))
         broken, mended = (sum(counts[side] for counts in one.conditions.values()) for side in (0, 1))
