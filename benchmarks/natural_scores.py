@@ -2,7 +2,7 @@
 
 Logits of 1,000 classes are drawn for so many pictures, four fifths shifted and one fifth clean, written as
 Parquet and as npz, and scored from files by `windtunnel score --predictions` in fresh processes, whose time
-and peak memory are printed. All pictures are one small file, so that reading them costs next to nothing.
+and peak memory are printed; processor time too, for machines that others use. All pictures are one small file, so that reading them costs next to nothing.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ def write_predictions(root: Path, ids: list[str], labels: np.ndarray) -> list[Pa
     return [root / "logits.parquet", root / "logits.npz"]
 
 
-def measured(arguments: list[str]) -> tuple[float, float]:
-    """Seconds and peak megabytes of a command in a process of its own."""
+def measured(arguments: list[str]) -> tuple[float, float, float]:
+    """Seconds, processor seconds and peak megabytes of a command in a process of its own."""
     begun = time.perf_counter()
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(arguments)} ended with {process.returncode}")
-    return time.perf_counter() - begun, usage.ru_maxrss / 1024
+    return time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def main() -> None:
@@ -80,7 +80,7 @@ def main() -> None:
         root = Path(temporary)
         files = write_predictions(root, *write_data(root, options.pictures))
         print(f"{options.pictures:,} pictures x {CLASSES:,} logits, suite imagenet-sketch")
-        print("| what | seconds | peak MB |\n|---|---|---|")
+        print("| what | seconds | of processor | peak MB |\n|---|---|---|---|")
         for file in files:
             run = root / f"run-{file.suffix[1:]}"
             given = ["--predictions", file, "--data", root / "shifted.csv", "--clean", root / "clean.csv"]
@@ -91,8 +91,8 @@ def main() -> None:
                 "windtunnel score RUN (again)": ["score", run],
             }  # fmt: skip
             for name, arguments in jobs.items():
-                seconds, megabytes = measured([sys.executable, "-m", "windtunnel", *map(str, arguments)])
-                print(f"| {name} | {seconds:.1f} | {megabytes:.0f} |", flush=True)
+                taken = measured([sys.executable, "-m", "windtunnel", *map(str, arguments)])
+                print(f"| {name} | {taken[0]:.1f} | {taken[1]:.1f} | {taken[2]:.0f} |", flush=True)
 
 
 if __name__ == "__main__":
