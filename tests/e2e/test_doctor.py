@@ -55,6 +55,7 @@ def test_a_right_declaration_is_left_alone(
     done = windtunnel_command("doctor", network, named_digits, "--write")
     assert done.returncode == 0, done.stderr
     assert "other ways is surely better" in done.stdout
+    assert "neither surely better nor worse on 200 pictures" in done.stdout
     assert "written" not in done.stdout
     assert network.with_name("net.onnx.toml").read_text().endswith(RIGHT)
 

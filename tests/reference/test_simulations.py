@@ -1,4 +1,4 @@
-"""Short, seeded versions of benchmarks/interval_coverage.py and benchmarks/gate_errors.py."""
+"""Short, seeded versions of benchmarks/interval_coverage.py, gate_errors.py and doctor_alarms.py."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 
+import doctor_alarms
 import gate_errors
 import interval_coverage
 
@@ -53,3 +54,8 @@ def test_discordance_is_what_was_asked_for() -> None:
         old, new = gate_errors.differing(rng, 5000, discordance)
         assert (old != new).mean() == pytest.approx(discordance, abs=0.01)
         assert old.mean() == pytest.approx(gate_errors.ERROR, abs=0.02)
+
+
+def test_the_doctor_seldom_doubts_a_right_declaration() -> None:
+    alarms = doctor_alarms.alarms(400, 0.3, 0.1, 20)
+    assert 0 < alarms <= 0.05

@@ -72,6 +72,7 @@ class Diagnosis:
         p: of best against declared, McNemar's mid-p times the number tried.
         tried: how many changes were or might have been tried.
         runner_up: the best trial that is not surely better, if it is better at all.
+        undecided: geometries and resizers that are neither surely better nor surely worse than `best`.
         outputs: what the outputs are, if they are not what was declared.
         remarks: what could not be tried.
     """
@@ -81,6 +82,7 @@ class Diagnosis:
     p: float
     tried: int
     runner_up: Trial | None
+    undecided: tuple[Trial, ...]
     outputs: str
     remarks: list[str] = field(default_factory=list)
 
@@ -99,6 +101,7 @@ class Diagnosis:
             "declared": _trial_json(self.declared),
             "best": _trial_json(self.best),
             "runner_up": _trial_json(self.runner_up) if self.runner_up else None,
+            "undecided": [_trial_json(one) for one in self.undecided],
             "outputs": self.outputs,
             "remarks": self.remarks,
         }
@@ -219,6 +222,7 @@ class _Search:
         self._tried = (1 + len(self._tensors)) * (len(orders) + bool(self._fits)) - 1 + kinds
         self._advance = advance
         self._runner_up: Trial | None = None
+        self._seen: list[Trial] = []
 
     def run(self) -> Diagnosis:
         """All three stages."""
@@ -236,9 +240,17 @@ class _Search:
         centre = self._choose(declared, trials)
         centre = self._stage(centre, other_geometries(centre.preprocess, sizes=self._sizes))
         centre = self._stage(centre, other_resizers(centre.preprocess))
-        p = 1.0 if centre is declared else min(1.0, self._tried * _p(declared, centre))
+        p = 1.0 if centre is declared else min(1.0, self._tried * p_value(declared, centre))
         runner_up = self._runner_up if centre is declared else None
-        return Diagnosis(declared, centre, p, self._tried, runner_up, self._outputs(scores), self._remarks())
+        undecided = tuple(one for one in self._seen if not self._told_apart(centre, one))
+        return Diagnosis(
+            declared, centre, p, self._tried, runner_up, undecided, self._outputs(scores), self._remarks()
+        )
+
+    def _told_apart(self, centre: Trial, other: Trial) -> bool:
+        """Whether a trial is the centre itself to these pictures, or surely better or worse."""
+        same = np.array_equal(centre.right, other.right)
+        return bool(same or self._tried * p_value(centre, other) < ALPHA)
 
     def _stage(self, centre: Trial, others: Mapping[str, Preprocess]) -> Trial:
         trials = []
@@ -250,19 +262,16 @@ class _Search:
                 continue
             right = self._right(scores.argmax(axis=1), centre.order)
             trials.append(Trial((*centre.changed, name), preprocess, centre.order, right))
+        self._seen += trials
         return self._choose(centre, trials)
 
     def _choose(self, centre: Trial, trials: Sequence[Trial]) -> Trial:
-        """The simplest trial that is surely better than the centre and not surely worse than the best."""
-        better = [one for one in trials if one.right.sum() > centre.right.sum()]
-        better.sort(key=lambda one: -int(one.right.sum()))
-        near = [one for one in better if self._tried * _p(one, better[0]) >= ALPHA]
-        for trial in sorted(near, key=lambda one: len(one.changed)):
-            if self._tried * _p(centre, trial) < ALPHA:
-                return trial
-        if better and (self._runner_up is None or better[0].right.sum() > self._runner_up.right.sum()):
-            self._runner_up = better[0]
-        return centre
+        chosen = choose(centre, trials, self._tried)
+        best = max(trials, key=lambda one: one.right.sum(), default=centre)
+        bar = self._runner_up or centre
+        if chosen is centre and best.right.sum() > max(bar.right.sum(), centre.right.sum()):
+            self._runner_up = best
+        return chosen
 
     def _by_order(
         self, changed: tuple[str, ...], preprocess: Preprocess, scores: NDArray[np.float32]
@@ -312,6 +321,30 @@ class _Search:
         self._advance(1, self._trials)
 
 
-def _p(before: Trial, after: Trial) -> float:
+def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
+    """The simplest trial that is surely better than the centre and not surely worse than the best; or it.
+
+    `tried` is how many changes might be tried in all, by which every p is multiplied.
+    """
+    better = [one for one in trials if one.right.sum() > centre.right.sum()]
+    better.sort(key=lambda one: -int(one.right.sum()))
+    near = [one for one in better if tried * p_value(one, better[0]) >= ALPHA]
+    for trial in sorted(near, key=lambda one: len(one.changed)):
+        if tried * p_value(centre, trial) < ALPHA:
+            return trial
+    return centre
+
+
+def least_sure_gain(centre: Trial, other: Trial, tried: int) -> float:
+    """How much better the other would have to be to be sure, differing on as many pictures; inf if never."""
+    differing = int((centre.right != other.right).sum())
+    for broken in range(differing // 2, -1, -1):
+        if tried * mcnemar(broken, differing - broken) < ALPHA:
+            return (differing - 2 * broken) / len(centre.right)
+    return float("inf")
+
+
+def p_value(before: Trial, after: Trial) -> float:
+    """McNemar's mid-p of two trials."""
     broken, mended = int((before.right & ~after.right).sum()), int((after.right & ~before.right).sum())
     return mcnemar(broken, mended)

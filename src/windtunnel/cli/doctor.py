@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.analysis.doctor import PICTURES, Diagnosis, diagnose
+from windtunnel.analysis.doctor import PICTURES, Diagnosis, diagnose, least_sure_gain
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, describe_model, print_lines
 from windtunnel.data import open_dataset
@@ -104,6 +104,7 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
                 f"{found.declared.accuracy:.1%} right on {count} pictures; none of {found.tried} other ways "
                 "is surely better",
             ),
+            *_undecided(found),
         ]
     p = f"p < {LEAST_P:g}" if found.p < LEAST_P else f"p = {found.p:.2g}"
     return [
@@ -113,6 +114,24 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
             "better",
             f"{found.best.accuracy:.1%} with {'; '.join(found.best.changed)}; {p} ({found.tried} tried)",
         ),
+        *_undecided(found),
+    ]
+
+
+def _undecided(found: Diagnosis) -> list[tuple[str, str]]:
+    """What these pictures cannot judge: the geometry or resizer that changes most answers."""
+    if not found.undecided:
+        return []
+    most = max(found.undecided, key=lambda one: (one.right != found.best.right).sum())
+    gain = least_sure_gain(found.best, most, found.tried)
+    needed = f"it would have to gain {100 * gain:.1f} points" if gain < 1 else "no gain could show"
+    return [
+        (
+            "undecided",
+            f"{len(found.undecided)} other geometries and resizers are neither surely better nor worse on "
+            f"{len(most.right)} pictures; {most.changed[-1]}, which changes most, is right on "
+            f"{most.accuracy:.1%} ({needed})",
+        )
     ]
 
 
