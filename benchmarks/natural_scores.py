@@ -2,7 +2,8 @@
 
 Logits of 1,000 classes are drawn for so many pictures, four fifths shifted and one fifth clean, written as
 Parquet and as npz, and scored from files by `windtunnel score --predictions` in fresh processes, whose time
-and peak memory are printed; processor time too, for machines that others use. All pictures are one small file, so that reading them costs next to nothing.
+and peak memory are printed; processor time too, for machines that others use. All pictures are one small
+file, so that reading them costs next to nothing.
 """
 
 from __future__ import annotations

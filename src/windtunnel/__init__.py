@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windtunnel.analysis.comparison import compare
+    from windtunnel.analysis.explain import explain
     from windtunnel.analysis.gate import gate
     from windtunnel.api import make_set, plan, run
     from windtunnel.corruptions import corrupt
@@ -24,6 +25,7 @@ _PUBLIC = {
     "UserError": "windtunnel.errors",
     "compare": "windtunnel.analysis.comparison",
     "corrupt": "windtunnel.corruptions",
+    "explain": "windtunnel.analysis.explain",
     "gate": "windtunnel.analysis.gate",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.store.run",
@@ -41,6 +43,7 @@ __all__ = [
     "UserError",
     "compare",
     "corrupt",
+    "explain",
     "gate",
     "load_model",
     "load_run",

@@ -105,6 +105,8 @@ def open_for_suite(
         remarks = [] if isinstance(data, NaturalDataset) else [how_found(name, data)]
     if found is not None and found.natural:
         return open_natural(data, found.natural, clean, remarks), found
+    if isinstance(data, NaturalDataset):
+        raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
     dataset = open_with_clean(data, clean)
     return dataset, found or load_suite(default_suite(dataset, usual))
 

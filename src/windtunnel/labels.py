@@ -47,8 +47,14 @@ def imagenet_1k() -> LabelSpace:
 @lru_cache(maxsize=1)
 def imagenet_names() -> dict[str, str]:
     """What people call the classes of ILSVRC2012, by WordNet id: the first of each one's names."""
+    return {wnid: names[0] for wnid, names in imagenet_synonyms().items()}
+
+
+@lru_cache(maxsize=1)
+def imagenet_synonyms() -> dict[str, tuple[str, ...]]:
+    """All names of the classes of ILSVRC2012, by WordNet id."""
     rows = csv.DictReader(io.StringIO(published.read_text("imagenet_1k.csv")))
-    return {row["wnid"]: row["names"].split(",")[0] for row in rows}
+    return {row["wnid"]: tuple(name.strip() for name in row["names"].split(",")) for row in rows}
 
 
 def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:

@@ -94,9 +94,9 @@ def imagenet_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 @pytest.fixture(scope="session")
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's run folder, with its report."""
+    """The demo's run folder, with its report and maps in it."""
     out = tmp_path_factory.mktemp("demo") / "run"
-    windtunnel.run("demo", "demo", "demo", out=out).report()
+    windtunnel.run("demo", "demo", "demo", out=out).report(explain="demo")
     return out
 
 

@@ -179,6 +179,22 @@ def test_pictures_are_there(open_page: Open, imagenet_runs: tuple[Path, Path]) -
     assert len(widths) >= 2 and min(widths) >= 100
 
 
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
+def test_maps_stand_beside_what_they_explain(open_page: Open, demo_run: Path, options: dict) -> None:
+    page = open_page(demo_run / "report.html", **options)
+    figure = page.locator(".pictures figure").first
+    boxes = [one.bounding_box() for one in figure.locator("img").all()]
+    assert len(boxes) == 3 and len({round(box["y"]) for box in boxes}) == 1, (
+        "clean, corrupted and map in a row"
+    )
+    assert min(box["width"] for box in boxes) > 80
+    assert "It hangs on the " in figure.inner_text()
+    table = page.locator("table.confusions").first
+    pair = table.locator("tbody tr").first.locator("img").all()
+    assert len({round(one.bounding_box()["y"]) for one in pair}) == 1 and len(pair) == 2
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= page.viewport_size["width"]
+
+
 def test_a_run_of_sequences_has_its_own_parts_and_no_empty_ones(
     open_page: Open, sequence_runs: tuple[Path, Path]
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv, write_model
+from windtunnel.data.natural_layouts import open_natural
 from windtunnel.metrics.slices import slices
 from windtunnel.predictions import score_predictions
 from windtunnel.published.natural import masked_classes
@@ -145,6 +146,24 @@ def test_frames_collapse_to_the_sets_classes_and_keep_their_sets(tmp_path: Path,
     assert set(part.frame_sets["sample_id"].to_pylist()) == set(part.samples["id"].to_pylist())
 
 
+def test_frames_of_one_video_stay_together_in_intervals(tmp_path: Path, model: str) -> None:
+    right, wrong = ([4], 7), ([4], 151)
+    sets = {
+        f"ILSVRC2015_val_{video}": dict.fromkeys(range(-4, 6), right if video % 2 else wrong)
+        for video in range(20)
+    }
+    run = windtunnel.run(model, video_set(tmp_path / "vid-robust", sets), out=tmp_path / "run")
+    assert run.group == "video"
+    (together,) = run.scores(["top1_error"])
+    (apart,) = run.scores(["top1_error"], group="")
+    assert together.value == apart.value == 0.5
+    # 200 frames that are alike within 20 videos are worth 20 answers: Student's t at 19 degrees.
+    t = 2.0930
+    reach = t * np.sqrt(0.25 / 19 + t * t / (4 * 19**2)) / (1 + t * t / 19)
+    assert (together.high - together.low) / 2 == pytest.approx(reach, rel=1e-3)
+    assert apart.high - apart.low < 0.15
+
+
 def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model: str) -> None:
     root = video_set(tmp_path / "ytbb-robust", {"a_1": {0: ([6], 345)}, "b_2": {0: ([23], 407)}}, "x")
     run = windtunnel.run(model, root, out=tmp_path / "run")
@@ -242,6 +261,9 @@ def test_filter_networks_and_training_data_are_marked(
     assert "trained on imagenet_a" in done.stdout
     run = windtunnel.load_run(tmp_path / "run")
     assert any("Low by construction" in note for note in notes(run))
+    page = (tmp_path / "run" / "report.html").read_text()
+    card = page[page.index("imagenet-a error") : page.index("clean error")]
+    assert "Low by construction" in card
 
 
 def test_the_command_line_says_what_was_counted(
@@ -283,6 +305,17 @@ def test_mistakes_get_one_line(
     assert not (imagenet_a.parent / "run").exists()
 
 
+def test_natural_suites_make_nothing_and_open_sets_stay_what_they_are(
+    tmp_path: Path, model: str, imagenet_a: Path
+) -> None:
+    with pytest.raises(windtunnel.UserError, match="nothing to make"):
+        windtunnel.make_set("imagenet-a", imagenet_a, tmp_path / "made")
+    opened = open_natural(imagenet_a, "imagenet-a")
+    assert values(windtunnel.run(model, opened, out=tmp_path / "run")) == {"imagenet-a": 0.4}
+    with pytest.raises(windtunnel.UserError, match="open as ImageNet-A"):
+        windtunnel.run(model, opened, "smoke", out=tmp_path / "other")
+
+
 def test_a_model_with_other_outputs_is_refused_before_work(
     tmp_path: Path, imagenet_a: Path, windtunnel_command: Command
 ) -> None:
@@ -298,6 +331,9 @@ def test_models_of_the_sets_own_classes_run(tmp_path: Path, clean: Path) -> None
     put(root / WNIDS[IN_A[4]] / "b.png", 3)
     run = windtunnel.run(f"{file}:two_hundred", root, out=tmp_path / "a")
     assert values(run) == {"imagenet-a": 0.5}
+    # The same classes compete as with the 200 of 1,000 outputs, so that the two may be compared.
+    masked = windtunnel.run(f"{file}:answers", root, out=tmp_path / "masked")
+    assert not any("Right answers" in line for line in windtunnel.compare(run, masked).warnings)
     frames = video_set(tmp_path / "vid-robust", {"ILSVRC2015_val_0": {0: ([4], 4), 1: ([4], 8)}})
     assert values(windtunnel.run(f"{file}:thirty", frames, out=tmp_path / "v")) == {"vid-robust": 0.5}
 

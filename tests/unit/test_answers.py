@@ -124,6 +124,7 @@ def test_measures_of_a_part_follow_the_pictures_that_are_joined() -> None:
     some = measure.over(np.array([6, 0, 1]))
     assert some.columns[:, 0].tolist() == [True, True] and some.rows is not None
     assert some.rows.tolist() == [0, 2]
-    grouped = some.in_groups(np.array([7, 8, 9]))
-    assert grouped.groups is not None and grouped.groups.tolist() == [7, 9]
+    assert some.in_groups(np.array([7, 8, 9])).groups is None, "each on its own is no group"
+    grouped = measure.in_groups(np.array([0, 1, 2, 3, 1, 5, 6]))
+    assert grouped.groups is not None and grouped.groups.tolist() == [1, 1, 6]
     assert len(measure.over(np.array([0, 2])).columns) == 0

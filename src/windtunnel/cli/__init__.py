@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": "windtunnel.cli.demo",
     "dev": "windtunnel.cli.dev",
     "doctor": "windtunnel.cli.doctor",
+    "explain": "windtunnel.cli.explain",
     "gate": "windtunnel.cli.gate",
     "labels": "windtunnel.cli.labels",
     "list": "windtunnel.cli.list_",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from windtunnel.analysis.comparison import Comparison, compare
+from windtunnel.cli.explain import explained_reports
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.errors import UserError
 from windtunnel.report.comparing import comparison_csv, comparison_document
-from windtunnel.report.files import write_comparison, write_reports
+from windtunnel.report.files import write_comparison
 from windtunnel.report.markdown import comparison_markdown, run_markdown
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import load_run
@@ -24,6 +26,12 @@ SEVERAL_FILE = "windtunnel-report.html"
     "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
 )
 @click.option("--out", metavar="FILE.html", help=f"Page of several runs; {SEVERAL_FILE} here by default.")
+@click.option(
+    "--explain",
+    metavar="MODEL",
+    help="The run's model, to draw what the wrong answers of shown pictures hang on; a minute or two.",
+)
+@click.option("--preprocess", metavar="PRESET|FILE.toml", help="With --explain: as the run had it.")
 @GROUP
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
@@ -32,6 +40,8 @@ def command(
     runs: tuple[str, ...],
     baseline: str | None,
     out: str | None,
+    explain: str | None,
+    preprocess: str | None,
     group: str | None,
     as_json: bool,
     as_csv: bool,
@@ -40,15 +50,22 @@ def command(
     """Write the report of a finished RUN folder, or one page of several; nothing is predicted.
 
     One run: report.html, report.md, scores.json and scores.csv in its folder. Several: one page in which the
-    others are compared with the first.
+    others are compared with the first. --explain alone asks the model again.
 
     \b
     Examples:
       windtunnel report windtunnel-runs/new
+      windtunnel report windtunnel-runs/new --explain resnet50.onnx
       windtunnel report windtunnel-runs/old windtunnel-runs/new --out both.html
     """
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
+    if explain and (as_json or as_csv or as_markdown or len(runs) > 1):
+        raise UserError(
+            "--explain draws pictures into report.html of one run; give one RUN and nothing to print."
+        )
+    if preprocess and not explain:
+        raise UserError("--preprocess says how --explain's model wants its pictures; give both or neither.")
     if len(runs) > 1:
         if baseline:
             raise UserError("--baseline is for one run; several are compared with the first of them.")
@@ -66,7 +83,7 @@ def command(
     elif as_markdown:
         click.echo(run_markdown(run_document(run, scores)), nl=False)
     else:
-        click.echo(str(write_reports(run, scores).html))
+        click.echo(str(explained_reports(Console(stderr=True), run, scores, explain, preprocess).html))
 
 
 def _several(found: Comparison, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:

@@ -33,6 +33,7 @@ class Pictures:
         samples: with labels in the natural set's label space; ids and meta are the data set's own.
         space: that label space.
         frames: of video sets, which frames belong to which anchor.
+        name: of the set, where it is not the data set's.
         border_px: how many pixels are cut from every side on reading.
         remarks: what a user must know.
     """
@@ -43,6 +44,7 @@ class Pictures:
     samples: Sequence[Sample]
     space: LabelSpace
     frames: tuple[FrameRow, ...] = ()
+    name: str = ""
     border_px: int = 0
     remarks: tuple[str, ...] = field(default=())
 
@@ -74,7 +76,7 @@ class NaturalDataset:
         self._remarks = tuple(remarks)
         self.pictures = pictures
         self.clean = clean
-        self.name = pictures.dataset.name
+        self.name = pictures.name or pictures.dataset.name
         self.location = pictures.dataset.location
         self.label_space = pictures.space
         self._parts = (pictures, *([clean] if clean else []))

@@ -149,10 +149,8 @@ def v2_version(location: str) -> str:
 
 def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
     """The folders that overlap with ImageNet, each with all ids that are right for it."""
-    if isinstance(source, str | Path) and (Path(source) / "images").is_dir():
-        dataset = _plain(Path(source) / "images")
-    else:
-        dataset = _plain(source)
+    inside = isinstance(source, str | Path) and (Path(source) / "images").is_dir()
+    dataset = _plain(Path(str(source)) / "images" if inside else source)
     table = several_ids(natural.table)
     folders = {label: table.get(folder_key(name)) for label, name in enumerate(dataset.label_space.classes)}
     samples, others = [], Counter[str]()
@@ -174,7 +172,14 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
             "no such class.",
         )
     return Pictures(
-        natural.part, natural.role, dataset, samples, imagenet_1k(), (), OBJECTNET_BORDER_PX, remarks
+        natural.part,
+        natural.role,
+        dataset,
+        samples,
+        imagenet_1k(),
+        name=Path(str(source)).resolve().name if inside else "",
+        border_px=OBJECTNET_BORDER_PX,
+        remarks=remarks,
     )
 
 

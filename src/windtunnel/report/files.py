@@ -8,9 +8,11 @@ from pathlib import Path
 
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.metrics.score import Score
+from windtunnel.report.confusions import examples
 from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures
 from windtunnel.report.frames import worst_sets
+from windtunnel.report.hanging import Explain, explain_nothing
 from windtunnel.report.markdown import run_markdown
 from windtunnel.report.page import render
 from windtunnel.report.several import render_several
@@ -30,8 +32,11 @@ class Written:
     csv: Path
 
 
-def write_reports(run: Run, scores: list[Score]) -> Written:
-    """Write report.html, report.md, scores.json and scores.csv into the run folder."""
+def write_reports(run: Run, scores: list[Score], explain: Explain = explain_nothing) -> Written:
+    """Write report.html, report.md, scores.json and scores.csv into the run folder.
+
+    `explain` makes maps of what the wrong answers of shown pictures hang on.
+    """
     names = ("report.html", "report.md", "scores.json", "scores.csv")
     written = Written(*(run.path / name for name in names))
     document = run_document(run, scores)
@@ -41,7 +46,12 @@ def write_reports(run: Run, scores: list[Score]) -> Written:
         written.csv: scores_csv(scores),
         written.markdown: run_markdown(document),
         written.html: render(
-            document, worst_failures(run), timelines(run), differences(run), worst_sets(run)
+            document,
+            worst_failures(run, explain),
+            timelines(run),
+            examples(run, document["confusions"], explain),
+            differences(run),
+            worst_sets(run),
         ),
     }
     for path, text in contents.items():

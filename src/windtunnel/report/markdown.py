@@ -42,6 +42,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         *_by_severity(document),
         *_by_sequence(document),
         *_published(document),
+        *_confusions(document),
         *_other_scores(document),
         "## Failures",
         "",
@@ -138,6 +139,19 @@ def _published(document: dict[str, Any]) -> list[str]:
         *lines,
         *(f"- {name}: {source['unlike']}" for name, source in sources.items() if source["unlike"]),
     ]
+
+
+def _confusions(document: dict[str, Any]) -> list[str]:
+    lines = []
+    for part in document["confusions"]:
+        rows = [
+            [row["said"], row["right"], f"{row['n']:,}", f"{row['pictures']:,}", f"{100 * row['share']:.1f}"]
+            for row in part["rows"]
+        ]
+        if rows:
+            header = ["said", "right was", "answers", "pictures", "share of that class, %"]
+            lines += [f"## What it takes for what: {part['part']}", "", *markdown_table(header, rows), ""]
+    return lines
 
 
 def _other_scores(document: dict[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image as PillowImage
@@ -50,7 +51,6 @@ class Originals:
         sample, expected = self._samples.get(picture), self._hashes[picture]
         if sample is None:
             return None
-        geometry = Geometry(**self._run.recipe["canvas"]["geometry"])
         seed = int(self._run.recipe["seed"])
         try:
             if content_hash(self._dataset.read(sample)) != expected:
@@ -58,11 +58,17 @@ class Originals:
             source = Source(self._dataset, Surveyed(sample, expected, orientation=UPRIGHT))
             made = [stored_condition(self._run, name) for name in conditions]
             return [
-                list(source.frames_under(condition, geometry_under(condition, geometry), seed))
-                for condition in made
+                list(source.frames_under(condition, self._geometry_of(condition), seed)) for condition in made
             ]
         except (PictureError, RunFailed, UserError):
             return None
+
+    def _geometry_of(self, condition: Condition) -> Geometry:
+        """How a condition's picture was made: the model's way for `native`, else the suite's or near it."""
+        recipe = self._run.recipe
+        if condition.kind == "native":
+            return Geometry(**recipe["model"]["geometry"])
+        return geometry_under(condition, Geometry(**recipe["canvas"]["geometry"]))
 
     @property
     def note(self) -> str:
@@ -115,6 +121,12 @@ def class_names(run: Run) -> dict[int, str]:
 def output_of(run: Run, label: int) -> int:
     """The model's output that a class of the data is."""
     return int(run.recipe["projection"]["labels"][label])
+
+
+def label_names(run: Run, labels: Sequence[int]) -> str:
+    """What people call a picture's classes."""
+    names = class_names(run)
+    return ", ".join(names.get(output_of(run, label), str(label)) for label in labels)
 
 
 def thumbnail(image: Image, side_px: int) -> str:

@@ -13,6 +13,7 @@ import jinja2
 from windtunnel.metrics.names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
 from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
+from windtunnel.report.confusions import Examples
 from windtunnel.report.failures import Shown
 from windtunnel.report.figures import (
     flip_positions,
@@ -42,16 +43,21 @@ def render(
     document: dict[str, Any],
     shown: Shown,
     moving: Timelines,
+    confused: Examples,
     differences: Sequence[deployment.Seen] = (),
     sets: WorstSets | None = None,
 ) -> str:
-    """The page of one run's document, with pictures: failures, clips, swapped steps, frame sets."""
+    """The page of one run's document, with pictures.
+
+    They are failures, clips, confusions, where swapped steps change pixels, and frame sets.
+    """
     return render_page(
         "page.html.j2",
         _figures(document),
         document=document,
         shown=shown,
         moving=moving,
+        confused=confused,
         headline=document_heads(document),
         ces=[score for score in document["scores"] if score["metric"] == "ce"],
         others=_others(document),

@@ -26,8 +26,9 @@ from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.report import deployment
 from windtunnel.report.around import published_field
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
+from windtunnel.report.confusions import confusions
 from windtunnel.report.frames import frame_section
-from windtunnel.report.natural import natural_notes
+from windtunnel.report.natural import marks, natural_notes
 from windtunnel.report.outside import detection_section
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
@@ -164,6 +165,7 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         # Whose scores divide CE, FR and their like; "" for AlexNet's published ones.
         "baseline": str(run.baseline.info["model"]["name"]) if run.baseline else "",
         "notes": notes(run),
+        "marks": marks(run),
         "traps": [asdict(trap) for trap in traps(run, scores)],
         "scores": [score.to_json() for score in scores],
         "sequences": sequence_rows(run),
@@ -173,6 +175,7 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         "detection": detection_section(run),
         "frames": frame_section(run),
         "slices": worst_slices(run),
+        "confusions": confusions(run),
         "reliability": reliability_bins(run),
         "calibration_by_chance": calibration_by_chance(run),
         "tie_share": run.observed.tie_share,

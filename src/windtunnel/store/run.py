@@ -207,12 +207,20 @@ class Run:
 
         return Clips(self)
 
-    def report(self) -> Path:
-        """Write report.html, scores.json and scores.csv into the run folder; returns the page's path."""
-        from windtunnel.report.files import write_reports
+    def report(self, explain: Any = None, preprocess: str | Path | None = None) -> Path:
+        """Write report.html, scores.json and scores.csv into the run folder; returns the page's path.
 
+        Args:
+            explain: the run's model, to draw what the wrong answers of shown pictures hang on; None for none.
+            preprocess: as the run had it.
+        """
+        from windtunnel.models import load_model
+        from windtunnel.report.files import write_reports
+        from windtunnel.report.hanging import explain_nothing, explain_with
+
+        how = explain_nothing if explain is None else explain_with(self, load_model(explain, preprocess))
         try:
-            return write_reports(self, self.scores()).html
+            return write_reports(self, self.scores(), how).html
         except OSError as error:
             raise UserError(
                 f"{error.filename or self.path} cannot be written: {error.strerror or error}; copy the run "
