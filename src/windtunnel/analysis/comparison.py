@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from windtunnel.analysis.join import Joined, Key, join_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.metrics.alike import why_other_answers
+from windtunnel.metrics.headlines import natural_head
+from windtunnel.metrics.names import MORE_IS_BETTER
 from windtunnel.metrics.score import Measure, Score
 from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
@@ -136,8 +138,9 @@ def compare(*runs: Run | str | Path) -> Comparison:
     }
     others = range(1, len(joined.runs))
     ratios = {other: against_first(joined, other) for other in others}
-    shifted = [("top1_error", part.name) for part in joined.runs[0].parts if part.role == "shifted"]
-    headline = next((key for key in (*shifted, *HEADLINES) if key in scores), next(iter(scores)))
+    shifted = [part.name for part in joined.runs[0].parts if part.role == "shifted"]
+    usual = next((key for key in HEADLINES if key in scores), next(iter(scores)))
+    headline = natural_head(scores, shifted) or usual
     return Comparison(
         _columns(joined, headline),
         headline,
@@ -154,7 +157,10 @@ def compare(*runs: Run | str | Path) -> Comparison:
 def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
     ranks: Sequence[Rank | None] = [None] * len(joined.runs)
     if joined.paired and len(joined.runs) > 2:
-        ranks = rank_models([measures[headline] for measures in joined.measures])
+        ranks = rank_models(
+            [measures[headline] for measures in joined.measures],
+            lower_is_better=headline[0] not in MORE_IS_BETTER,
+        )
     return tuple(
         Column(
             str(run.path),

@@ -26,6 +26,7 @@ from windtunnel.analysis.join import Joined, Key, join_runs, open_runs
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_answers
+from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
@@ -167,11 +168,14 @@ def _warnings(joined: Joined, dropped: Sequence[str]) -> tuple[str, ...]:
 def usual_rules(joined: Joined) -> tuple[str, ...]:
     """What is asked where nobody asks: of corruptions their mean error, of sequences their flips.
 
-    Of a natural set the error of each part, which rests on one answer per picture.
+    Of a natural set the error of each part, which rests on one answer per picture; before it pm-k of frame
+    sets, or AUPR of pictures that are out.
     """
     first = joined.runs[0]
     if first.parts:
-        return tuple(f"{part.name} error <= +2" for part in first.parts if part.labelled)
+        errors = [f"{part.name} error <= +2" for part in first.parts if part.labelled]
+        head = natural_head(joined.measures[0], ())
+        return (*([f"{head[1]} {head[0]} >= -2"] if head else []), *errors)
     return DEFAULT_SEQUENCE_RULES if sequences_of(first) else DEFAULT_RULES
 
 

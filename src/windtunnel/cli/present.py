@@ -21,7 +21,7 @@ from rich.text import Text
 
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles
 from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.pipeline import axis_of
@@ -203,9 +203,12 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     ]
     if run.natural:
         lines = _part_lines(run, by_condition)
+    heads = head_titles((score.metric, score.condition) for score in scores)
     for score in scores:
-        if score.metric in TITLES:
-            lines.append((TITLES[score.metric], f"{_shown(score)}   {score.formula}"))
+        title = heads.get((score.metric, score.condition))
+        if title and score.metric != "top1_error":
+            lines.append((title, f"{_shown(score)}   {score.formula}"))
+    lines += _detection_lines(scores)
     lines += [("note", note) for note in normaliser_notes(run)]
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]
@@ -231,6 +234,14 @@ def _part_lines(run: Run, by_condition: dict[str, Score]) -> list[tuple[str, str
         ("counted", counted_text(run.recipe)),
         *(("mark", mark) for mark in marks(run)),
     ]
+
+
+def _detection_lines(scores: list[Score]) -> list[tuple[str, str]]:
+    """AUPR of the other out-of-distribution scores, the best first."""
+    others = [one for one in scores if one.metric == "aupr" and one.condition != PAPERS_SCORE]
+    ordered = sorted(others, key=lambda one: -one.value)
+    shown = "   ".join(f"{one.condition} {one.value:.1%}" for one in ordered)
+    return [("AUPR of others", shown)] if shown else []
 
 
 def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 ANCHOR = "anchor"
 NEIGHBOUR = "neighbour"
+# What a frame's meta calls its video.
+VIDEO = "video"
 
 
 @dataclass(frozen=True)

@@ -94,12 +94,6 @@ class NaturalDataset:
         return self.pictures.frames
 
     @property
-    def group(self) -> str:
-        """The column by which pictures belong together: frames of one video, where there are several."""
-        videos = {one.meta["video"] for one in self.pictures.samples} if self.frames else set()
-        return "video" if 1 < len(videos) < len(self.pictures.samples) else ""
-
-    @property
     def remarks(self) -> list[str]:
         """What a user must know of the set and of what was read."""
         return [

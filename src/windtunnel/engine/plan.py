@@ -17,13 +17,14 @@ from windtunnel.answers import count_answers
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, FinishedDataset
-from windtunnel.data.frame_sets import FrameRow
+from windtunnel.data.frame_sets import VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
+from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units
 from windtunnel.seeding import STREAM_VERSION
@@ -117,6 +118,11 @@ def make_plan(
     """
     if keep not in KEEP:
         raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
+    if keep == "summary" and set(OF_DETECTION) & set(suite.metrics):
+        raise UserError(
+            f"Suite {suite.name} needs every class's score of a picture, which --keep summary drops; give "
+            "--keep auto."
+        )
     if subset is not None and subset < 0:
         raise UserError(f"subset is {subset}; give a number of pictures, or 0 for all.")
     if chunk is not None and chunk < 1:
@@ -140,6 +146,7 @@ def make_plan(
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
+    grouped = group or (_by_video(chosen) if frames else "")
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
     if not readable:
@@ -213,7 +220,6 @@ def make_plan(
         Chunk(digest([identity, start]), surveyed[start : start + size])
         for start in range(0, len(surveyed), size)
     )
-    grouped = group or (natural.group if natural else "")
     info: dict[str, Any] = {
         "model": {
             "name": model.name,
@@ -258,6 +264,12 @@ def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tupl
     ids = {sample.id for sample in chosen}
     lacking = {one.group for one in natural.frames if one.sample_id not in ids}
     return tuple(one for one in natural.frames if one.group not in lacking)
+
+
+def _by_video(chosen: Sequence[Sample]) -> str:
+    """The column that says which video a frame is of, where there are several frames of several videos."""
+    videos = [one.meta[VIDEO] for one in chosen if VIDEO in one.meta]
+    return VIDEO if 1 < len(set(videos)) < len(videos) else ""
 
 
 def _natural_recipe(

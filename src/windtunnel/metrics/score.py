@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +18,19 @@ from windtunnel.metrics.names import (
     NEED_NO_LABEL,
     NORMALISED,
     NORMALISED_SEQUENCES,
+    OF_DETECTION,
 )
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
-from windtunnel.stats.intervals import CONFIDENCE, Groups, clustered_share, mean_interval, unit_count, wilson
+from windtunnel.stats.intervals import (
+    CONFIDENCE,
+    Groups,
+    clustered_share,
+    exact_share,
+    mean_between_0_and_1,
+    mean_interval,
+    unit_count,
+    wilson,
+)
 from windtunnel.stats.paired import shares_of_change
 
 if TYPE_CHECKING:
@@ -80,6 +90,7 @@ class Measure:
         remake: for columns that hang on all pictures together: what they are for some of them.
         rows: which of the run's scored pictures the columns are of, ascending; None for all of them.
         interval_of: how the interval is made, where what the columns are does not tell.
+        detail: what else to say of it that is this run's own, such as counts; other pictures have none.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
     is the score, each picture's being the score plus the picture's influence on it. Over other pictures these
@@ -98,6 +109,7 @@ class Measure:
     remake: Remake | None = None
     rows: NDArray[np.int64] | None = None
     interval_of: Callable[[Measure], tuple[float, float]] | None = None
+    detail: str = ""
 
     @property
     def units(self) -> int:
@@ -114,18 +126,23 @@ class Measure:
         return replace(self._over(place[rows[inside]]), rows=inside)
 
     def in_groups(self, groups: Groups) -> Measure:
-        """The same score where all scored pictures have these groups."""
+        """The same score where all scored pictures have these groups; groups of one are none."""
         own = groups if groups is None or self.rows is None else groups[self.rows]
-        # Where each of a part's pictures is a group of its own, there is nothing to keep together.
-        return replace(self, groups=None if unit_count(len(self.columns), own) == len(self.columns) else own)
+        return replace(self, groups=None if own is None or unit_count(len(own), own) == len(own) else own)
 
     def _over(self, rows: NDArray[np.int64]) -> Measure:
         """The same score over some rows of its own columns."""
         groups = None if self.groups is None else self.groups[rows]
         remake = self.remake
         if remake is None:
-            return replace(self, columns=self.columns[rows], groups=groups)
-        return replace(self, columns=remake(rows), groups=groups, remake=lambda some: remake(rows[some]))
+            return replace(self, columns=self.columns[rows], groups=groups, detail="")
+        return replace(
+            self,
+            columns=remake(rows),
+            groups=groups,
+            remake=lambda some: remake(rows[some]),
+            detail="",
+        )
 
     @cached_property
     def value(self) -> float:
@@ -186,10 +203,20 @@ class Measure:
             self.value,
             *(interval or self.interval()),
             len(self.columns),
-            self.formula,
+            "; ".join(filter(None, (self.formula, self.detail))),
             self.parts,
             recipe,
         )
+
+
+def exact_interval(measure: Measure) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share of pictures, or of groups of them."""
+    return exact_share(measure.picture_values, measure.groups)
+
+
+def log_odds_interval(measure: Measure) -> tuple[float, float]:
+    """Student's interval of a linear score between 0 and 1, on the scale of its log odds."""
+    return mean_between_0_and_1(measure.picture_values, measure.groups)
 
 
 def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:
@@ -215,7 +242,7 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
 def _measured(metric: str, run: Run, seen: Observed) -> list[Measure]:
     """A metric of a run; where its pictures are of several parts, of each part under the part's name."""
     measurer = _measurer(metric)
-    if not run.parts or metric in ACROSS_PARTS:
+    if not run.parts or metric.partition(":")[0] in ACROSS_PARTS:
         return measurer(run, seen)
     return [
         replace(one, condition=part.name, rows=part.rows)
@@ -261,8 +288,10 @@ def _drawn_as(measure: Measure) -> tuple[int, bytes]:
 
 
 def _measurer(metric: str) -> Callable[[Run, Observed], list[Measure]]:
-    if metric not in MEASURES:
+    """What measures a metric; `auroc:energy` is a detection metric of one out-of-distribution score."""
+    name, _, score = metric.partition(":")
+    if name not in MEASURES or (score and name not in OF_DETECTION):
         raise unknown_name("metric", metric, MEASURES)
-    module, _, function = MEASURES[metric].partition(":")
-    found: Callable[[Run, Observed], list[Measure]] = getattr(importlib.import_module(module), function)
-    return found
+    module, _, function = MEASURES[name].partition(":")
+    found: Callable[..., list[Measure]] = getattr(importlib.import_module(module), function)
+    return partial(found, only=score) if score else found

@@ -14,6 +14,7 @@ from windtunnel.report.beside import placed_figures
 from windtunnel.report.confusions import examples
 from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures
+from windtunnel.report.frames import worst_sets
 from windtunnel.report.hanging import Explain, explain_nothing
 from windtunnel.report.markdown import run_markdown
 from windtunnel.report.page import render
@@ -56,6 +57,7 @@ def write_reports(
             timelines(run),
             examples(run, document["confusions"], explain),
             differences(run),
+            worst_sets(run),
             placed_figures(placed),
         ),
     }

@@ -13,7 +13,7 @@ from windtunnel.report.amounts import amount, number
 from windtunnel.report.beside import beside_content, several_title, unmeasured
 from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
 from windtunnel.report.figures import top1_by_unit
-from windtunnel.report.natural import is_headline
+from windtunnel.report.natural import document_heads
 from windtunnel.report.recipe import recipe_lines
 
 UNSTEADY_SHOWN = 6
@@ -97,15 +97,7 @@ def comparison_markdown(found: Comparison) -> str:
 
 
 def _headline(document: dict[str, Any]) -> list[list[str]]:
-    shown = [
-        score
-        for score in document["scores"]
-        if is_headline(score["metric"], score["condition"], document["recipe"])
-    ]
-    return [
-        [TITLES.get(score["metric"], f"{score['condition']} error"), *_numbers(score), score["formula"]]
-        for score in shown
-    ]
+    return [[score["title"], *_numbers(score), score["formula"]] for score in document_heads(document)]
 
 
 def _numbers(score: dict[str, Any]) -> list[str]:

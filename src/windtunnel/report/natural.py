@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.headlines import head_titles
 from windtunnel.published.natural import natural_set
 from windtunnel.store.run import Run
 
@@ -73,10 +73,11 @@ def spelt(name: str) -> str:
     return "".join(one for one in name.lower() if one.isalnum())
 
 
-def is_headline(metric: str, condition: str, recipe: Mapping[str, Any]) -> bool:
-    """Whether a score stands at the head of a report."""
-    parts = [one["name"] for one in recipe["data"].get("natural", {}).get("parts", ())]
-    return metric in TITLES or (metric == "top1_error" and condition in ("native", "clean", *parts))
+def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The scores at the head of a run's report, each with its `title`."""
+    parts = [one["name"] for one in document["recipe"]["data"].get("natural", {}).get("parts", ())]
+    scores = {(one["metric"], one["condition"]): one for one in document["scores"]}
+    return [scores[key] | {"title": title} for key, title in head_titles(scores, parts).items()]
 
 
 def _without_output(run: Run) -> int:

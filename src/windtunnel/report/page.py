@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from windtunnel.metrics.names import NORMALISED_SEQUENCES, TITLES
+from windtunnel.metrics.names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
 from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
 from windtunnel.report.confusions import Examples
@@ -24,7 +24,9 @@ from windtunnel.report.figures import (
     severity_curves,
     top1_by_unit,
 )
-from windtunnel.report.natural import is_headline
+from windtunnel.report.frames import WorstSets, frame_figures
+from windtunnel.report.natural import document_heads
+from windtunnel.report.outside import confidence_histogram, detection_rows
 from windtunnel.report.recipe import recipe_lines
 from windtunnel.report.timelines import Timelines
 
@@ -43,18 +45,14 @@ def render(
     moving: Timelines,
     confused: Examples,
     differences: Sequence[deployment.Seen] = (),
+    sets: WorstSets | None = None,
     public: Mapping[str, Any] | None = None,
 ) -> str:
     """The page of one run's document, with pictures.
 
-    They are failures, clips, confusions, and where swapped steps change pixels. `public` holds the figures of
-    the run among public models.
+    They are failures, clips, confusions, where swapped steps change pixels, and frame sets. `public` holds the
+    figures of the run among public models.
     """
-    headline = [
-        score
-        for score in document["scores"]
-        if is_headline(score["metric"], score["condition"], document["recipe"])
-    ]
     return render_page(
         "page.html.j2",
         _figures(document) | dict(public or {}),
@@ -62,7 +60,7 @@ def render(
         shown=shown,
         moving=moving,
         confused=confused,
-        headline=headline,
+        headline=document_heads(document),
         ces=[score for score in document["scores"] if score["metric"] == "ce"],
         others=_others(document),
         rows=_rows(document),
@@ -72,6 +70,9 @@ def render(
         differences=differences,
         white=deployment.WHITE,
         pixels=deployment.pixels,
+        detection=detection_rows(document),
+        detection_titles=DETECTION_TITLES,
+        sets=sets or WorstSets([], ""),
         recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
     )
 
@@ -97,6 +98,9 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         f"published_{field['metric']}": published_strip(field) for field in document["published"]
     }
+    found |= frame_figures(document)
+    if document["detection"]:
+        found["sureness"] = confidence_histogram(document["detection"])
     if document["deployment"]:
         found["deployment"] = deployment.bars(document["deployment"])
     if top1_by_unit(document):
@@ -143,7 +147,7 @@ def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _others(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The scores that stand nowhere else on the page, by metric."""
-    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *TITLES)
+    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *TITLES, *DETECTION_TITLES)
     found: dict[str, list[dict[str, Any]]] = {}
     for score in document["scores"]:
         if score["metric"] not in shown:

@@ -17,8 +17,10 @@ from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import ece_by_chance, reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.frames import frame_notes
 from windtunnel.metrics.names import OF_PROBABILITIES
 from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.outside import detection_notes
 from windtunnel.metrics.perturbed import sequence_notes, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
@@ -27,7 +29,9 @@ from windtunnel.report.around import published_field
 from windtunnel.report.beside import placed_content
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
 from windtunnel.report.confusions import confusions
+from windtunnel.report.frames import frame_section
 from windtunnel.report.natural import marks, natural_notes
+from windtunnel.report.outside import detection_section
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
 from windtunnel.store.run import Run
@@ -110,6 +114,7 @@ def _score_notes(run: Run) -> list[str]:
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
+    lines += [*detection_notes(run), *frame_notes(run)]
     lacking = sorted(asked & set(OF_PROBABILITIES))
     if lacking and not seen.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
@@ -173,6 +178,8 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         "published": published_field(run, scores),
         "public": [placed_content(one, [run]) for one in placed],
         "deployment": deployment.section(run),
+        "detection": detection_section(run),
+        "frames": frame_section(run),
         "slices": worst_slices(run),
         "confusions": confusions(run),
         "reliability": reliability_bins(run),

@@ -23,6 +23,7 @@ from windtunnel.store.parquet import read_parquet
 if TYPE_CHECKING:
     from windtunnel.metrics.clips import Clips
     from windtunnel.metrics.observed import Observed
+    from windtunnel.metrics.outside import Outside
     from windtunnel.metrics.parts import Part
     from windtunnel.metrics.score import Score
 
@@ -116,6 +117,13 @@ class Run:
         """Video frames by anchor: group, sample_id, offset, role (`anchor`, `neighbour`); None for none."""
         rows = self.natural.get("frames")
         return _read(self.path / GROUPS_FILE, None, int(rows)) if rows else None
+
+    @cached_property
+    def detectors(self) -> Outside | None:
+        """Every out-of-distribution score of out and clean pictures; None for runs without either."""
+        from windtunnel.metrics.outside import outside_of
+
+        return outside_of(self)
 
     @property
     def projection(self) -> Projection:
