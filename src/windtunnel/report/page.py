@@ -50,8 +50,8 @@ def render(
 ) -> str:
     """The page of one run's document, with pictures.
 
-    They are failures, clips, confusions, where swapped steps change pixels, and frame sets. `public` holds the
-    figures of the run among public models.
+    They are failures, clips, confusions, where swapped steps change pixels, and frame sets. `public` holds
+    the figures of the run among public models.
     """
     return render_page(
         "page.html.j2",
