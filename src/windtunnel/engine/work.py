@@ -154,7 +154,7 @@ def _inputs(
                 for image in source.frames_under(condition, geometry, work.seed):
                     if condition.kind == "pipeline":
                         rows.note_pixels(place, image, source.canvas(work.canvas))
-                    yield place, _fit(image, model)
+                    yield place, fitted(image, model)
                     place += 1
             except PictureError as error:
                 for lost in range(place, after):
@@ -162,7 +162,7 @@ def _inputs(
             place = after
 
 
-def _fit(image: Image, model: Model) -> Image:
+def fitted(image: Image, model: Model) -> Image:
     """Bring a canvas to the model's input size: one exact resize by the model's filter, no second crop."""
     wanted = model.preprocess.geometry
     if wanted.output_px is None or image.shape[:2] == (wanted.output_px, wanted.output_px):

@@ -244,6 +244,8 @@ def _suite(
     target: str | Path | Suite, only: Sequence[str], edition: int | None, difficulty: int | None
 ) -> Suite:
     suite = target if isinstance(target, Suite) else load_suite(target)
+    if suite.natural:
+        raise UserError(f"Suite {suite.name} scores pictures as they are; there is nothing to make.")
     if suite.canvas == "native":
         raise UserError(f"Suite {suite.name} corrupts at a model's own size; a set on disk has no model.")
     if not suite.units:

@@ -38,7 +38,7 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
                 "name": unit,
                 "x": list(levels),
                 "y": [100 * score["value"] for score in scores],
-                "error_y": _error_bars(scores, 100),
+                "error_y": error_bars(scores, 100),
                 "line": {
                     "color": COLOURS[place % len(COLOURS)],
                     "dash": DASHES[place // len(COLOURS) % len(DASHES)],
@@ -168,7 +168,7 @@ def sequence_bars(scores: Sequence[dict[str, Any]], title: str, reference: str =
                 "orientation": "h",
                 "x": values,
                 "y": [one["condition"] for one in rows],
-                "error_x": _error_bars(rows, scale(metric)),
+                "error_x": error_bars(rows, scale(metric)),
                 "marker": {"color": COLOURS[0], "opacity": 0.8},
                 "customdata": [
                     f"{amount(one['value'], metric)} [{number(one['low'], metric)}, "
@@ -249,7 +249,7 @@ def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[s
     }
 
 
-def _error_bars(scores: Sequence[dict[str, Any]], factor: float) -> dict[str, Any]:
+def error_bars(scores: Sequence[dict[str, Any]], factor: float) -> dict[str, Any]:
     """Bars to both ends of scores' intervals."""
     return {
         "type": "data",
