@@ -437,7 +437,8 @@ def natural_at(source: object) -> str:
         return source.natural.name
     found = found_natural(source)
     # A corrupted copy of a natural set is a finished set.
-    return "" if found and isinstance(source, str | Path) and open_finished(Path(source)) else found
+    folder = Path(source) if isinstance(source, str | Path) and Path(source).is_dir() else None
+    return "" if found and folder and open_finished(folder) else found
 
 
 def held_difficulty(dataset: Dataset) -> int | None:
