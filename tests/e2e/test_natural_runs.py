@@ -370,3 +370,26 @@ def test_maps_from_wordnet_make_wider_classes(
         assert bad.returncode == 2 and what in bad.stderr
     lost = windtunnel_command("labels", "map", "targets.csv", "nowhere.txt", "--out", "map.csv")
     assert lost.returncode == 2 and "No such file: nowhere.txt" in lost.stderr
+
+
+def test_the_drop_of_videos_is_as_unsure_as_its_two_errors(tmp_path: Path, model: str) -> None:
+    frames = video_set(tmp_path / "vid-robust", VID)
+    clean = clean_folder(tmp_path / "val", [7], right=2, wrong=0)
+    run = windtunnel.run(model, frames, clean=clean, out=tmp_path / "run")
+    errors = {one.condition: one for one in run.scores(["top1_error"])}
+    shifted, beside = errors["vid-robust"], errors["clean"]
+    (drop,) = run.scores(["accuracy_drop"])
+    # Newcombe's square-and-add, by hand from the intervals beside it.
+    below = np.hypot(shifted.value - shifted.low, beside.high - beside.value)
+    above = np.hypot(shifted.high - shifted.value, beside.value - beside.low)
+    assert (drop.low, drop.high) == pytest.approx((drop.value - below, min(1, drop.value + above)))
+    assert drop.low < 0
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_a_set_in_an_archive_is_found_by_its_name(
+    tmp_path: Path, model: str, imagenet_a: Path, clean: Path, kind: str
+) -> None:
+    packed = shutil.make_archive(str(tmp_path / "packed" / "imagenet-a"), kind, imagenet_a)
+    run = windtunnel.run(model, packed, clean=clean, out=tmp_path / "run")
+    assert values(run) == pytest.approx({"imagenet-a": 8 / 20, "clean": 10 / 40})

@@ -15,8 +15,7 @@ from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.score import Measure
-from windtunnel.stats.bootstrap import bootstrap_interval
-from windtunnel.stats.intervals import wilson
+from windtunnel.stats.intervals import clustered_share, unit_count, wilson
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -60,12 +59,20 @@ def difference_of_shares(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def square_and_add(measure: Measure) -> tuple[float, float]:
     """Newcombe's interval for the difference of two shares of different pictures.
 
-    d - sqrt((p - p_low)^2 + (q_high - q)^2), d + sqrt((p_high - p)^2 + (q - q_low)^2), by Wilson's intervals
-    of p and q; where pictures belong together in groups, the bootstrap's interval over groups.
+    d - sqrt((p - p_low)^2 + (q_high - q)^2), d + sqrt((p_high - p)^2 + (q - q_low)^2), by the intervals that
+    p and q have of their own: Wilson's, or where pictures belong together in groups, Wilson's of groups. A
+    group with pictures on both sides is taken for two: where these are alike the interval is too wide.
     """
-    if measure.groups is not None:
-        return bootstrap_interval(measure.columns, difference_of_shares, groups=measure.groups)
-    first, of_first, second, of_second = (int(count) for count in measure.columns.sum(axis=0))
-    (low, high), (other_low, other_high) = wilson(first, of_first), wilson(second, of_second)
-    p, q = first / of_first, second / of_second
+    p, low, high = _share(measure, 0)
+    q, other_low, other_high = _share(measure, 2)
     return p - q - math.hypot(p - low, other_high - q), p - q + math.hypot(high - p, q - other_low)
+
+
+def _share(measure: Measure, column: int) -> tuple[float, float, float]:
+    """The share of wrong pictures in one part, with its interval; the next column says which are its own."""
+    inside = measure.columns[:, column + 1].astype(bool)
+    wrong = measure.columns[inside, column].astype(np.float64)
+    groups = None if measure.groups is None else measure.groups[inside]
+    if groups is None or unit_count(len(wrong), groups) == len(wrong):
+        return float(wrong.mean()), *wilson(int(wrong.sum()), len(wrong))
+    return float(wrong.mean()), *clustered_share(wrong, 1, groups=groups)
