@@ -110,7 +110,7 @@ def test_pictures_that_cannot_be_read_leave_their_part_alone(
 def test_out_of_distribution_pictures_are_kept_without_labels(tmp_path: Path, model: str) -> None:
     listed = list(masked_classes("in_imagenet_o"))
     for label in listed[:4]:
-        put(tmp_path / "imagenet-o" / WNIDS[label] / "x.png", label)
+        put(tmp_path / "imagenet-o" / WNIDS[label] / "x.png", label, shade=99)
     clean = clean_folder(tmp_path / "val", listed[:6])
     run = windtunnel.run(model, tmp_path / "imagenet-o", clean=clean, out=tmp_path / "run")
     assert values(run) == pytest.approx({"clean": 6 / 24})
@@ -393,3 +393,15 @@ def test_a_set_in_an_archive_is_found_by_its_name(
     packed = shutil.make_archive(str(tmp_path / "packed" / "imagenet-a"), kind, imagenet_a)
     run = windtunnel.run(model, packed, clean=clean, out=tmp_path / "run")
     assert values(run) == pytest.approx({"imagenet-a": 8 / 20, "clean": 10 / 40})
+
+
+@pytest.mark.parametrize("suite", ["natural", "ood", "imagenet-a"])
+def test_pictures_are_not_compared_with_themselves(
+    tmp_path: Path, model: str, imagenet_a: Path, suite: str
+) -> None:
+    with pytest.raises(windtunnel.UserError, match="as the clean pictures; give ordinary pictures"):
+        windtunnel.run(model, imagenet_a, suite, clean=f"{imagenet_a}/.", out=tmp_path / "run")
+    shutil.copytree(imagenet_a, tmp_path / "copy")
+    with pytest.raises(windtunnel.UserError, match=r"20 of 20 pictures .* are among the 20 clean ones"):
+        windtunnel.run(model, imagenet_a, suite, clean=tmp_path / "copy", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

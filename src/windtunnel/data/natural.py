@@ -12,7 +12,8 @@ from functools import cached_property
 
 from windtunnel.data import Dataset, Sample, stratified_subset
 from windtunnel.data.frame_sets import ANCHOR, FrameRow
-from windtunnel.errors import PictureError
+from windtunnel.data.survey import Surveyed
+from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import read_header
@@ -20,6 +21,8 @@ from windtunnel.labels import LabelSpace
 from windtunnel.published.natural import NaturalSet
 
 CLEAN = "clean"
+# So many pictures, or such a share of them, may be shifted and clean by accident.
+SHARED_COUNT, SHARED_SHARE = 3, 0.01
 
 
 @dataclass(frozen=True)
@@ -148,3 +151,15 @@ class NaturalDataset:
         groups = {one.group for one in self.frames if one.role == ANCHOR and one.sample_id in chosen}
         kept = {one.sample_id for one in self.frames if one.group in groups}
         return [one for one in samples if one.id in kept]
+
+
+def refuse_same_pictures(location: str, readable: Sequence[Surveyed]) -> None:
+    """Refuse a natural set whose pictures are the clean ones: more than a few alike, or all of one part."""
+    clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
+    own = {one.content for one in readable if one.sample.meta["part"] != CLEAN}
+    both, fewer = len(own & clean), min(len(own), len(clean))
+    if both and (both == fewer or both > max(SHARED_COUNT, SHARED_SHARE * fewer)):
+        raise UserError(
+            f"{both:,} of {len(own):,} pictures of {location} are among the {len(clean):,} clean ones, the "
+            "same files; give clean pictures that are others."
+        )

@@ -49,6 +49,11 @@ def open_natural(
         raise UserError(
             f"{natural.title} needs the in-distribution pictures it is told from: give --clean DATA."
         )
+    if clean is not None and _same_place(source, clean):
+        raise UserError(
+            f"{source} is given as {natural.title} and as the clean pictures; give ordinary pictures with "
+            "--clean, such as ImageNet's validation set."
+        )
     beside = None if clean is None else _plain(clean)
     pictures = _pictures(natural, source, beside)
     if not pictures.samples:
@@ -69,6 +74,13 @@ def _pictures(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset 
     if natural.layout == "wordnet":
         return _by_wordnet_id(natural, dataset)
     return _own(natural, dataset, clean)
+
+
+def _same_place(source: str | Path | Dataset, clean: str | Path | Dataset) -> bool:
+    """Whether both are one data set, or one path."""
+    if isinstance(source, str | Path) and isinstance(clean, str | Path):
+        return Path(source).resolve() == Path(clean).resolve()
+    return source is clean
 
 
 def _plain(source: str | Path | Dataset) -> Dataset:

@@ -18,7 +18,7 @@ from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, FinishedDataset
 from windtunnel.data.frame_sets import VIDEO, FrameRow
-from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.natural import NaturalDataset, refuse_same_pictures
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
@@ -178,6 +178,8 @@ def make_plan(
     chosen_conditions = tuple(present(conditions))
     missing += [one.name for one in conditions if one.unit and one not in chosen_conditions]
     conditions = chosen_conditions
+    if natural:
+        refuse_same_pictures(dataset.location, readable)
     masked = mask or suite.mask
     mapped = [[label_map[label] for label in one.sample.labels if label_map[label] >= 0] for one in surveyed]
     projection = mask_to(mapped) if masked else collapsed or Projection()
