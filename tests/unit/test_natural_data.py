@@ -286,6 +286,26 @@ def test_own_classes_are_joined_by_name(tmp_path: Path) -> None:
         open_natural(tmp_path / "night", "natural", tmp_path / "other")
 
 
+def test_the_clean_part_of_a_subset_has_the_classes_of_the_other(tmp_path: Path) -> None:
+    for label in range(100):
+        for place in range(3):
+            put(tmp_path / "imagenet-sketch" / WNIDS[label] / f"{place}.png", label)
+    found = open_natural(
+        tmp_path / "imagenet-sketch",
+        "imagenet-sketch",
+        clean_folder(tmp_path / "val", list(range(100)), 3, 0),
+    )
+    few = found.subset(found.samples(), 20, seed=0)
+    shifted, clean = (
+        {one.labels for one in few if (one.meta["part"] == "clean") is wanted} for wanted in (False, True)
+    )
+    assert len(shifted) == 10 and shifted == clean
+    assert found.without_clean(few) == []
+    alone = [one for one in few if one.meta["part"] != "clean" or one.labels == min(clean)]
+    (remark,) = found.without_clean(alone)
+    assert remark.startswith("9 classes have no clean picture in the subset")
+
+
 def test_subsets_draw_from_every_part_and_keep_sets_whole(tmp_path: Path) -> None:
     for label in IN_A[:5]:
         for place in range(20):

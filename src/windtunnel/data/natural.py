@@ -127,7 +127,7 @@ class NaturalDataset:
     def subset(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
         """About `count` pictures, each part in proportion to its size and its classes likewise.
 
-        Frame sets stay whole.
+        Frame sets stay whole. The clean pictures are of the classes that were drawn of the others.
         """
         if not count or count >= len(samples):
             return list(samples)
@@ -135,12 +135,28 @@ class NaturalDataset:
         for name, _ in self.parts:
             members = [one for one in samples if one.meta["part"] == name]
             share = max(1, round(count * len(members) / len(samples)))
+            drawn = {label for one in found for label in one.labels}
+            if name == CLEAN and drawn:
+                members = [one for one in members if drawn & set(one.labels)] or members
             found += (
                 self._whole_sets(members, share, seed)
                 if self.frames and name == self.pictures.part
                 else stratified_subset(members, share, seed)
             )
         return sorted(found, key=lambda one: one.id)
+
+    def without_clean(self, samples: Sequence[Sample]) -> list[str]:
+        """What to say of a subset with classes that have clean pictures, none of which was drawn."""
+        drawn, beside = (
+            {label for one in samples if (one.meta["part"] == CLEAN) is of_clean for label in one.labels}
+            for of_clean in (False, True)
+        )
+        there = {label for one in (self.clean.samples if self.clean else ()) for label in one.labels}
+        lacking = len((drawn & there) - beside)
+        if not lacking:
+            return []
+        are = "class has" if lacking == 1 else "classes have"
+        return [f"{lacking:,} {are} no clean picture in the subset: the drop compares other classes too."]
 
     def _whole_sets(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
         """Frame sets drawn by the classes of their anchors, so many that they hold about `count` frames."""

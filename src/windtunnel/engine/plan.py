@@ -146,6 +146,7 @@ def make_plan(
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
+    said = natural.without_clean(chosen) if natural else []
     grouped = group or (_by_video(chosen) if frames else "")
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
@@ -243,7 +244,7 @@ def make_plan(
         "scoring": {**suite.scoring(), **({"group": grouped} if grouped else {})},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *left_out],
+        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *left_out, *said],
         "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
