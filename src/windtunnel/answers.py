@@ -72,6 +72,16 @@ def labels_of_imagenet_class(natural: NaturalSet, index: int) -> tuple[int, ...]
     return (index,) if index in counted_imagenet_classes(natural) else ()
 
 
+def refuse_mask(natural: NaturalSet) -> None:
+    """Refuse another mask than a published set's own, under whose name the scores would stand."""
+    if natural.answers in ("mask", "collapse"):
+        into = f" as {len(natural.classes)} classes" if natural.answers == "collapse" else ""
+        raise UserError(
+            f"--mask would count other outputs than {natural.title} does, which counts "
+            f"{len(counted_imagenet_classes(natural))} of ImageNet's{into} already; leave --mask away."
+        )
+
+
 def _as_they_are(natural: NaturalSet, own: Sequence[str], model: Model) -> Counted:
     """A model whose outputs are the set's classes already."""
     where = {name: place for place, name in enumerate(model.classes or own)}

@@ -395,6 +395,26 @@ def test_a_set_in_an_archive_is_found_by_its_name(
     assert values(run) == pytest.approx({"imagenet-a": 8 / 20, "clean": 10 / 40})
 
 
+def test_no_other_mask_stands_under_a_published_sets_name(
+    tmp_path: Path, model: str, imagenet_a: Path
+) -> None:
+    with pytest.raises(
+        windtunnel.UserError, match=r"ImageNet-A does, which counts 200 of ImageNet's already"
+    ):
+        windtunnel.run(model, imagenet_a, mask=True, out=tmp_path / "run")
+    with pytest.raises(windtunnel.UserError, match=r"counts 288 of ImageNet's as 30 classes already"):
+        windtunnel.run(model, video_set(tmp_path / "vid-robust", VID), mask=True, out=tmp_path / "run")
+    run = windtunnel.run(model, imagenet_a, "natural", mask=True, out=tmp_path / "own")
+    assert len(run.projection.kept) == 10
+
+
+def test_classes_that_are_no_outputs_may_be_mapped(tmp_path: Path, model: str) -> None:
+    put(tmp_path / "zoo" / "cat" / "a.png", 281)
+    put(tmp_path / "zoo" / "dog" / "a.png", 151)
+    with pytest.raises(windtunnel.UserError, match=r"--map FILE\.csv \(columns output,class\)"):
+        windtunnel.run(model, tmp_path / "zoo", "natural", out=tmp_path / "run")
+
+
 @pytest.mark.parametrize("suite", ["natural", "ood", "imagenet-a"])
 def test_pictures_are_not_compared_with_themselves(
     tmp_path: Path, model: str, imagenet_a: Path, suite: str

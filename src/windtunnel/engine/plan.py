@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windtunnel.answers import count_answers
+from windtunnel.answers import count_answers, refuse_mask
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, FinishedDataset
@@ -41,6 +41,9 @@ MIN_SHARDS = 16
 KEEP = ("auto", "logits", "summary")
 # Conditions whose full outputs later scores need; the rest keep summaries.
 KEPT_BY_AUTO = ("clean", "native")
+
+# What helps where the data's classes are wider than a model's outputs, or called otherwise.
+MAP_THEM = "say with --map FILE.csv (columns output,class) which outputs stand for a class"
 
 RUNS_FOLDER = "windtunnel-runs"
 LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
@@ -182,6 +185,8 @@ def make_plan(
     if natural:
         refuse_same_pictures(dataset.location, readable)
     masked = mask or suite.mask
+    if natural and masked:
+        refuse_mask(natural.natural)
     mapped = [[label_map[label] for label in one.sample.labels if label_map[label] >= 0] for one in surveyed]
     projection = mask_to(mapped) if masked else collapsed or Projection()
     if masked and collapsed:
@@ -342,8 +347,8 @@ def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: b
         if missing:
             raise UserError(
                 f"{len(missing)} of the data's {len(used)} classes ('{missing[0]}' ...) are not among the "
-                f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML "
-                "or give other data."
+                f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML, "
+                f"{MAP_THEM}, or give other data."
             )
         return tuple(where.get(name, -1) for name in space.classes)
     if len(space) == count or (trust and space.name == "indices" and len(space) <= count):
@@ -352,7 +357,7 @@ def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: b
     cure = (
         "pass --labels-are-outputs if the data's class indices are the model's"
         if len(space) < count and space.name == "indices"
-        else "declare `labels` in the model's TOML or give other data"
+        else f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
     )
     raise UserError(f"{model.name} has {count} outputs, the data {what} ({space.order}); {cure}.")
 
