@@ -142,11 +142,11 @@ def mask_to(labels: Iterable[Sequence[int]]) -> Projection:
 
 def read_map(
     file: Path, space: LabelSpace, used: Sequence[int], classes: Sequence[str], class_count: int
-) -> Projection:
+) -> tuple[LabelSpace, Projection]:
     """A user's map from a model's outputs to the data's classes, as CSV with the columns output,class.
 
-    An output is a class name or WordNet id of the model, or an index; a class is one of the data's.
-    Outputs that are not listed do not count.
+    An output is a class name or WordNet id of the model, or an index. Classes that no picture is of compete
+    with the data's, behind which they stand in the label space. Outputs that are not listed do not count.
     """
     outputs: list[list[int]] = [[] for _ in space.classes]
     taken: dict[int, str] = {}
@@ -160,10 +160,11 @@ def read_map(
             raise UserError(
                 f"{file}: line {number} names output '{output}'; the model has {class_count} outputs."
             )
+        if not name:
+            raise UserError(f"{file}: line {number} names no class; give one, or leave the output away.")
         if name not in targets:
-            raise UserError(
-                f"{file}: line {number} names class '{name}', which the data do not have ({space.order})."
-            )
+            targets[name] = len(outputs)
+            outputs.append([])
         if taken.get(index, name) != name:
             raise UserError(
                 f"{file}: output '{output}' stands for '{taken[index]}' and for '{name}'; give one."
@@ -175,10 +176,23 @@ def read_map(
     if missing:
         raise UserError(
             f"{file} gives no output for {len(missing)} of the data's {len(used)} classes ('{missing[0]}' "
-            "...); add them or give other data."
+            f"...; it has '{next(iter(taken.values()), '')}' ...); add them or give other data."
         )
     kept = tuple(place for place, found in enumerate(outputs) if found)
-    return Projection(kept, tuple(tuple(sorted(found)) for found in outputs))
+    wider = LabelSpace(space.name, tuple(targets), space.order)
+    return wider, Projection(kept, tuple(tuple(sorted(found)) for found in outputs))
+
+
+def without_pictures(space: LabelSpace, wider: LabelSpace) -> list[str]:
+    """What to say of the classes of a map that the data do not have."""
+    added = wider.classes[len(space) :]
+    if not added:
+        return []
+    one = len(added) == 1
+    return [
+        f"{len(added):,} class{'' if one else 'es'} of the map ('{added[0]}'{'' if one else ' ...'}) "
+        f"{'has' if one else 'have'} no picture: an answer of {'that one' if one else 'these'} is wrong."
+    ]
 
 
 def _map_rows(file: Path) -> list[dict[str, str]]:

@@ -17,6 +17,7 @@ from windtunnel.data.natural_layouts import open_natural
 from windtunnel.metrics.slices import slices
 from windtunnel.predictions import score_predictions
 from windtunnel.published.natural import masked_classes
+from windtunnel.report.originals import class_names
 from windtunnel.report.tables import notes
 
 IN_A = list(masked_classes("in_imagenet_a"))
@@ -364,6 +365,15 @@ def test_maps_from_wordnet_make_wider_classes(
         model, tmp_path / "zoo", "natural", label_map=tmp_path / "map.csv", out=tmp_path / "run"
     )
     assert values(run) == {"shifted": pytest.approx(1 / 3)}
+    # Without a picture of a pet goldfish are still no fish.
+    shutil.rmtree(tmp_path / "zoo" / "pet")
+    put(tmp_path / "zoo" / "fish" / "b.png", 1)
+    less = windtunnel.run(
+        model, tmp_path / "zoo", "natural", label_map=tmp_path / "map.csv", out=tmp_path / "less"
+    )
+    assert values(less) == {"shifted": pytest.approx(2 / 3)}
+    assert any("1 class of the map ('pet') has no picture" in note for note in notes(less))
+    assert "fish" in less.report().read_text() and class_names(less)[2] == "pet"
     for text, what in ((f"{fish} {tench} x", "two WordNet ids"), ("", "is empty")):
         (tmp_path / "bad.txt").write_text(text)
         bad = windtunnel_command("labels", "map", "targets.csv", "bad.txt", "--out", "map.csv")

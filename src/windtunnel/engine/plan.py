@@ -23,7 +23,7 @@ from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
+from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map, without_pictures
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units, refuse_nothing_swapped
@@ -138,9 +138,9 @@ def make_plan(
     used = sorted({label for sample in total for label in sample.labels})
     collapsed: Projection | None = None
     natural = dataset if isinstance(dataset, NaturalDataset) else None
+    space = dataset.label_space
     if label_map_file is not None:
-        space = dataset.label_space
-        collapsed = read_map(label_map_file, space, used, model.classes, model.class_count)
+        space, collapsed = read_map(label_map_file, space, used, model.classes, model.class_count)
         label_map = tuple(range(len(space)))
     elif natural and natural.natural.answers != "own":
         label_map, collapsed = count_answers(natural.natural, dataset.label_space, model)
@@ -149,7 +149,10 @@ def make_plan(
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
-    said = natural.without_clean(chosen) if natural else []
+    said = [
+        *(natural.without_clean(chosen) if natural else []),
+        *without_pictures(dataset.label_space, space),
+    ]
     grouped = group or (_by_video(chosen) if frames else "")
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
@@ -242,7 +245,7 @@ def make_plan(
             "name": dataset.name,
             "location": dataset.location,
             "order": dataset.label_space.order,
-            "classes": list(dataset.label_space.classes),
+            "classes": list(space.classes),
             **({"clean": natural.clean.dataset.location} if natural and natural.clean else {}),
         },
         "suite": suite.citation,
