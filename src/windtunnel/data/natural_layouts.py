@@ -23,6 +23,8 @@ V2_VERSIONS = {
     "top-images": "top-?images",
 }
 OBJECTNET_BORDER_PX = 2
+# How many of many names a message says.
+NAMED = 3
 NO_CLEAN = "No clean pictures were given (--clean DATA): there is no clean error and no accuracy drop."
 
 
@@ -235,11 +237,28 @@ def _clean_pictures(natural: NaturalSet, pictures: Pictures, clean: Dataset) -> 
     if not found:
         raise UserError(
             f"{clean.location} has no picture of a class of {pictures.dataset.location} "
-            f"({clean.label_space.order}); give clean pictures in folders of the same names."
+            f"({clean.label_space.order}); give clean pictures "
+            f"{_wanted_folders(natural, pictures.space, used)}."
         )
     return Pictures(
         CLEAN, CLEAN, clean, found, pictures.space, remarks=_clean_remarks(pictures, clean, found)
     )
+
+
+def _wanted_folders(natural: NaturalSet, space: LabelSpace, used: set[int]) -> str:
+    """Which folders of clean pictures would serve a set, the first of them by name."""
+    if natural.answers == "own":
+        return "in folders of the same names"
+    ids = []
+    for place, name in enumerate(imagenet_1k().classes):
+        labels = set(labels_of_imagenet_class(natural, place))
+        if labels and (natural.role == "out" or labels & used):
+            ids.append(name)
+    found = f"in folders of ImageNet's WordNet ids, such as {', '.join(ids[:NAMED])}"
+    if natural.answers == "collapse":
+        own = ", ".join(space.classes[one] for one in sorted(used)[:NAMED])
+        found += f", or of the set's classes, such as {own}"
+    return found
 
 
 def _clean_remarks(pictures: Pictures, clean: Dataset, found: Sequence[Sample]) -> tuple[str, ...]:
@@ -254,7 +273,8 @@ def _clean_remarks(pictures: Pictures, clean: Dataset, found: Sequence[Sample]) 
     lacking = {label for one in pictures.samples for label in one.labels if not set(one.labels) & there}
     if lacking:
         remarks.append(
-            f"{len(lacking):,} classes have no clean picture: the drop compares other classes too."
+            f"{len(lacking):,} {'class has' if len(lacking) == 1 else 'classes have'} no clean picture: "
+            "the drop compares other classes too."
         )
     return tuple(remarks)
 
