@@ -275,11 +275,13 @@ def test_the_command_line_says_what_was_counted(
     assert "imagenet-a error   40.0 %  [21.9, 61.3]   20 pictures" in done.stdout
     assert "clean error        25.0 %  [14.2, 40.2]   40 pictures" in done.stdout
     assert "200 of 1,000 outputs count (mask before softmax)" in done.stdout
-    assert "accuracy drop      15.0 %" in done.stdout
+    assert "accuracy drop      15.0 points" in done.stdout
     assert "Low by construction" not in done.stdout
     page = (tmp_path / "run" / "report.html").read_text()
     assert "imagenet-a error" in page
-    assert "imagenet-a error" in (tmp_path / "run" / "report.md").read_text()
+    assert "1 condition, seed 0" in page
+    written = (tmp_path / "run" / "report.md").read_text()
+    assert "imagenet-a error" in written and "1 condition, seed 0" in written
     by_class = slices(windtunnel.load_run(tmp_path / "run"), "class", minimum=2)
     assert len(by_class) == 10 and {one.n for one in by_class} == {2}
 
@@ -423,6 +425,29 @@ def test_classes_that_are_no_outputs_may_be_mapped(tmp_path: Path, model: str) -
     put(tmp_path / "zoo" / "dog" / "a.png", 151)
     with pytest.raises(windtunnel.UserError, match=r"--map FILE\.csv \(columns output,class\)"):
         windtunnel.run(model, tmp_path / "zoo", "natural", out=tmp_path / "run")
+
+
+def test_clean_pictures_of_other_classes_are_told_which_would_serve(tmp_path: Path) -> None:
+    frames = video_set(tmp_path / "vid-robust", VID)
+    others = clean_folder(tmp_path / "val", [999])
+    with pytest.raises(windtunnel.UserError, match=rf"such as {WNIDS[7]}, .* such as bird, dog"):
+        open_natural(frames, "vid-robust", others)
+
+
+def test_metrics_of_other_tests_and_runs_of_other_tests_are_refused(
+    tmp_path: Path, model: str, imagenet_a: Path, clean: Path, windtunnel_command: Command
+) -> None:
+    windtunnel.run(model, imagenet_a, clean=clean, out=tmp_path / "a")
+    for metric, what in (("auroc:msp", "an out-of-distribution run"), ("pm_k", "frames of videos")):
+        done = windtunnel_command("score", "a", "--metric", metric)
+        assert done.returncode == 2 and f"{metric} needs" in done.stderr and what in done.stderr
+    listed = list(masked_classes("in_imagenet_o"))
+    for label in listed[:4]:
+        put(tmp_path / "imagenet-o" / WNIDS[label] / "x.png", label, shade=99)
+    inside = clean_folder(tmp_path / "inside", listed[:4])
+    windtunnel.run(model, tmp_path / "imagenet-o", clean=inside, out=tmp_path / "o")
+    held = windtunnel_command("gate", "a", "--against", "o")
+    assert held.returncode == 2 and "these are different tests (imagenet-a" in held.stderr
 
 
 @pytest.mark.parametrize("suite", ["natural", "ood", "imagenet-a"])

@@ -11,7 +11,7 @@ from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.cli.present import Bar, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.names import OF_DETECTION, OF_FRAMES, TITLES
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 
@@ -113,7 +113,21 @@ def command(
         finish(console, run, as_json=as_json)
 
 
+def _refuse_other_tests(run: Run, metrics: tuple[str, ...]) -> None:
+    """Refuse metrics that are of another kind of run."""
+    for metric in metrics:
+        name = metric.partition(":")[0]
+        if name in OF_DETECTION and not any(part.role == "out" for part in run.parts):
+            needed = "an out-of-distribution run (suite imagenet-o or ood)"
+        elif name in OF_FRAMES and run.frame_sets is None:
+            needed = "a run over frames of videos (suite vid-robust, ytbb-robust or pm-k)"
+        else:
+            continue
+        raise UserError(f"{metric} needs {needed}; {run.path} is none.")
+
+
 def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:
+    _refuse_other_tests(run, metrics)
     scores = run.scores(metrics or None)
     if as_json:
         print_json(run_document(run, scores))

@@ -92,6 +92,9 @@ NOT_SHARES = {
 # How the names of scores end that say how far accuracies lie apart: shares, shown in points.
 SPREADS = ("_accuracy_std", "_accuracy_std_corrected", "_accuracy_range")
 
+# Shares less other shares, shown in points too.
+DROPS = ("accuracy_drop", "pm_drop")
+
 # How people write those that head a report.
 TITLES = {
     "mean_error": "mean error",

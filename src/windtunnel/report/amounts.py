@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windtunnel.metrics.names import NOT_SHARES, SPREADS
+from windtunnel.metrics.names import DROPS, NOT_SHARES, SPREADS
 
 
 def amount(value: float, metric: str) -> str:
@@ -22,7 +22,8 @@ def change(value: float, metric: str) -> str:
 
 def unit(metric: str) -> str:
     """What a score is measured in."""
-    return "points" if metric.endswith(SPREADS) else NOT_SHARES.get(metric, "%")
+    apart = metric in DROPS or metric.endswith(SPREADS)
+    return "points" if apart else NOT_SHARES.get(metric, "%")
 
 
 def scale(metric: str) -> int:
@@ -33,4 +34,4 @@ def scale(metric: str) -> int:
 def decimals(metric: str) -> int:
     """How many decimals a score is shown with."""
     # Published standard deviations over decoders are some thousandths of a point.
-    return {"%": 1, "ranks": 3, "points": 3}.get(unit(metric), 4)
+    return 1 if metric in DROPS else {"%": 1, "ranks": 3, "points": 3}.get(unit(metric), 4)

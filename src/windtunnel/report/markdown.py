@@ -32,8 +32,8 @@ def run_markdown(document: dict[str, Any]) -> str:
         f"# {info['model']['name']} on {info['data']['name']}",
         "",
         f"Suite {info['suite']}, {recipe['data']['count']:,} pictures, "
-        f"{len(recipe['conditions'])} conditions, seed {recipe['seed']}, "
-        f"recipe {document['recipe_digest'][:8]}.",
+        f"{len(recipe['conditions'])} condition{'' if len(recipe['conditions']) == 1 else 's'}, "
+        f"seed {recipe['seed']}, recipe {document['recipe_digest'][:8]}.",
         "",
         *markdown_table(["score", "value", "95 % interval", "n", "what it is"], _headline(document)),
         "",
