@@ -167,7 +167,7 @@ def best_sharpness(scores: Scores, places: Places) -> float:
         return -float(log_probability(scores, places, float(np.exp(log_sharpness)) / spread).mean())
 
     low, high = np.log(SHARPNESS)
-    found = minimize_scalar(lost, bounds=(low, high), method="bounded", options={"xatol": 0.01})
+    found = minimize_scalar(lost, bounds=(low, high), method="bounded", options={"xatol": 0.02})
     return float(np.exp(found.x)) / spread
 
 
@@ -175,10 +175,10 @@ def log_probability(scores: Scores, places: Places, sharpness: float) -> NDArray
     """ln of what softmax(sharpness * scores) gives each row's labels together, at least LEAST_PROBABILITY."""
     values = scores.astype(np.float64) * sharpness
     values -= values.max(axis=1, keepdims=True)
-    shares = np.exp(values)
-    shares /= shares.sum(axis=1, keepdims=True)
-    found = np.array([row[own].sum() for row, own in zip(shares, places, strict=True)])
-    return np.asarray(np.log(np.maximum(found, LEAST_PROBABILITY)))
+    shares = np.exp(values, out=values)
+    first = shares[np.arange(len(shares)), [row[0] for row in places]]
+    others = [shares[row, own[1:]].sum() if len(own) > 1 else 0.0 for row, own in enumerate(places)]
+    return np.asarray(np.log(np.maximum((first + others) / shares.sum(axis=1), LEAST_PROBABILITY)))
 
 
 def redeclared(model: Model, preprocess: Preprocess) -> Model:
