@@ -2,9 +2,9 @@
 
 The worst case for it: none of its trials is truly better than the declared preprocess and none worse, so
 that every one may be taken by chance. A trial's margin on a picture is m = sqrt(k)*ease + sqrt(1 - k)*own,
-less the quantile that gives the error; it is right where m > 0. Scores are (m, 0); the label's
-log-probability is taken at the temperature that the doctor finds. Discordance is how many answers a trial
-changes, and decides k.
+less the quantile that gives the error; it is right where m > 0. Scores are (m, 0), from which the labels'
+log-probabilities are taken as the doctor takes them. Discordance is how many answers a trial changes, and
+decides k.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 from worlds import kinship_for
 
-from windtunnel.analysis.bench import best_sharpness, log_probability
+from windtunnel.analysis.bench import log_probabilities, scale_of
 from windtunnel.analysis.doctor import PICTURES
 from windtunnel.analysis.preprocess_grid import Order
 from windtunnel.analysis.trials import Trial, choose
@@ -26,6 +26,7 @@ from windtunnel.models.preprocess import declared
 # Error, share of answers changed, and how many are tried: 20 on a small network, 130 on one for ImageNet.
 CASES = (
     (0.05, 0.02, 20),
+    (0.05, 0.05, 20),
     (0.3, 0.02, 20),
     (0.3, 0.1, 20),
     (0.3, 0.3, 20),
@@ -46,17 +47,20 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def alarms(
-    simulations: int, error: float, discordance: float, tried: int, pictures: int = PICTURES
+    simulations: int, error: float, discordance: float, tried: int, *, counted: int | None = None
 ) -> dict[str, float]:
-    """Share of simulated data sets on which some trial is taken for surely better, by kind of trial."""
+    """Share of simulated data sets on which some trial is taken for surely better, by kind of trial.
+
+    `counted` is what p-values are multiplied by, if not by the number tried.
+    """
     rng = np.random.default_rng(0)
     kinship = kinship_for(discordance, error)
     doubted = dict.fromkeys(KINDS, 0)
     for _ in range(simulations):
-        own, *others = map(_trial, margins(rng, pictures, error, kinship, tried + 1))
+        own, *others = map(_trial, margins(rng, PICTURES, error, kinship, tried + 1))
         for kind, (way, order) in KINDS.items():
             trials = [replace(one, preprocess=way, order=order) for one in others]
-            doubted[kind] += choose(own, trials, tried) is not own
+            doubted[kind] += choose(own, trials, counted or tried) is not own
     return {kind: count / simulations for kind, count in doubted.items()}
 
 
@@ -68,8 +72,7 @@ def margins(rng: np.random.Generator, pictures: int, error: float, kinship: floa
 
 def _trial(margin: Array) -> Trial:
     scores = np.stack([margin, np.zeros_like(margin)], axis=1).astype(np.float32)
-    places = [[0]] * len(margin)
-    sure = log_probability(scores, places, best_sharpness(scores, places))
+    sure = log_probabilities(scores / scale_of(scores), [[[0]] * len(margin)])[:, 0]
     return Trial(("other",), OWN, DECLARED, margin > 0, sure)
 
 

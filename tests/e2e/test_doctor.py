@@ -199,7 +199,7 @@ def test_log_probabilities_find_what_answers_alone_do_not(network: Path, named_d
 def trial(name: str, right: np.ndarray, sure: np.ndarray, resizer: str = "pillow-bilinear") -> Trial:
     way = declared("imagenet", None).preprocess
     way = replace(way, geometry=replace(way.geometry, resizer=resizer))
-    return Trial((name,), way, Order("declared", ()), right, sure)
+    return Trial((name,), way, Order("declared", ()), right, sure[:, None].astype(np.float32))
 
 
 @pytest.mark.parametrize(("points", "taken"), [(0.7, False), (5.0, True)])

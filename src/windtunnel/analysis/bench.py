@@ -22,9 +22,9 @@ from windtunnel.models.preprocess import Preprocess
 
 # A probability below this counts as this: one hopeless picture must not outweigh all others.
 LEAST_PROBABILITY = 1e-6
-# On how many pictures a temperature is found, and how far apart scores may be at it.
-FITTED_ON = 256
-SHARPNESS = (0.01, 100.0)
+# Sharpnesses that log-probabilities are taken at, and on how many pictures the scale of scores is found.
+SHARPNESS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+SCALED_ON = 256
 # The answer to a picture whose scores are not finite.
 NO_ANSWER = -1
 
@@ -40,13 +40,14 @@ class WrongSize(Exception):
 class Answers:
     """What a model says of pictures: its choice, and the label's log-probability by every order of labels.
 
-    Log-probabilities are taken at the temperature at which labels have most of it: how sure a model is says
-    nothing of its preprocess, and another scale of the inputs may well make it surer. `sure` is None where
-    none were asked for, or where the model says 0 or 1 of every output.
+    `sure` is pictures x orders x `SHARPNESS`: scores are divided by their mean standard deviation over
+    outputs and multiplied by each sharpness. How sure a model is says nothing of its preprocess, and another
+    scale of the inputs may well make it surer; so two trials are compared at one sharpness, whatever their
+    own is. None where the model says 0 or 1 of every output.
     """
 
     chosen: NDArray[np.int64]
-    sure: NDArray[np.float64] | None
+    sure: NDArray[np.float32] | None
     outputs: Outputs
 
 
@@ -96,14 +97,14 @@ class Bench:
 
 
 class _Reader:
-    """A model's scores as they come, reduced to answers; only the first are held, to find temperatures."""
+    """A model's scores as they come, reduced to answers; only the first are held, to find their scale."""
 
     def __init__(self, orders: Sequence[Order], projection: Projection, declared: Outputs) -> None:
         self._orders, self._projection, self._declared = orders, projection, declared
         self._chosen: list[NDArray[np.int64]] = []
         self._held: list[tuple[Scores, list[Places]]] = []
-        self._sure: list[NDArray[np.float64]] = []
-        self._sharpness: list[float] = []
+        self._sure: list[NDArray[np.float32]] = []
+        self._scale = 0.0
         self._probabilities, self._graded = True, False
 
     def read(self, scores: Scores, labels: Sequence[Sequence[int]]) -> None:
@@ -114,16 +115,16 @@ class _Reader:
         if self._declared == "probabilities" or probed == "probabilities":
             scores = np.log(np.maximum(scores, np.finfo(np.float32).tiny))
         counts = self._projection.mask_for(scores.shape[1])
-        values = np.where(counts, self._projection.apply(scores), -np.inf)
+        values = np.where(counts, self._projection.apply(scores), np.float32(-np.inf))
         finite = np.isfinite(values[:, counts]).all(axis=1)
         self._chosen.append(np.where(finite, values.argmax(axis=1), NO_ANSWER))
         values[~finite] = np.where(counts, 0, -np.inf)
         places = [[[order.outputs[label] for label in row] for row in labels] for order in self._orders]
-        if self._sharpness:
-            self._sure.append(self._at_sharpness(values, places))
+        if self._scale:
+            self._sure.append(log_probabilities(values / np.float32(self._scale), places))
             return
         self._held.append((values, places))
-        if sum(len(held) for held, _ in self._held) >= FITTED_ON:
+        if sum(len(held) for held, _ in self._held) >= SCALED_ON:
             self._settle()
 
     def choices(self) -> NDArray[np.int64]:
@@ -138,47 +139,39 @@ class _Reader:
         return Answers(self.choices(), np.concatenate(self._sure) if self._graded else None, outputs)
 
     def _settle(self) -> None:
-        """Find every order's temperature on what is held, and let go of it."""
-        values = np.concatenate([held for held, _ in self._held])
-        columns = zip(*(places for _, places in self._held), strict=True)
-        self._sharpness = [best_sharpness(values, [row for part in column for row in part])
-                           for column in columns]  # fmt: skip
-        self._sure = [self._at_sharpness(*one) for one in self._held]
+        """Find the scale of scores on what is held, and let go of it."""
+        self._scale = scale_of(np.concatenate([values for values, _ in self._held]))
+        self._sure = [
+            log_probabilities(values / np.float32(self._scale), places) for values, places in self._held
+        ]
         self._held = []
 
-    def _at_sharpness(self, values: Scores, places: list[Places]) -> NDArray[np.float64]:
-        by_order = zip(self._sharpness, places, strict=True)
-        return np.stack(
-            [log_probability(values, places, sharpness) for sharpness, places in by_order], axis=1
-        )
+
+def scale_of(scores: Scores) -> float:
+    """The mean over pictures of the standard deviation over outputs that count; 1 where all are alike."""
+    counts = np.isfinite(scores).all(axis=0)
+    return float(scores[:, counts].std(axis=1, dtype=np.float64).mean()) or 1.0
 
 
-def best_sharpness(scores: Scores, places: Places) -> float:
-    """What to multiply scores by so that the labels' mean log-probability is greatest (1 / temperature)."""
-    from scipy.optimize import minimize_scalar
-
-    spread = float(
-        np.where(np.isfinite(scores), scores, np.nan).std(axis=1, where=np.isfinite(scores)).mean()
-    )
-    if not spread > 0:
-        return 1.0
-
-    def lost(log_sharpness: float) -> float:
-        return -float(log_probability(scores, places, float(np.exp(log_sharpness)) / spread).mean())
-
-    low, high = np.log(SHARPNESS)
-    found = minimize_scalar(lost, bounds=(low, high), method="bounded", options={"xatol": 0.02})
-    return float(np.exp(found.x)) / spread
+def log_probabilities(scores: Scores, places: Sequence[Places]) -> NDArray[np.float32]:
+    """ln of what softmax(sharpness * scores) gives the labels: rows x orders x SHARPNESS."""
+    found = [_log_probability(scores, places, sharpness) for sharpness in SHARPNESS]
+    return np.stack(found, axis=-1).astype(np.float32)
 
 
-def log_probability(scores: Scores, places: Places, sharpness: float) -> NDArray[np.float64]:
-    """ln of what softmax(sharpness * scores) gives each row's labels together, at least LEAST_PROBABILITY."""
+def _log_probability(scores: Scores, places: Sequence[Places], sharpness: float) -> NDArray[np.float64]:
+    """Rows x orders; of several labels the sum, and at least LEAST_PROBABILITY."""
     values = scores.astype(np.float64) * sharpness
     values -= values.max(axis=1, keepdims=True)
     shares = np.exp(values, out=values)
-    first = shares[np.arange(len(shares)), [row[0] for row in places]]
-    others = [shares[row, own[1:]].sum() if len(own) > 1 else 0.0 for row, own in enumerate(places)]
-    return np.asarray(np.log(np.maximum((first + others) / shares.sum(axis=1), LEAST_PROBABILITY)))
+    shares /= shares.sum(axis=1, keepdims=True)
+    rows = np.arange(len(shares))
+    found = np.stack([shares[rows, [row[0] for row in order]] for order in places], axis=1)
+    for place, order in enumerate(places):
+        for row, own in enumerate(order):
+            if len(own) > 1:
+                found[row, place] = shares[row, own].sum()
+    return np.asarray(np.log(np.maximum(found, LEAST_PROBABILITY)))
 
 
 def redeclared(model: Model, preprocess: Preprocess) -> Model:

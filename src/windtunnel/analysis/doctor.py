@@ -319,7 +319,7 @@ class _Search:
              for answer, labels in zip(chosen, self._labels, strict=False)]
         )  # fmt: skip
 
-    def _sure(self, answers: Answers, order: Order) -> NDArray[np.float64] | None:
+    def _sure(self, answers: Answers, order: Order) -> NDArray[np.float32] | None:
         if answers.sure is None or order not in self._orders:
             return None
         return answers.sure[:, self._orders.index(order)]

@@ -37,14 +37,14 @@ class Trial:
         preprocess: how pictures are shown.
         order: which output stands for which class.
         right: the pictures it is right on.
-        sure: the labels' log-probabilities; None where there are none.
+        sure: the labels' log-probabilities, pictures x sharpnesses; None where there are none.
     """
 
     changed: tuple[str, ...]
     preprocess: Preprocess
     order: Order
     right: NDArray[np.bool_]
-    sure: NDArray[np.float64] | None = None
+    sure: NDArray[np.float32] | None = None
 
     @property
     def accuracy(self) -> float:
@@ -53,10 +53,17 @@ class Trial:
 
 
 def surer(before: Trial, after: Trial) -> NDArray[np.float64] | None:
-    """What every label's log-probability gains; None where the two cannot be compared by it."""
+    """What every label's log-probability gains; None where the two cannot be compared by it.
+
+    Both are taken at the sharpness at which the labels have most of it in both together: of two trials that
+    are equally good neither is favoured, and neither is one that is merely surer.
+    """
     if before.order != after.order or before.sure is None or after.sure is None:
         return None
-    return after.sure - before.sure
+    best = int(
+        (before.sure.mean(axis=0, dtype=np.float64) + after.sure.mean(axis=0, dtype=np.float64)).argmax()
+    )
+    return np.asarray(after.sure[:, best].astype(np.float64) - before.sure[:, best])
 
 
 def p_value(before: Trial, after: Trial) -> float:
