@@ -144,7 +144,7 @@ def test_swapped_channels_are_found(tmp_path: Path, channels: str) -> None:
     if channels == "rgb":
         assert not found.found and found.declared.accuracy == 1
     else:
-        assert found.best.changed == ("RGB",) and found.best.accuracy == 1 and found.p < 1e-6
+        assert found.best.changed == ("RGB",) and found.best.accuracy == 1 and found.p < 0.05
 
 
 def test_probabilities_declared_as_logits_are_told(tmp_path: Path) -> None:

@@ -115,13 +115,14 @@ class _Reader:
         if self._declared == "probabilities" or probed == "probabilities":
             scores = np.log(np.maximum(scores, np.finfo(np.float32).tiny))
         counts = self._projection.mask_for(scores.shape[1])
-        values = np.where(counts, self._projection.apply(scores), np.float32(-np.inf))
+        values = self._projection.apply(scores).copy()
+        values[:, ~counts] = -np.inf
         finite = np.isfinite(values[:, counts]).all(axis=1)
         self._chosen.append(np.where(finite, values.argmax(axis=1), NO_ANSWER))
         values[~finite] = np.where(counts, 0, -np.inf)
         places = [[[order.outputs[label] for label in row] for row in labels] for order in self._orders]
         if self._scale:
-            self._sure.append(log_probabilities(values / np.float32(self._scale), places))
+            self._sure.append(log_probabilities((values / self._scale).astype(np.float32), places))
             return
         self._held.append((values, places))
         if sum(len(held) for held, _ in self._held) >= SCALED_ON:
@@ -142,7 +143,8 @@ class _Reader:
         """Find the scale of scores on what is held, and let go of it."""
         self._scale = scale_of(np.concatenate([values for values, _ in self._held]))
         self._sure = [
-            log_probabilities(values / np.float32(self._scale), places) for values, places in self._held
+            log_probabilities((values / self._scale).astype(np.float32), places)
+            for values, places in self._held
         ]
         self._held = []
 
