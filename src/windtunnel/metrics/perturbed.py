@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.baseline import same_pictures
-from windtunnel.metrics.clips import Clips
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
 from windtunnel.metrics.stability import (
+    FARTHEST_TOP5,
     Comparison,
     Weight,
     discounted_distance,
+    farthest_discounted,
     flips,
     frame_pairs,
     log_weight,
@@ -101,7 +102,7 @@ def _distances(top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[n
 
 @dataclass(frozen=True)
 class Kind:
-    """One way to measure change: its names, its words, and AlexNet's figure by sequence."""
+    """One way to measure change: names, words, greatest value, and AlexNet's figure by sequence."""
 
     each: str
     mean: str
@@ -109,35 +110,26 @@ class Kind:
     mean_ratio: str
     words: str
     distance: Distance
+    most: float
     normaliser: str
 
 
 FLIPS = Kind(
     "flip_probability", "mfp", "flip_rate", "mfr",
-    "share of compared frames whose best class differs", _flips, "fp",
+    "share of compared frames whose best class differs", _flips, 1, "fp",
 )  # fmt: skip
 TOP_FIVE = Kind(
     "ut5d", "mean_ut5d", "t5d", "mt5d",
     "mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|",
-    _distances, "ut5d",
+    _distances, FARTHEST_TOP5, "ut5d",
 )  # fmt: skip
 
 
 def each(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     """The score of every sequence."""
-    clips = run.clips
     return [
-        Measure(
-            kind.each,
-            name(one),
-            _formula(run, kind, one),
-            (name(one),),
-            columns,
-            weights,
-            groups=_groups(run),
-        )
+        _measure(kind, kind.each, name(one), _formula(run, kind, one), run, [one])
         for one in sequences_of(run)
-        for columns, weights in [_columns(run, clips, kind, [one])]
     ]
 
 
@@ -146,12 +138,11 @@ def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     found = sequences_of(run)
     if not found:
         return []
-    columns, weights = _columns(run, run.clips, kind, found)
     formula = f"{kind.words}; mean over {len(found)} sequences, difficulty {difficulty_of(run)}"
-    return [Measure(kind.mean, "", formula, tuple(map(name, found)), columns, weights, groups=_groups(run))]
+    return [_measure(kind, kind.mean, "", formula, run, found)]
 
 
-def ratio(kind: Kind, run: Run, seen: Observed) -> list[Measure]:
+def ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     """Every sequence's score divided by a stored run's, or by AlexNet's where that fits."""
     if run.baseline:
         return [
@@ -161,7 +152,11 @@ def ratio(kind: Kind, run: Run, seen: Observed) -> list[Measure]:
         ]
     if why_not_normalised(run):
         return []
-    return [_scaled(one, kind, run) for one in each(kind, run, seen)]
+    return [
+        _measure(kind, kind.ratio, name(one), f"{_formula(run, kind, one)}, divided by {ALEXNET}", run, [one],
+                 [1 / _alexnet(kind, one)])
+        for one in sequences_of(run)
+    ]  # fmt: skip
 
 
 def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
@@ -175,11 +170,9 @@ def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
         return [divided(kind, kind.mean_ratio, "", run, run.baseline, found)]
     if why_not_normalised(run):
         return []
-    columns, weights = _columns(run, run.clips, kind, found, [1 / _alexnet(kind, one) for one in found])
     formula = f"mean over the 10 sequences of: {kind.words}, divided by {ALEXNET}"
-    return [
-        Measure(kind.mean_ratio, "", formula, tuple(map(name, found)), columns, weights, groups=_groups(run))
-    ]
+    factors = [1 / _alexnet(kind, one) for one in found]
+    return [_measure(kind, kind.mean_ratio, "", formula, run, found, factors)]
 
 
 def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observed) -> list[Measure]:
@@ -189,13 +182,21 @@ def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observe
         if name(one) not in run.recipe["keep"]:
             raise UserError(f"{metric} needs every class's score of every frame; run with --keep logits.")
         earlier, later = pairs_of(run, one)
-        means = [
-            discounted_distance(scores[earlier], scores[later], weight).mean()
-            for scores in run.clips.scores(name(one))
-        ]
+        means, farthest = [], 0.0
+        for scores in run.clips.scores(name(one)):
+            means.append(discounted_distance(scores[earlier], scores[later], weight).mean())
+            farthest = farthest_discounted(scores.shape[-1], weight)
         formula = f"{words}, mean over compared frames ({compared(run, one)})"
         found.append(
-            Measure(metric, name(one), formula, (name(one),), np.array(means)[:, None], groups=_groups(run))
+            Measure(
+                metric,
+                name(one),
+                formula,
+                (name(one),),
+                np.array(means)[:, None],
+                limits=(0, farthest),
+                groups=_groups(run),
+            )
         )
     return found
 
@@ -205,20 +206,33 @@ def name(condition: dict[str, Any]) -> str:
     return str(condition["name"])
 
 
-def _columns(
-    run: Run,
-    clips: Clips,
+def _measure(
     kind: Kind,
+    metric: str,
+    condition: str,
+    formula: str,
+    run: Run,
     found: Sequence[dict[str, Any]],
     factors: Sequence[float] | None = None,
-) -> tuple[NDArray[Any], Numbers]:
-    """Pictures x pairs of all sequences, and weights that make their mean, each sequence counting alike."""
-    parts = [kind.distance(clips.top(name(one)), pairs_of(run, one)) for one in found]
-    weights = [
-        np.full(part.shape[1], factor / part.shape[1] / len(parts))
-        for part, factor in zip(parts, factors or [1.0] * len(parts), strict=True)
-    ]
-    return np.hstack(parts), np.concatenate(weights)
+) -> Measure:
+    """The mean over sequences, each counting alike, or each times its factor."""
+    parts = [kind.distance(run.clips.top(name(one)), pairs_of(run, one)) for one in found]
+    weights = np.concatenate(
+        [
+            np.full(part.shape[1], factor / part.shape[1] / len(parts))
+            for part, factor in zip(parts, factors or [1.0] * len(parts), strict=True)
+        ]
+    )
+    return Measure(
+        metric,
+        condition,
+        formula,
+        tuple(map(name, found)),
+        np.hstack(parts),
+        weights,
+        limits=(0, kind.most * float(weights.sum())),
+        groups=_groups(run),
+    )
 
 
 def _groups(run: Run) -> NDArray[np.int64] | None:
@@ -239,14 +253,6 @@ def compared(run: Run, condition: dict[str, Any]) -> str:
 
 def _alexnet(kind: Kind, condition: dict[str, Any]) -> float:
     return perturbation_normalisers()[bare(condition)][kind.normaliser]
-
-
-def _scaled(one: Measure, kind: Kind, run: Run) -> Measure:
-    """A sequence's measure divided by AlexNet's figure."""
-    condition = next(found for found in sequences_of(run) if name(found) == one.condition)
-    weights = one.linear_weights / _alexnet(kind, condition)
-    formula = f"{one.formula}, divided by {ALEXNET}"
-    return Measure(kind.ratio, one.condition, formula, one.parts, one.columns, weights, groups=one.groups)
 
 
 def why_not_divided(kind: Kind, run: Run, baseline: Run, condition: dict[str, Any]) -> str:

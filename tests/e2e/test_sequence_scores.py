@@ -1,0 +1,62 @@
+"""Scores of sequences at their edges: one picture, masks, groups, baselines, AlexNet's figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from tests.e2e.test_sequence_runs import Brightest
+
+
+@pytest.fixture(scope="module")
+def patterns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six coarse patterns of 32 pixels in six classes; the first one alone is light."""
+    root = tmp_path_factory.mktemp("patterns")
+    rng = np.random.default_rng(3)
+    for number in range(6):
+        (root / str(number)).mkdir()
+        small = rng.integers(*((156, 256) if not number else (0, 156)), (8, 8, 3)).astype(np.uint8)
+        Image.fromarray(small).resize((32, 32)).save(root / str(number) / f"{number}.png")
+    return root
+
+
+class Wild:
+    """Six classes in an order that hangs on every bit of the picture; of dark ones always the same."""
+
+    name = fingerprint = "wild"
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        found = []
+        for image in batch:
+            seed = int(image.astype(np.int64).sum()) if image.mean() > 140 else 0
+            found.append(np.random.default_rng(seed).permutation(6).astype(np.float32))
+        return np.stack(found)
+
+
+def test_a_run_of_one_picture_has_scores_and_a_report(patterns: Path, tmp_path: Path) -> None:
+    """Nothing is known of other pictures, so that an interval is all there can be."""
+    run = windtunnel.run(
+        Brightest(), patterns, "imagenet-p", only=["tilt"], subset=1, keep="logits", out=tmp_path / "run"
+    )
+    run.report()
+    document = json.loads((run.path / "scores.json").read_text())
+    found = {one["metric"]: one for one in document["scores"]}
+    assert (found["ut5d"]["low"], found["ut5d"]["high"]) == (0, 18)
+    for metric in ("zipf_distance", "log_distance"):
+        score = run.scores([metric])[0]
+        assert score.low == 0 and score.value < score.high < np.inf
+
+
+def test_intervals_of_distances_stay_where_distances_can_be(patterns: Path, tmp_path: Path) -> None:
+    run = windtunnel.run(Wild(), patterns, "imagenet-p", only=["tilt"], keep="logits", out=tmp_path / "run")
+    found = run.scores(["ut5d", "mean_ut5d", "zipf_distance", "log_distance"])
+    assert len(found) == 4
+    for score in found:
+        assert score.low == 0, "six pictures, five of them calm: Student's interval reaches below 0"
+        assert score.value < score.high
+    assert found[0].high <= 18
