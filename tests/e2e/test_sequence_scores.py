@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -60,3 +61,40 @@ def test_intervals_of_distances_stay_where_distances_can_be(patterns: Path, tmp_
         assert score.low == 0, "six pictures, five of them calm: Student's interval reaches below 0"
         assert score.value < score.high
     assert found[0].high <= 18
+
+
+class Eight:
+    """Eight outputs that follow each other as pictures grow lighter; the data knows six of them."""
+
+    name = fingerprint = "eight"
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        step = batch.mean(axis=(1, 2, 3)) / 255 * 600 % 8
+        return -np.abs(step[:, None] - np.arange(8)).astype(np.float32)
+
+
+def weighted_distance(before: np.ndarray, after: np.ndarray) -> float:
+    """The definition read aloud, w_i = 1/i, on scores of the classes that count."""
+    order, new = (list(np.argsort(-scores, kind="stable")) for scores in (before, after))
+    return sum(1 / i * abs(1 / i - 1 / (new.index(one) + 1)) for i, one in enumerate(order, start=1))
+
+
+@pytest.mark.parametrize("how", ["mask", "map"])
+def test_distances_over_the_ranking_count_the_classes_that_count(
+    patterns: Path, tmp_path: Path, how: str
+) -> None:
+    (tmp_path / "map.csv").write_text("output,class\n" + "".join(f"{7 - one},{one}\n" for one in range(6)))
+    options = (
+        {"mask": True, "labels_are_outputs": True} if how == "mask" else {"label_map": tmp_path / "map.csv"}
+    )
+    run = windtunnel.run(
+        Eight(), patterns, "imagenet-p", only=["brightness"], keep="logits", out=tmp_path / "run", **options
+    )
+    chosen = list(range(6)) if how == "mask" else [7 - one for one in range(6)]
+    found = []
+    for path in sorted(patterns.rglob("*.png")):
+        id_ = path.relative_to(patterns).as_posix()
+        clip = windtunnel.perturb(np.asarray(Image.open(path)), "brightness", seed=0, sample_id=id_)
+        scores = Eight()(np.stack(list(clip)))[:, chosen]
+        found.append(np.mean([weighted_distance(*two) for two in itertools.pairwise(scores)]))
+    assert run.scores(["zipf_distance"])[0].value == pytest.approx(np.mean(found))
