@@ -98,3 +98,28 @@ def test_distances_over_the_ranking_count_the_classes_that_count(
         scores = Eight()(np.stack(list(clip)))[:, chosen]
         found.append(np.mean([weighted_distance(*two) for two in itertools.pairwise(scores)]))
     assert run.scores(["zipf_distance"])[0].value == pytest.approx(np.mean(found))
+
+
+def test_unlabelled_pictures_in_groups_have_scores_slices_and_a_report(
+    patterns: Path, tmp_path: Path
+) -> None:
+    rows = [f"{path.as_posix()},,{number % 3}" for number, path in enumerate(sorted(patterns.rglob("*.png")))]
+    (tmp_path / "pictures.csv").write_text("\n".join(["path,label,video", *rows]))
+    run = windtunnel.run(
+        Brightest(),
+        tmp_path / "pictures.csv",
+        "imagenet-p",
+        only=["tilt"],
+        group="video",
+        out=tmp_path / "run",
+    )
+    run.report()
+    notes = json.loads((run.path / "scores.json").read_text())["notes"]
+    assert any(note.startswith("6 pictures in 3 groups by video") for note in notes)
+    found = windtunnel.slices(run, "video", "mfp", minimum=1)
+    assert [one.group for one in found] == [], "a slice that is one group has no interval"
+    alone = run.grouped_by("")
+    parts = windtunnel.slices(alone, "video", "mfp", minimum=2)
+    assert sorted(one.group for one in parts) == ["0", "1", "2"] and {one.n for one in parts} == {2}
+    assert np.mean([one.value for one in parts]) == pytest.approx(run.scores(["mfp"])[0].value)
+    assert [one.n for one in windtunnel.slices(alone, "size", "mfp", minimum=2)] == [6]
