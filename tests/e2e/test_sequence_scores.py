@@ -123,3 +123,74 @@ def test_unlabelled_pictures_in_groups_have_scores_slices_and_a_report(
     assert sorted(one.group for one in parts) == ["0", "1", "2"] and {one.n for one in parts} == {2}
     assert np.mean([one.value for one in parts]) == pytest.approx(run.scores(["mfp"])[0].value)
     assert [one.n for one in windtunnel.slices(alone, "size", "mfp", minimum=2)] == [6]
+
+
+def table_of(patterns: Path, file: Path) -> Path:
+    """A table of the patterns in three videos."""
+    rows = ["path,label,video"]
+    for number, path in enumerate(sorted(patterns.rglob("*.png"))):
+        rows.append(f"{path.as_posix()},{path.parent.name},{number % 3}")
+    file.write_text("\n".join(rows))
+    return file
+
+
+class Unable(Brightest):
+    """The same with other steps; it may give up on light pictures."""
+
+    def __init__(self, steps: int, limit: float = 255) -> None:
+        self.name = self.fingerprint = f"unable-{steps}"
+        self.steps, self.limit = steps, limit
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        light = batch.mean(axis=(1, 2, 3))
+        scores = -np.abs((light / 255 * self.steps % 6)[:, None] - np.arange(6)).astype(np.float32)
+        scores[light > self.limit] = np.nan
+        return scores
+
+
+def test_flips_by_the_first_run_rest_on_the_pictures_that_all_runs_share(
+    patterns: Path, tmp_path: Path
+) -> None:
+    """The third run lacks a picture, which leaves the ratio of the first two as well."""
+    lost = sorted(patterns.rglob("*.png"))[0]
+    models = [Unable(600), Unable(300), Unable(450, limit=140)]
+    data = table_of(patterns, tmp_path / "pictures.csv")
+    runs = [
+        windtunnel.run(
+            model, data, "imagenet-p", only=["tilt", "scale"], group="video", out=tmp_path / model.name
+        )
+        for model in models
+    ]
+    assert runs[2].observed.left_out == 1
+    found = windtunnel.compare(*runs)
+    rates = []
+    for condition in ("seq/tilt", "seq/scale"):
+        shares = []
+        for run in runs[:2]:
+            clips = run.predictions(["condition", "top"]).to_pylist()
+            best = [
+                row["top"][0]
+                for row in clips
+                if row["condition"] == condition and not row["sample_id"].endswith(lost.name)
+            ]
+            frames = np.array(best).reshape(5, 31)
+            shares.append((frames[:, 1:] != frames[:, :-1]).mean())
+        rates.append(shares[1] / shares[0])
+    assert found.against_first[1].n == 5
+    assert found.against_first[1].value == pytest.approx(np.mean(rates))
+
+
+def test_other_difficulties_are_not_divided_by_the_first_run(patterns: Path, tmp_path: Path) -> None:
+    easy, hard = (
+        windtunnel.run(
+            Brightest(), patterns, "imagenet-p", only=["tilt"], difficulty=one, out=tmp_path / str(one)
+        )
+        for one in (1, 2)
+    )
+    found = windtunnel.compare(easy, hard)
+    assert not found.against_first
+    assert any("difficulty 2 in" in warning for warning in found.warnings)
+    score = hard.scores(["flip_rate"], baseline=hard)[0]
+    assert "frames 2 apart" in score.formula, "which frames are compared is part of what is divided"
+    same = windtunnel.compare(hard, hard).against_first[1]
+    assert "difficulty 2" in same.formula

@@ -37,7 +37,7 @@ from windtunnel.metrics.stability import (
     zipf_weight,
 )
 from windtunnel.published.results import STORED, perturbation_normalisers
-from windtunnel.stats.intervals import mean_interval, unit_count
+from windtunnel.stats.intervals import Groups, mean_interval, unit_count
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -145,10 +145,11 @@ def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
 def ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     """Every sequence's score divided by a stored run's, or by AlexNet's where that fits."""
     if run.baseline:
+        both = beside(run, run.baseline)
         return [
-            divided(kind, kind.ratio, name(one), run, run.baseline, [one])
+            divided(kind, kind.ratio, name(one), both, [one])
             for one in sequences_of(run)
-            if not why_not_divided(kind, run, run.baseline, one)
+            if not why_not_divided(kind, both, one)
         ]
     if why_not_normalised(run):
         return []
@@ -165,9 +166,10 @@ def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     if {bare(one) for one in found} != set(THE_TEN):
         return []
     if run.baseline:
-        if any(why_not_divided(kind, run, run.baseline, one) for one in found):
+        both = beside(run, run.baseline)
+        if any(why_not_divided(kind, both, one) for one in found):
             return []
-        return [divided(kind, kind.mean_ratio, "", run, run.baseline, found)]
+        return [divided(kind, kind.mean_ratio, "", both, found)]
     if why_not_normalised(run):
         return []
     formula = f"mean over the 10 sequences of: {kind.words}, divided by {ALEXNET}"
@@ -255,16 +257,38 @@ def _alexnet(kind: Kind, condition: dict[str, Any]) -> float:
     return perturbation_normalisers()[bare(condition)][kind.normaliser]
 
 
-def why_not_divided(kind: Kind, run: Run, baseline: Run, condition: dict[str, Any]) -> str:
-    """Why a sequence cannot be divided by the baseline's on the same pictures, or "" where it can."""
-    theirs = next((one for one in baseline.conditions if one["id"] == condition["id"]), None)
-    if theirs is None:
-        return f"the baseline lacks {name(condition)}"
-    ours, rows = same_pictures(run, run.clips.ids, baseline, baseline.clips.ids)
-    values = kind.distance(baseline.clips.top(name(theirs))[rows], pairs_of(run, condition)).mean(axis=1)
+@dataclass(frozen=True)
+class Beside:
+    """A run and the one it is divided by: rows of the same pictures in both, and their groups."""
+
+    run: Run
+    baseline: Run
+    ours: NDArray[np.int64]
+    theirs: NDArray[np.int64]
+    groups: Groups
+
+    def shares(self, kind: Kind, condition: dict[str, Any]) -> tuple[Numbers, Numbers]:
+        """Every picture's mean over compared frames, ours and theirs; their frames are compared as ours."""
+        named = next(name(one) for one in self.baseline.conditions if one["id"] == condition["id"])
+        pairs = pairs_of(self.run, condition)
+        ours = kind.distance(self.run.clips.top(name(condition))[self.ours], pairs)
+        theirs = kind.distance(self.baseline.clips.top(named)[self.theirs], pairs)
+        return ours.mean(axis=1), theirs.mean(axis=1)
+
+
+def beside(run: Run, baseline: Run) -> Beside:
+    """The pictures that both runs have in full."""
+    ours, theirs = same_pictures(run, run.clips.ids, baseline, baseline.clips.ids)
     whole = _groups(run)
-    groups = None if whole is None else whole[ours]
-    if unit_count(len(values), groups) > 1 and mean_interval(values, groups=groups)[0] > 0:
+    return Beside(run, baseline, ours, theirs, None if whole is None else whole[ours])
+
+
+def why_not_divided(kind: Kind, found: Beside, condition: dict[str, Any]) -> str:
+    """Why a sequence cannot be divided by the baseline's on the same pictures, or "" where it can."""
+    if condition["id"] not in {one["id"] for one in found.baseline.conditions}:
+        return f"the baseline lacks {name(condition)}"
+    _, values = found.shares(kind, condition)
+    if unit_count(len(values), found.groups) > 1 and mean_interval(values, groups=found.groups)[0] > 0:
         return ""
     return f"the baseline's {kind.each} under {name(condition)} is not clearly above 0 ({values.mean():.4f})"
 
@@ -275,9 +299,8 @@ def sequence_notes(run: Run) -> list[str]:
     if not found or "flip_rate" not in (*run.metrics, *(["flip_rate"] if run.baseline else [])):
         return []
     if run.baseline:
-        reasons = [
-            why_not_divided(kind, run, run.baseline, one) for kind in (FLIPS, TOP_FIVE) for one in found
-        ]
+        both = beside(run, run.baseline)
+        reasons = [why_not_divided(kind, both, one) for kind in (FLIPS, TOP_FIVE) for one in found]
         return [
             f"FR and T5D divide by {run.baseline.info['model']['name']} ({run.baseline.path}) on the same "
             "pictures, not by AlexNet's published figures: not comparable with the paper's.",
@@ -298,36 +321,25 @@ def sequence_notes(run: Run) -> list[str]:
 
 
 def divided(
-    kind: Kind, metric: str, condition: str, run: Run, baseline: Run, found: Sequence[dict[str, Any]]
+    kind: Kind, metric: str, condition: str, found: Beside, sequences: Sequence[dict[str, Any]]
 ) -> Measure:
     """Ratios to a stored run on the same pictures, both drawn together in the bootstrap."""
-    ours, theirs = same_pictures(run, run.clips.ids, baseline, baseline.clips.ids)
-    names = {one["id"]: name(one) for one in baseline.conditions}
-    halves = [
-        [
-            kind.distance(clips.top(named), pairs_of(run, one))[rows].mean(axis=1)
-            for one in found
-            for named in [name(one) if clips is run.clips else names[one["id"]]]
-        ]
-        for clips, rows in ((run.clips, ours), (baseline.clips, theirs))
-    ]
-    half = len(found)
+    both = [found.shares(kind, one) for one in sequences]
+    half = len(sequences)
 
     def combine(means: Numbers) -> Numbers:
         below = means[..., half:]
         return np.asarray((means[..., :half] / np.where(below > 0, below, np.nan)).mean(axis=-1), np.float64)
 
-    over = f"mean over {half} sequences of: " if not condition else ""
+    over = f"mean over {half} sequences, difficulty {difficulty_of(found.run)}, of: {kind.words}"
     formula = (
-        f"{over}{kind.words}, divided by that of {baseline.info['model']['name']} on the same {len(ours):,} "
-        "pictures; both drawn together in the interval"
+        f"{_formula(found.run, kind, sequences[0]) if condition else over}, divided by that of "
+        f"{found.baseline.info['model']['name']} on the same {len(found.ours):,} pictures; both drawn "
+        "together in the interval"
     )
-    columns = np.stack([*halves[0], *halves[1]], axis=1)
-    whole = _groups(run)
-    groups = None if whole is None else whole[ours]
-    return Measure(
-        metric, condition, formula, tuple(map(name, found)), columns, combine=combine, groups=groups
-    )
+    columns = np.stack([*(ours for ours, _ in both), *(theirs for _, theirs in both)], axis=1)
+    parts = tuple(map(name, sequences))
+    return Measure(metric, condition, formula, parts, columns, combine=combine, groups=found.groups)
 
 
 def why_not_normalised(run: Run) -> str:
