@@ -120,11 +120,17 @@ def test_difficulty_is_strength_of_noise_and_stride_of_the_rest(
     assert names == ["native", "clean", "seq/gaussian_noise:3", "seq/brightness"]
     ids = {condition["name"]: condition["id"] for condition in run.conditions}
     assert ids["seq/brightness"] == hard.conditions[3]["id"], "the same frames, compared further apart"
-    model, changed, total = Brightest(), 0, 0
+    model, moved, noisy = Brightest(), [], []
     for clip in frames_of(pictures, "brightness").values():
         best = model(np.stack(clip)).argmax(axis=1)
-        changed, total = changed + int((best[3:] != best[:-3]).sum()), total + len(best) - 3
-    assert by_name(hard, "flip_probability")["seq/brightness"] == pytest.approx(changed / total)
+        moved += (best[3:] != best[:-3]).tolist()
+    for clip in frames_of(pictures, "gaussian_noise", 3).values():
+        best = model(np.stack(clip)).argmax(axis=1)
+        noisy += (best[1:] != best[0]).tolist()
+    assert (len(moved), len(noisy)) == (12 * 28, 12 * 30)
+    found = by_name(hard, "flip_probability")
+    assert found["seq/brightness"] == pytest.approx(np.mean(moved))
+    assert found["seq/gaussian_noise:3"] == pytest.approx(np.mean(noisy))
 
 
 def test_small_pictures_have_no_flip_rate(run: Run) -> None:

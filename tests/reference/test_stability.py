@@ -125,8 +125,10 @@ def test_strides_pool_all_phases(frames: int, stride: int) -> None:
     assert len(earlier) == frames - stride
 
 
-def test_noise_is_compared_with_the_first_frame() -> None:
-    earlier, later = frame_pairs(31, "noise", 1)
+@pytest.mark.parametrize("difficulty", [1, 2, 3])
+def test_noise_is_compared_with_the_first_frame(difficulty: int) -> None:
+    """At any difficulty, which is the noise's strength and no stride."""
+    earlier, later = frame_pairs(31, "noise", difficulty)
     assert set(earlier.tolist()) == {0} and later.tolist() == list(range(1, 31))
 
 
