@@ -147,3 +147,15 @@ def test_another_canvas_has_no_flip_rate(tmp_path: Path, size: tuple[int, int], 
     assert len(found.scores(["flip_probability"])) == 10
     assert not found.scores(["flip_rate", "mfr", "t5d", "mt5d"])
     assert any(why in note for note in run_document(found, [])["notes"])
+
+
+def test_fewer_than_ten_sequences_say_why_there_is_no_mean(run: Run, tmp_path: Path) -> None:
+    data = run.path.parent / "set"
+    some = windtunnel.run(Ranking(), data, "imagenet-p", only=["tilt", "scale"], out=tmp_path / "run")
+    notes = run_document(some, [])["notes"]
+    assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are 2." in notes
+    assert any(note.startswith("FR and T5D of each sequence divide by AlexNet's") for note in notes)
+    assert set(values(some, "flip_rate")) == {"tilt", "scale"} and not some.scores(["mfr"])
+    notes = run_document(run, [])["notes"]
+    assert any(note.startswith("FR, mFR, T5D and mT5D divide by AlexNet's") for note in notes)
+    assert not any(note.startswith("No mFR") for note in notes)

@@ -154,7 +154,26 @@ def test_nothing_is_divided_by_nothing(pictures: Path, tmp_path: Path) -> None:
     assert by_name(found, "flip_probability") == {"seq/tilt": 0}
     assert by_name(found, "flip_rate", baseline=found) == {}
     notes = run_document(found.against(found), [])["notes"]
-    assert any("under seq/tilt is not clearly above 0" in note for note in notes)
+    assert sum("under seq/tilt is not clearly above 0" in note for note in notes) == 2
+    assert not any("divide by" in note for note in notes), "nothing is"
+
+
+def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path, tmp_path: Path) -> None:
+    """The best class never changes, the others do: T5D can be divided and FR cannot."""
+
+    def firm(batch: np.ndarray) -> np.ndarray:
+        scores = Brightest()(batch)
+        scores[:, 0] = 9
+        return scores
+
+    found = windtunnel.run(firm, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    notes = run_document(found.against(found), [])["notes"]
+    assert [note for note in notes if note.startswith("T5D divide by")]
+    assert not any(note.startswith("No T5D") for note in notes)
+    assert (
+        sum(note.startswith("No FR: the baseline's flip_probability under seq/tilt") for note in notes) == 1
+    )
+    assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are 1." in notes
 
 
 def test_unlabelled_pictures_have_flips_and_no_errors(pictures: Path, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ class Kind:
     mean: str
     ratio: str
     mean_ratio: str
+    title: str
     words: str
     distance: Distance
     most: float
@@ -115,11 +116,11 @@ class Kind:
 
 
 FLIPS = Kind(
-    "flip_probability", "mfp", "flip_rate", "mfr",
+    "flip_probability", "mfp", "flip_rate", "mfr", "FR",
     "share of compared frames whose best class differs", _flips, 1, "fp",
 )  # fmt: skip
 TOP_FIVE = Kind(
-    "ut5d", "mean_ut5d", "t5d", "mt5d",
+    "ut5d", "mean_ut5d", "t5d", "mt5d", "T5D",
     "mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|",
     _distances, FARTHEST_TOP5, "ut5d",
 )  # fmt: skip
@@ -299,25 +300,41 @@ def sequence_notes(run: Run) -> list[str]:
     if not found or "flip_rate" not in (*run.metrics, *(["flip_rate"] if run.baseline else [])):
         return []
     if run.baseline:
-        both = beside(run, run.baseline)
-        reasons = [why_not_divided(kind, both, one) for kind in (FLIPS, TOP_FIVE) for one in found]
-        return [
-            f"FR and T5D divide by {run.baseline.info['model']['name']} ({run.baseline.path}) on the same "
-            "pictures, not by AlexNet's published figures: not comparable with the paper's.",
-            *(f"No FR or T5D: {reason}." for reason in dict.fromkeys(reasons) if reason),
-        ]
+        return [*_baseline_notes(beside(run, run.baseline), found), *_too_few(found)]
     reason = why_not_normalised(run)
     if reason:
         return [f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not fit, {reason}. Read mFP and uT5D."]
     codecs = {str(one["codec"]) for one in found}
     if codecs == {STORED} and run.recipe["data"]["count"] == PUBLISHED_CLIPS:
-        return []
-    lossless = codecs <= LOSSLESS
-    how = ", and frames that were never compressed" if lossless else ""
+        return _too_few(found)
+    what = "FR and T5D of each sequence divide" if _too_few(found) else "FR, mFR, T5D and mT5D divide"
+    how = ", and frames that were never compressed" if codecs <= LOSSLESS else ""
     return [
-        "FR and T5D divide by AlexNet's figures on 50,000 published H.264 clips; these are other "
-        f"pictures{how}, so that they are only near what the same model would get there."
+        *_too_few(found),
+        f"{what} by AlexNet's figures on 50,000 published H.264 clips; these are other "
+        f"pictures{how}, so that they are only near what the same model would get there.",
     ]
+
+
+def _baseline_notes(both: Beside, found: Sequence[dict[str, Any]]) -> list[str]:
+    """What is divided by a stored run, and what cannot be."""
+    reasons = {kind.title: [why_not_divided(kind, both, one) for one in found] for kind in (FLIPS, TOP_FIVE)}
+    whole = " and ".join(title for title, whys in reasons.items() if not all(whys))
+    divides = (
+        f"{whole} divide by {both.baseline.info['model']['name']} ({both.baseline.path}) on the same "
+        "pictures, not by AlexNet's published figures: not comparable with the paper's."
+    )
+    lines = (f"No {title}: {why}." for title, whys in reasons.items() for why in dict.fromkeys(whys) if why)
+    return [*([divides] if whole else []), *lines]
+
+
+def _too_few(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Why there is no mean of ratios, where that is for the sequences there are."""
+    ten = sum(bare(one) in THE_TEN for one in found)
+    if ten == len(found) == len(THE_TEN):
+        return []
+    others = f" and {len(found) - ten} other" if len(found) > ten else ""
+    return [f"No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are {ten}{others}."]
 
 
 def divided(
