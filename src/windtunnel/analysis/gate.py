@@ -166,7 +166,7 @@ def gate(
     unchecked = tuple(
         Unchecked(rule.text, f"the runs' {rule.metric} cannot be compared: {why}")
         for rule in dropped
-        if (why := joined.not_shared.get((rule.metric, rule.pattern)))
+        if (why := joined.not_shared.get((rule.metric, rule.pattern), ""))
     )
     told = {one.rule for one in unchecked}
     warnings = _warnings(joined, [rule.text for rule in dropped if rule.text not in told])
