@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import Image
 
 import windtunnel
 from tests.reference.test_stability import brute_force_distance
+from windtunnel.metrics.perturbed import TOP_FIVE, each, mean, mean_ratio, ratio
 from windtunnel.report.tables import run_document
 from windtunnel.store.run import Run
 
@@ -159,3 +161,21 @@ def test_fewer_than_ten_sequences_say_why_there_is_no_mean(run: Run, tmp_path: P
     notes = run_document(run, [])["notes"]
     assert any(note.startswith("FR, mFR, T5D and mT5D divide by AlexNet's") for note in notes)
     assert not any(note.startswith("No mFR") for note in notes)
+
+
+def test_every_distance_is_measured_once(run: Run) -> None:
+    """Each, mean and ratios, by AlexNet's figures and by a stored run, rest on the same numbers."""
+    asked = []
+
+    def counting(top: np.ndarray, pairs: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        asked.append(len(pairs[0]))
+        return TOP_FIVE.distance(top, pairs)
+
+    kind = replace(TOP_FIVE, each="counted", distance=counting)
+    fresh = windtunnel.load_run(run.path)
+    assert len(fresh.clips.ids) == 3
+    divided = fresh.against(fresh)
+    found = [one for seen in (fresh, divided) for made in (each, mean, ratio, mean_ratio)
+             for one in made(kind, seen, seen.observed)]  # fmt: skip
+    assert len(found) > 10 + 1 + 10 + 1 and len(asked) == 10
+    assert max(one.columns.itemsize for one in found if one.combine is None) == 1, "50,000 clips fit"

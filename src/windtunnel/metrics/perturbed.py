@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.baseline import same_pictures
+from windtunnel.metrics.clips import Clips
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
 from windtunnel.metrics.stability import (
@@ -85,16 +86,18 @@ def difficulty_of(run: Run) -> int:
 
 def flips_of(run: Run, condition: dict[str, Any]) -> NDArray[np.bool_]:
     """Whether the answer changes, pictures x compared pairs of frames."""
-    return _flips(run.clips.top(name(condition)), pairs_of(run, condition))
+    return _changes(FLIPS, run.clips, name(condition), run, condition)
 
 
 def _flips(top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.bool_]:
     return flips(top[:, :, 0], pairs)
 
 
-def _distances(top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Numbers:
+def _distances(
+    top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> NDArray[np.int8]:
     earlier, later = pairs
-    found = np.empty((len(top), len(earlier)))
+    found = np.empty((len(top), len(earlier)), np.int8)
     for place, (before, after) in enumerate(zip(earlier, later, strict=True)):
         found[:, place] = top5_distance(top[:, before], top[:, after])
     return found
@@ -219,7 +222,7 @@ def _measure(
     factors: Sequence[float] | None = None,
 ) -> Measure:
     """The mean over sequences, each counting alike, or each times its factor."""
-    parts = [kind.distance(run.clips.top(name(one)), pairs_of(run, one)) for one in found]
+    parts = [_changes(kind, run.clips, name(one), run, one) for one in found]
     weights = np.concatenate(
         [
             np.full(part.shape[1], factor / part.shape[1] / len(parts))
@@ -236,6 +239,12 @@ def _measure(
         limits=(0, kind.most * float(weights.sum())),
         groups=_groups(run),
     )
+
+
+def _changes(kind: Kind, clips: Clips, named: str, run: Run, condition: dict[str, Any]) -> NDArray[Any]:
+    """Pictures x pairs of a sequence in some clips, its frames compared as the run compares them."""
+    key = kind.each, named, type_of(condition), difficulty_of(run)
+    return clips.once(key, lambda: kind.distance(clips.top(named), pairs_of(run, condition)))
 
 
 def _groups(run: Run) -> NDArray[np.int64] | None:
@@ -271,10 +280,9 @@ class Beside:
     def shares(self, kind: Kind, condition: dict[str, Any]) -> tuple[Numbers, Numbers]:
         """Every picture's mean over compared frames, ours and theirs; their frames are compared as ours."""
         named = next(name(one) for one in self.baseline.conditions if one["id"] == condition["id"])
-        pairs = pairs_of(self.run, condition)
-        ours = kind.distance(self.run.clips.top(name(condition))[self.ours], pairs)
-        theirs = kind.distance(self.baseline.clips.top(named)[self.theirs], pairs)
-        return ours.mean(axis=1), theirs.mean(axis=1)
+        ours = _changes(kind, self.run.clips, name(condition), self.run, condition)
+        theirs = _changes(kind, self.baseline.clips, named, self.run, condition)
+        return ours[self.ours].mean(axis=1), theirs[self.theirs].mean(axis=1)
 
 
 def beside(run: Run, baseline: Run) -> Beside:
