@@ -133,7 +133,13 @@ class Run:
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
         """Of every scored picture the number of its group, or None where every one stands for itself."""
-        return self.groups_of(self.observed.kept)
+        return self.groups_of(self.scored)
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which of the run's pictures its scores rest on; sequences are scored without labels too."""
+        sequences = any(condition["kind"] == "sequence" for condition in self.conditions)
+        return self.clips.kept if sequences else self.observed.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
         """The same of any pictures; one of which the column says nothing is its own group."""
