@@ -214,6 +214,8 @@ def test_the_same_command_goes_on_where_it_stopped(
         ({"suite": "imagenet-c", "codec": "h264"}, "stores sequences"),
         ({"suite": "imagenet-p", "only": ["tilted"]}, "tilted"),
         ({"suite": "imagenet-p", "only": ["tilt:7"]}, "no such level"),
+        ({"suite": "imagenet-p", "only": ["fog", "tilt"]}, "fog is no sequence"),
+        ({"suite": "imagenet-c", "only": ["seq/tilt"]}, "--suite imagenet-p"),
     ],
 )
 def test_mistakes_are_refused_before_any_work(
@@ -222,6 +224,11 @@ def test_mistakes_are_refused_before_any_work(
     with pytest.raises(UserError, match=words):
         windtunnel.run(Brightest(), pictures, out=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
+
+
+def test_names_that_corruptions_share_are_sequences_there(pictures: Path, tmp_path: Path) -> None:
+    found = windtunnel.run(Brightest(), pictures, "imagenet-p", only=["spatter"], out=tmp_path / "run")
+    assert list(by_name(found, "flip_probability")) == ["seq/spatter"]
 
 
 def test_json_holds_the_sequences(run: Run) -> None:
