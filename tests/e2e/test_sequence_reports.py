@@ -165,13 +165,18 @@ def test_traps_of_sequences(runs: tuple[Run, Run]) -> None:
     assert "ImageNet-P was lossy video" not in found, "edition 32 is not divided by AlexNet"
 
 
-def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
+def photographs(tmp_path: Path) -> Path:
+    """Two pictures of 256 pixels in two of ImageNet's classes."""
     rng = np.random.default_rng(0)
     for number, name in enumerate(("n01440764", "n01443537")):
         (tmp_path / "val" / name).mkdir(parents=True)
         pixels = rng.integers(0, 256, (40, 40, 3)).astype(np.uint8)
         Image.fromarray(pixels).resize((256, 256)).save(tmp_path / "val" / name / f"{number}.png")
-    run = windtunnel.run(Flickering(600, 1000), tmp_path / "val", "imagenet-p", out=tmp_path / "run")
+    return tmp_path / "val"
+
+
+def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
+    run = windtunnel.run(Flickering(600, 1000), photographs(tmp_path), "imagenet-p", out=tmp_path / "run")
     measured = measured_on(run)
     assert (measured.benchmark, measured.codec, measured.difficulty) == ("imagenet-p", "none", 1)
     document = document_of(run)
@@ -182,6 +187,33 @@ def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
         assert "benchmark" not in source["unlike"]
     assert "ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}
     assert "AlexNet" in run.report().read_text()
+
+
+@pytest.mark.parametrize(
+    ("codec", "divided", "warned"),
+    [("none", True, True), ("png", True, True), ("h264", True, False), ("jpeg:85", False, False)],
+)
+def test_alexnets_figures_divide_video_and_lossless_frames_only(
+    tmp_path: Path, codec: str, divided: bool, warned: bool
+) -> None:
+    run = windtunnel.run(
+        Flickering(600, 1000), photographs(tmp_path), "imagenet-p", only=["brightness"], codec=codec,
+        out=tmp_path / "run",
+    )  # fmt: skip
+    document = document_of(run)
+    assert bool(run.scores(["flip_rate"])) == bool(run.scores(["t5d"])) == divided
+    assert ("ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}) == warned
+    assert any("never compressed" in note for note in document["notes"]) == warned
+    assert any("these are jpeg:85" in note for note in document["notes"]) != divided
+
+
+def test_published_videos_are_not_called_lossless(tmp_path: Path) -> None:
+    made = windtunnel.make_set(
+        "imagenet-p", photographs(tmp_path), tmp_path / "made", layout="videos", only=["brightness"]
+    )
+    document = document_of(windtunnel.run(Flickering(600, 1000), made, out=tmp_path / "run"))
+    assert "flip_rate" in {score["metric"] for score in document["scores"]}
+    assert "ImageNet-P was lossy video" not in {trap["heading"] for trap in document["traps"]}
 
 
 def test_markdown_and_csv_hold_every_sequence(runs: tuple[Run, Run]) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from windtunnel.imaging.clips import H264
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.names import TITLES
-from windtunnel.metrics.perturbed import THE_TEN, bare, sequences_of, why_not_normalised
+from windtunnel.metrics.perturbed import LOSSLESS, THE_TEN, bare, sequences_of, why_not_normalised
 from windtunnel.metrics.score import Score
 from windtunnel.metrics.slices import MINIMUM
 from windtunnel.published.results import PUBLISHED_PICTURES
@@ -142,12 +141,8 @@ def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
 
 def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
     found = sequences_of(run)
-    if (
-        found
-        and not run.baseline
-        and not why_not_normalised(run)
-        and all(one["codec"] != H264 for one in found)
-    ):
+    lossless = bool(found) and {str(one["codec"]) for one in found} <= LOSSLESS
+    if lossless and not run.baseline and not why_not_normalised(run):
         yield (
             "FR and T5D divide by AlexNet's figures on H.264 frames, and these frames were never compressed: "
             "run with --codec h264 before setting them beside published ones."

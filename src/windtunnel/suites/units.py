@@ -35,6 +35,6 @@ def picture_unit_named(written: str, suite: str) -> str:
     bare = written.removeprefix(SEQUENCE_PREFIX)
     if bare in SEQUENCES.names() and (bare != written or bare not in REGISTRY.names()):
         raise UserError(
-            f"--only {written} is a sequence, and suite {suite} holds single pictures; give --suite imagenet-p."
+            f"--only {written} is a sequence, and suite {suite} holds none; give --suite imagenet-p."
         )
     return written
