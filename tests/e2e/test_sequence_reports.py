@@ -225,6 +225,31 @@ def test_markdown_and_csv_hold_every_sequence(runs: tuple[Run, Run]) -> None:
     assert re.search(r"\| mean uT5D \| \d\.\d{3} ranks \|", text)
 
 
+def test_score_prints_every_sequence(runs: tuple[Run, Run]) -> None:
+    said = call("score", runs[1].path).output
+    for one in runs[1].scores(["flip_probability"]):
+        line = next(line for line in said.splitlines() if line.startswith(f"{one.condition} "))
+        assert re.search(rf"FP +{100 * one.value:.1f} %.*uT5D +[0-9.]+ ranks", line)
+
+
+@pytest.mark.parametrize("metric", ["flip_probability", "ut5d", "mfp", "top1_error"])
+def test_a_metric_asked_for_is_printed_wherever_there_is_one(runs: tuple[Run, Run], metric: str) -> None:
+    scores = runs[1].scores([metric])
+    said = call("score", runs[1].path, "--metric", metric).output.splitlines()
+    for one in scores:
+        scaled = f"{one.value:.3f} ranks" if metric == "ut5d" else f"{100 * one.value:.1f} %"
+        assert any(
+            re.match(rf"{metric} +{re.escape(one.condition or 'all')} +{re.escape(scaled)}", line)
+            for line in said
+        )
+        assert any(one.formula in line for line in said)
+
+
+def test_a_metric_this_run_cannot_have_is_told_with_the_reason(runs: tuple[Run, Run]) -> None:
+    said = call("score", runs[1].path, "--metric", "flip_rate").output
+    assert "no such score" in said and "this run is edition 32" in said
+
+
 def test_compare_pairs_sequences_picture_by_picture(runs: tuple[Run, Run]) -> None:
     found = windtunnel.compare(*runs)
     assert found.headline == ("mfp", "") and not found.unpaired_because

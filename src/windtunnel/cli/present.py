@@ -31,6 +31,10 @@ from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
 
 WORST_SHOWN = 3
+# What is said of every sequence.
+EACH_SEQUENCE = {"flip_probability": "FP", "ut5d": "uT5D"}
+# Of scores that were asked for by name.
+ASKED_HEADER = ("score", "of", "value", "95 % interval", "pictures")
 
 
 class RateColumn(ProgressColumn):
@@ -212,16 +216,37 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     lines += [("note", note) for note in normaliser_notes(run)]
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]
-    spoilt = spoilt or [score for score in scores if score.metric == "flip_probability"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {score.value:.1%}" for score in worst)))
+    lines += _sequence_lines(scores)
     lines += _step_lines(scores)
     if seen.left_out:
         lines.append(
             ("left out", f"{seen.left_out} pictures that some condition could not score; see the report")
         )
     return lines
+
+
+def print_asked(console: Console, run: Run, metrics: Sequence[str], scores: Sequence[Score]) -> None:
+    """Print every score of the metrics somebody asked for, how each is made, and why some are missing."""
+    rows = [
+        (
+            one.metric,
+            one.condition or "all",
+            f"{number(one.value, one.metric)} {unit(one.metric)}".rstrip(),
+            f"[{number(one.low, one.metric)}, {number(one.high, one.metric)}]",
+            f"{one.n:,}",
+        )
+        for one in scores
+    ]
+    if rows:
+        print_table(console, ASKED_HEADER, rows)
+    formulas = dict.fromkeys((one.metric, one.formula) for one in scores)
+    found = {one.metric for one in scores}
+    missing = [asked for asked in metrics if asked.partition(":")[0] not in found]
+    lines = [*formulas, *((asked, "this run has no such score") for asked in missing)]
+    print_lines(console, [*lines, *(("note", note) for note in normaliser_notes(run))])
 
 
 def _part_lines(run: Run, by_condition: dict[str, Score]) -> list[tuple[str, str]]:
@@ -242,6 +267,16 @@ def _detection_lines(scores: list[Score]) -> list[tuple[str, str]]:
     ordered = sorted(others, key=lambda one: -one.value)
     shown = "   ".join(f"{one.condition} {one.value:.1%}" for one in ordered)
     return [("AUPR of others", shown)] if shown else []
+
+
+def _sequence_lines(scores: list[Score]) -> list[tuple[str, str]]:
+    """Flip probability and top-5 distance of every sequence, in the run's order."""
+    found: dict[str, list[str]] = {}
+    for score in scores:
+        if score.metric in EACH_SEQUENCE:
+            shown = f"{EACH_SEQUENCE[score.metric]} {_shown(score)}"
+            found.setdefault(score.condition, []).append(shown)
+    return [(condition, "   ".join(shown)) for condition, shown in found.items()]
 
 
 def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
