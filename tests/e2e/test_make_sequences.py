@@ -19,8 +19,11 @@ import windtunnel
 from tests.conftest import Command
 from tests.e2e.test_make import photographs, tree_checksum
 from tests.onnx_models import write_colour_model
+from windtunnel.data import open_dataset
 from windtunnel.imaging.clips import encode_clip
 from windtunnel.make.check import verify
+from windtunnel.make.local import make
+from windtunnel.make.plan import plan_make
 from windtunnel.suites import load_suite
 
 SOME = ["gaussian_noise", "tilt", "translate"]
@@ -241,7 +244,7 @@ def test_damage_is_found_by_verify_and_repaired_by_making_again(
 ) -> None:
     arguments = ["make", "imagenet-p", cifar[0], "made", "--layout", layout, "--only", "tilt", "--workers", 1]
     first = windtunnel_command(*arguments)
-    assert first.returncode == 0 and "1 sequences" in first.stderr
+    assert first.returncode == 0 and "1 sequence," in first.stderr
     before = tree_checksum(tmp_path / "made")
     path = tmp_path / "made" / victim
     content = bytearray(path.read_bytes())
@@ -294,6 +297,29 @@ def test_mistakes_are_told_in_one_line_before_any_work(
     assert message in done.stderr
     assert done.stderr.strip().splitlines()[-1].startswith("error:")
     assert not (tmp_path / "out").exists()
+
+
+def test_making_again_counts_every_chunk_once(
+    cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    plan = plan_make("imagenet-p", open_dataset(cifar[0]), only=["tilt"])
+    make(plan, tmp_path / "made")
+    looked: list[tuple[int, int]] = []
+    make(plan, tmp_path / "made", look=lambda done, total: looked.append((done, total)))
+    assert len(plan.chunks) > 1
+    assert looked == [(1, len(plan.chunks))] * len(plan.chunks)
+
+
+def test_another_seed_is_called_that_though_it_chooses_other_pictures(
+    cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    for seed, told in ((0, ""), (1, "another seed")):
+        plan = plan_make("imagenet-p", open_dataset(cifar[0]), only=["tilt"], subset=2, seed=seed)
+        if told:
+            with pytest.raises(windtunnel.UserError, match=told):
+                make(plan, tmp_path / "made")
+        else:
+            make(plan, tmp_path / "made")
 
 
 def test_what_is_made_is_inspected_and_not_made_twice(

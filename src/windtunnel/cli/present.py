@@ -29,6 +29,7 @@ from windtunnel.report.amounts import number, unit
 from windtunnel.report.natural import counted_text, marks, parts_text
 from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
+from windtunnel.wording import counted
 
 WORST_SHOWN = 3
 # What is said of every sequence.
@@ -79,7 +80,7 @@ class Bar:
         """Count finished work, and pictures that failed."""
         self._failed += failed
         self._progress.start()
-        remark = f"  {self._failed} pictures failed" if self._failed else ""
+        remark = f"  {counted(self._failed, 'picture')} failed" if self._failed else ""
         self._progress.update(self._task, advance=done, remark=remark)
 
     def __enter__(self) -> Bar:
@@ -110,7 +111,7 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
     """A plan as labelled lines; `done` predictions are already in the folder."""
     total, count = plan.recipe["data"]["of"], len(plan.surveyed)
     amount = (
-        f"{count:,} pictures"
+        counted(count, "picture")
         if count == total
         else f"{count:,} of {total:,} pictures (by class, seed {plan.seed})"
     )
@@ -132,13 +133,13 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
             f"{plan.suite.citation}   {_contents(plan)}"
             + ("" if plan.suite.natural else f", beside {beside}" if beside else ", without clean"),
         ),
-        *([("lacking", f"{len(missing)} conditions: {_by_unit(missing)}")] if missing else []),
+        *([("lacking", f"{counted(len(missing), 'condition')}: {_by_unit(missing)}")] if missing else []),
         *(("note", remark) for remark in remarks),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         (
             "work",
-            f"{plan.predictions:,} predictions in {len(plan.chunks):,} shards on {workers} "
-            f"worker{'s' if workers > 1 else ''}" + (f"; {done:,} already done" if done else ""),
+            f"{counted(plan.predictions, 'prediction')} in {counted(len(plan.chunks), 'shard')} on "
+            f"{counted(workers, 'worker')}" + (f"; {done:,} already done" if done else ""),
         ),
         ("run", str(folder)),
     ]
@@ -154,10 +155,12 @@ def _contents(plan: Plan) -> str:
     parts = []
     if plan.suite.holds_sequences:
         frames = sum(one.frames for one in spoilt)
-        parts.append(f"{units} sequences of {frames:,} frames in all, difficulty {plan.suite.levels[0]}")
+        parts.append(
+            f"{counted(units, 'sequence')} of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
+        )
     elif spoilt:
         levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
-        parts.append(f"{units} corruption{'s' if units > 1 else ''} x severities {levels}")
+        parts.append(f"{counted(units, 'corruption')} x severities {levels}")
     if spoilt:
         parts[0] += f", codec {spoilt[-1].codec}"
     if steps:
@@ -223,7 +226,10 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     lines += _step_lines(scores)
     if seen.left_out:
         lines.append(
-            ("left out", f"{seen.left_out} pictures that some condition could not score; see the report")
+            (
+                "left out",
+                f"{counted(seen.left_out, 'picture')} that some condition could not score; see the report",
+            )
         )
     return lines
 

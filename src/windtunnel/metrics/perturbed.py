@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.errors import UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K
@@ -38,11 +39,11 @@ from windtunnel.metrics.stability import (
 )
 from windtunnel.published.results import STORED, perturbation_normalisers
 from windtunnel.stats.intervals import mean_interval, unit_count
+from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
-PREFIX = "seq/"
 # mFR and mT5D are defined over these and no others; the other four are for validation.
 THE_TEN = (
     "gaussian_noise", "shot_noise", "motion_blur", "zoom_blur", "snow", "brightness", "translate", "rotate",
@@ -53,6 +54,7 @@ PUBLISHED_CLIPS = 50_000
 LOSSLESS = {"none", "png", f"{STORED}-png", f"{STORED}-array"}
 # AlexNet's figures fit video as published, and are near enough for lossless frames; JPEG makes other flips.
 NORMALISED = LOSSLESS | {H264, STORED}
+SIGMA = "sigma(i) being the later frame's rank of the earlier frame's i-th class"
 ALEXNET = "AlexNet's published one (50,000 clips stored as H.264, edition 224, difficulty 1)"
 
 Numbers = NDArray[np.float64]
@@ -67,7 +69,7 @@ def sequences_of(run: Run) -> list[dict[str, Any]]:
 
 def bare(condition: dict[str, Any]) -> str:
     """A sequence's name without its prefix."""
-    return str(condition["unit"]).removeprefix(PREFIX)
+    return str(condition["unit"]).removeprefix(SEQUENCE_PREFIX)
 
 
 def pairs_of(run: Run, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -121,7 +123,7 @@ FLIPS = Kind(
 )  # fmt: skip
 TOP_FIVE = Kind(
     "ut5d", "mean_ut5d", "t5d", "mt5d",
-    "mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|",
+    f"mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|, {SIGMA}",
     _distances, "ut5d",
 )  # fmt: skip
 
@@ -150,7 +152,7 @@ def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     if not found:
         return []
     columns, weights = _columns(run, run.clips, kind, found)
-    formula = f"{kind.words}; mean over {len(found)} sequences, difficulty {difficulty_of(run)}"
+    formula = f"{kind.words}; mean over {counted(len(found), 'sequence')}, difficulty {difficulty_of(run)}"
     return [Measure(kind.mean, "", formula, tuple(map(name, found)), columns, weights, groups=_groups(run))]
 
 
@@ -314,7 +316,7 @@ def divided(
         below = means[..., half:]
         return np.asarray((means[..., :half] / np.where(below > 0, below, np.nan)).mean(axis=-1), np.float64)
 
-    over = f"mean over {half} sequences of: " if not condition else ""
+    over = f"mean over {counted(half, 'sequence')} of: " if not condition else ""
     formula = (
         f"{over}{kind.words}, divided by that of {baseline.info['model']['name']} on the same {len(ours):,} "
         "pictures; both drawn together in the interval"
@@ -348,11 +350,14 @@ flip_probability, mfp, flip_rate, mfr = (
 )
 ut5d, mean_ut5d, t5d, mt5d = (partial(measure, TOP_FIVE) for measure in (each, mean, ratio, mean_ratio))
 zipf_distance = partial(
-    discounted, "zipf_distance", zipf_weight, "sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/i"
+    discounted,
+    "zipf_distance",
+    zipf_weight,
+    f"sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/i, {SIGMA}",
 )
 log_distance = partial(
     discounted,
     "log_distance",
     log_weight,
-    "sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/log2(i + 1)",
+    f"sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/log2(i + 1), {SIGMA}",
 )

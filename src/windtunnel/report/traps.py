@@ -14,6 +14,7 @@ from windtunnel.metrics.score import Score
 from windtunnel.metrics.slices import MINIMUM
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.store.run import Run
+from windtunnel.wording import counted
 
 Top1 = Mapping[str, Score]
 # A smaller share of ties is not worth a word.
@@ -41,13 +42,13 @@ def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
     clips = {bare(one) for one in sequences_of(run)}
     if clips and clips != set(THE_TEN):
         yield (
-            f"The mean is over {len(clips)} sequences, and not ImageNet-P's ten: do not set it beside means "
-            "over the ten."
+            f"The mean is over {counted(len(clips), 'sequence')}, and not ImageNet-P's ten: do not set it "
+            "beside means over the ten."
         )
     if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
         yield (
-            f"The mean is over {len(units)} corruptions, and not ImageNet-C's fifteen: do not set it beside "
-            "means over the fifteen."
+            f"The mean is over {counted(len(units), 'corruption')}, and not ImageNet-C's fifteen: do not set "
+            "it beside means over the fifteen."
         )
 
 
