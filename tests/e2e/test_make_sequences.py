@@ -123,6 +123,22 @@ def test_photographs_as_frames_and_videos_are_scored_as_in_memory(tmp_path: Path
         assert (picture.format, picture.size, picture.mode) == ("PNG", (224, 224), "RGB")
 
 
+@pytest.mark.parametrize("name", ["tilt", "seq/translate"])
+def test_frames_of_runs_can_be_made_in_python_as_documented(tmp_path: Path, name: str) -> None:
+    """Short side 256, perturbed at edition 224, the middle 224x224 of every frame."""
+    data = photographs(tmp_path / "val", 1)
+    out = windtunnel.make_set("imagenet-p", data, tmp_path / "made", only=[name])
+    with Image.open(data / "n01440764" / "photo0.png") as picture:  # 300x260
+        canvas = np.asarray(
+            picture.convert("RGB").resize((int(256 * 300 / 260), 256), Image.Resampling.BILINEAR)
+        )
+    frames = windtunnel.perturb(canvas, name, seed=0, sample_id="n01440764/photo0.png", edition=224)
+    left, top = round((canvas.shape[1] - 224) / 2), round((256 - 224) / 2)
+    files = sorted((out / name.removeprefix("seq/") / "n01440764" / "photo0").iterdir())
+    for path, frame in zip(files, frames, strict=True):
+        assert np.array_equal(np.asarray(Image.open(path)), frame[top : top + 224, left : left + 224])
+
+
 def test_frames_are_laid_out_by_sequence_class_and_picture(
     cifar: tuple[Path, np.ndarray, np.ndarray], made: dict[str, Path]
 ) -> None:
@@ -270,6 +286,8 @@ def test_rows_that_are_not_made_are_failures_not_black_clips(
     run = windtunnel.run(model, out, out=tmp_path / "run")
     failed = [row for row in run.predictions(["status"]).to_pylist() if row["status"] != "ok"]
     assert {row["sample_id"] for row in failed} == {"00000005"} and len(failed) == 31
+    assert [(one.picture, one.condition) for one in run.observed.unscored] == [("00000005", "seq/tilt")]
+    assert "<td>seq/tilt</td><td>unreadable</td>" in run.report().read_text()
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,43 @@ def test_timelines_hold_what_was_said_of_every_frame(runs: tuple[Run, Run]) -> N
         assert all(frame.picture.startswith("data:image/jpeg") for frame in one.frames)
 
 
+def test_each_timeline_is_of_the_sequence_left_that_its_picture_flips_most_under(
+    runs: tuple[Run, Run],
+) -> None:
+    """As the page says of them, counted over the stored answers."""
+    conditions = ["seq/gaussian_noise:1", "seq/brightness", "seq/tilt"]
+    said = {condition: answers(runs[1], condition) for condition in conditions}
+    for one in timelines(runs[1]).shown:
+        shares = {
+            condition: np.mean([
+                before != after
+                for before, after in zip(
+                    [clip[0]] * (len(clip) - 1) if condition.endswith(":1") else clip[:-1],
+                    clip[1:],
+                    strict=True,
+                )
+            ])
+            for condition in conditions
+            for clip in [said[condition][one.picture]]
+        }  # fmt: skip
+        assert shares[one.condition] == max(shares.values())
+        conditions.remove(one.condition)
+    assert "each under another sequence: of those not yet shown" in runs[1].report().read_text()
+
+
+def test_every_table_of_sequences_tells_the_difficulty(
+    pictures: Path, tmp_path: Path, runs: tuple[Run, Run]
+) -> None:
+    out = tmp_path / "hard"
+    hard = windtunnel.run(Flickering(60), pictures, "imagenet-p", only=["tilt"], difficulty=2, out=out)
+    for run, difficulty in ((runs[0], 1), (hard, 2)):
+        page = run.report().read_text()
+        assert f"Difficulty {difficulty}." in page and f"sequence, difficulty {difficulty}" in page
+        assert f"| sequence, difficulty {difficulty} |" in (run.path / "report.md").read_text()
+        assert f"difficulty {difficulty}" in call("score", run.path).output
+        assert {row["difficulty"] for row in document_of(run)["sequences"]} == {difficulty}
+
+
 def test_timelines_say_when_the_pictures_are_gone(tmp_path: Path, pictures: Path) -> None:
     import shutil
 

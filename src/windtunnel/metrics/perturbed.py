@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.errors import UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K
@@ -38,6 +37,7 @@ from windtunnel.metrics.stability import (
     zipf_weight,
 )
 from windtunnel.published.results import STORED, perturbation_normalisers
+from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.stats.intervals import mean_interval, unit_count
 from windtunnel.wording import counted
 

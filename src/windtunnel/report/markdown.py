@@ -133,7 +133,11 @@ def _by_sequence(document: dict[str, Any]) -> list[str]:
         ]
         for row in document["sequences"]
     ]
-    header = ["sequence", *(titles[metric] for metric in shown), "most flips at frame"]
+    header = [
+        f"sequence, difficulty {document['sequences'][0]['difficulty']}",
+        *(titles[metric] for metric in shown),
+        "most flips at frame",
+    ]
     return ["## By sequence", "", *markdown_table(header, rows), "", *_unsteady(document)]
 
 
@@ -150,7 +154,7 @@ def _unsteady(document: dict[str, Any]) -> list[str]:
         [one["picture"], one["label"], f"{100 * one['flip_probability']:.1f} %", one["worst"]]
         for one in document["unsteady"][:UNSTEADY_SHOWN]
     ]
-    header = ["least steady pictures", "label", "flips over all sequences", "most under"]
+    header = ["least steady pictures", "label", "flips, mean over sequences", "most under"]
     return [*markdown_table(header, rows), ""] if rows else []
 
 

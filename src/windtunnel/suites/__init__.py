@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Any
 
 from windtunnel.conditions import (
-    SEQUENCE_PREFIX,
     Condition,
     corruption_condition,
     level_of,
@@ -28,7 +27,7 @@ from windtunnel.imaging.codecs import check_codec
 from windtunnel.metrics.names import MEASURES
 from windtunnel.pipeline import is_step, overrides_of
 from windtunnel.published.natural import natural_set
-from windtunnel.sequences import DIFFICULTIES
+from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
 from windtunnel.suites.canvas import Canvas
 from windtunnel.suites.units import check_unit, picture_unit_named, sequence_named
 
@@ -369,7 +368,7 @@ def _check_levels(suite: Suite, where: str) -> None:
 def _check_codec(suite: Suite, codec: str, where: str) -> str:
     """A codec's canonical name; video is for sequences."""
     if codec != H264:
-        return check_codec(codec)
+        return check_codec(codec, (H264,) if suite.holds_sequences else ())
     if not suite.holds_sequences:
         raise UserError(f"{where} is {H264}, which stores sequences; suite {suite.name} has none.")
     load_av()
