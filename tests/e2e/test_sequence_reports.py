@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,9 @@ from windtunnel.cli import cli
 from windtunnel.errors import UserError
 from windtunnel.metrics.perturbed import THE_TEN
 from windtunnel.published.results import measured_on
+from windtunnel.report.comparing import changed_columns, changed_rows
+from windtunnel.report.figures import flip_changes
+from windtunnel.report.markdown import comparison_markdown
 from windtunnel.report.tables import run_document
 from windtunnel.report.timelines import timelines
 from windtunnel.sequences import REGISTRY
@@ -304,6 +309,34 @@ def test_compare_pairs_sequences_picture_by_picture(runs: tuple[Run, Run]) -> No
     page = runs[0].path.parent / "both.html"
     assert call("report", runs[0].path, runs[1].path, "--out", page).exit_code == 0
     assert "Change of the flip probability" in page.read_text()
+
+
+def test_comparisons_of_sequences_say_what_they_count(runs: tuple[Run, Run], tmp_path: Path) -> None:
+    said = call("compare", runs[0].path, runs[1].path).output
+    assert re.search(r"answers broken and .* under native and clean, no frames counted", said)
+    header = next(line for line in said.splitlines() if line.startswith("changed ") and "p (Holm)" in line)
+    single = [one for one in windtunnel.compare(*runs).changed() if one.metric == "top1_error"]
+    assert ("broken" in header) == bool(single)
+
+
+def test_columns_of_broken_answers_stand_only_beside_errors(runs: tuple[Run, Run], tmp_path: Path) -> None:
+    found = windtunnel.compare(*runs)
+    flips = replace(found, changes=[one for one in found.changes if one.metric != "top1_error"])
+    assert changed_columns(flips, 1)[-1] == "p (Holm)"
+    assert {len(row) for row in changed_rows(flips, 1)} == {5}
+    assert "| broken |" not in comparison_markdown(flips)
+
+
+def test_the_page_of_two_models_defines_its_scores_and_colours_its_bars(
+    runs: tuple[Run, Run], tmp_path: Path
+) -> None:
+    page = tmp_path / "both.html"
+    assert call("report", runs[0].path, runs[1].path, "--out", page).exit_code == 0
+    text = html.unescape(page.read_text())
+    for metric in ("mfp", "mean_ut5d"):
+        assert runs[0].scores([metric])[0].formula in text
+    figure = flip_changes({"seq/tilt": (0.1, 0.05, 0.15, True), "seq/snow": (-0.1, -0.2, 0.0, False)})
+    assert isinstance(figure["data"][0]["error_x"]["color"], str), "one colour for all bars"
 
 
 def test_flips_are_divided_by_the_first_run(runs: tuple[Run, Run]) -> None:
