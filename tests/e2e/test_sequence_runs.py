@@ -239,6 +239,10 @@ def test_the_same_command_goes_on_where_it_stopped(
         ({"suite": "imagenet-c", "codec": "h264"}, "stores sequences"),
         ({"suite": "imagenet-p", "only": ["tilted"]}, "tilted"),
         ({"suite": "imagenet-p", "only": ["tilt:7"]}, "no such level"),
+        ({"suite": "imagenet-p", "codec": "h265"}, "none, png, h264, or jpeg"),
+        ({"suite": "imagenet-c", "codec": "h265"}, "none, png, or jpeg"),
+        ({"suite": "imagenet-p", "only": ["fog", "tilt"]}, "fog is no sequence"),
+        ({"suite": "imagenet-c", "only": ["seq/tilt"]}, "--suite imagenet-p"),
     ],
 )
 def test_mistakes_are_refused_before_any_work(
@@ -247,6 +251,30 @@ def test_mistakes_are_refused_before_any_work(
     with pytest.raises(UserError, match=words):
         windtunnel.run(Brightest(), pictures, out=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
+
+
+def test_foreign_classes_are_told_that_flips_need_no_labels(pictures: Path, tmp_path: Path) -> None:
+    for path in pictures.rglob("*.png"):
+        target = tmp_path / "own" / f"{'cat' if path.stem < '5' else 'dog'}" / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    with pytest.raises(UserError, match=r"flips need no labels.*one folder without classes") as told:
+        windtunnel.run(Brightest(), tmp_path / "own", "imagenet-p", out=tmp_path / "run")
+    assert "\n" not in str(told.value)
+    with pytest.raises(UserError) as told:
+        windtunnel.run(Brightest(), tmp_path / "own", "imagenet-c", out=tmp_path / "run")
+    assert "flips" not in str(told.value)
+    for path in (tmp_path / "own").rglob("*.png"):
+        path.rename(tmp_path / "own" / path.name)
+    for folder in ("cat", "dog"):
+        (tmp_path / "own" / folder).rmdir()
+    flat = windtunnel.run(Brightest(), tmp_path / "own", "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    assert by_name(flat, "mfp")
+
+
+def test_names_that_corruptions_share_are_sequences_there(pictures: Path, tmp_path: Path) -> None:
+    found = windtunnel.run(Brightest(), pictures, "imagenet-p", only=["spatter"], out=tmp_path / "run")
+    assert list(by_name(found, "flip_probability")) == ["seq/spatter"]
 
 
 def test_json_holds_the_sequences(run: Run) -> None:

@@ -34,6 +34,8 @@ from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048
+# Flips ask whether answers change, not whether they are right.
+NO_LABELS_NEEDED = "; flips need no labels: for them alone put the pictures into one folder without classes"
 MAX_CHUNK = 512
 # Few pictures are cut finer, so that workers share them evenly.
 MIN_SHARDS = 16
@@ -142,7 +144,8 @@ def make_plan(
     elif natural and natural.natural.answers != "own":
         label_map, collapsed = count_answers(natural.natural, dataset.label_space, model)
     else:
-        label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
+        way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
+        label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs, way_out=way_out)
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
@@ -325,10 +328,12 @@ def chunk_size(pictures: int, views: int) -> int:
     return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-pictures // MIN_SHARDS)))
 
 
-def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool) -> tuple[int, ...]:
+def map_labels(
+    space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool, way_out: str = ""
+) -> tuple[int, ...]:
     """For every class of the data, the model's output (-1 where the class has no picture and no output).
 
-    What cannot be matched is refused.
+    What cannot be matched is refused; `way_out` says what else can be done.
     """
     count = model.class_count
     if not used:
@@ -340,7 +345,7 @@ def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: b
             raise UserError(
                 f"{len(missing)} of the data's {len(used)} classes ('{missing[0]}' ...) are not among the "
                 f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML "
-                "or give other data."
+                f"or give other data{way_out}."
             )
         return tuple(where.get(name, -1) for name in space.classes)
     if len(space) == count or (trust and space.name == "indices" and len(space) <= count):
@@ -351,7 +356,7 @@ def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: b
         if len(space) < count and space.name == "indices"
         else "declare `labels` in the model's TOML or give other data"
     )
-    raise UserError(f"{model.name} has {count} outputs, the data {what} ({space.order}); {cure}.")
+    raise UserError(f"{model.name} has {count} outputs, the data {what} ({space.order}); {cure}{way_out}.")
 
 
 def _logits_for(keep: str, conditions: Sequence[Condition]) -> frozenset[str]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.baseline import same_pictures
 from windtunnel.metrics.clips import Clips
@@ -38,12 +39,13 @@ from windtunnel.metrics.stability import (
     zipf_weight,
 )
 from windtunnel.published.results import STORED, perturbation_normalisers
+from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.stats.intervals import Groups, mean_interval, unit_count
+from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
-PREFIX = "seq/"
 # mFR and mT5D are defined over these and no others; the other four are for validation.
 THE_TEN = (
     "gaussian_noise", "shot_noise", "motion_blur", "zoom_blur", "snow", "brightness", "translate", "rotate",
@@ -52,6 +54,9 @@ THE_TEN = (
 # Of every sequence of the published set, which was stored as lossy video.
 PUBLISHED_CLIPS = 50_000
 LOSSLESS = {"none", "png", f"{STORED}-png", f"{STORED}-array"}
+# AlexNet's figures fit video as published, and are near enough for lossless frames; JPEG makes other flips.
+NORMALISED = LOSSLESS | {H264, STORED}
+SIGMA = "sigma(i) being the later frame's rank of the earlier frame's i-th class"
 ALEXNET = "AlexNet's published one (50,000 clips stored as H.264, edition 224, difficulty 1)"
 
 Numbers = NDArray[np.float64]
@@ -66,7 +71,7 @@ def sequences_of(run: Run) -> list[dict[str, Any]]:
 
 def bare(condition: dict[str, Any]) -> str:
     """A sequence's name without its prefix."""
-    return str(condition["unit"]).removeprefix(PREFIX)
+    return str(condition["unit"]).removeprefix(SEQUENCE_PREFIX)
 
 
 def pairs_of(run: Run, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -124,7 +129,7 @@ FLIPS = Kind(
 )  # fmt: skip
 TOP_FIVE = Kind(
     "ut5d", "mean_ut5d", "t5d", "mt5d", "T5D",
-    "mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|",
+    f"mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|, {SIGMA}",
     _distances, FARTHEST_TOP5, "ut5d",
 )  # fmt: skip
 
@@ -142,7 +147,7 @@ def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     found = sequences_of(run)
     if not found:
         return []
-    formula = f"{kind.words}; mean over {len(found)} sequences, difficulty {difficulty_of(run)}"
+    formula = f"{kind.words}; mean over {counted(len(found), 'sequence')}, difficulty {difficulty_of(run)}"
     return [_measure(kind, kind.mean, "", formula, run, found)]
 
 
@@ -356,7 +361,7 @@ def divided(
         below = means[..., half:]
         return np.asarray((means[..., :half] / np.where(below > 0, below, np.nan)).mean(axis=-1), np.float64)
 
-    over = f"mean over {half} sequences, difficulty {difficulty_of(found.run)}, of: {kind.words}"
+    over = f"mean over {counted(half, 'sequence')}, difficulty {difficulty_of(found.run)}, of: {kind.words}"
     formula = (
         f"{_formula(found.run, kind, sequences[0]) if condition else over}, divided by that of "
         f"{found.baseline.info['model']['name']} on the same {len(found.ours):,} pictures; both drawn "
@@ -376,6 +381,8 @@ def why_not_normalised(run: Run) -> str:
         return f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}"
     if any(one["geometry"] for one in found):
         return "they hold for ImageNet-P's own canvas"
+    if others := sorted({str(one["codec"]) for one in found} - NORMALISED):
+        return f"they hold for H.264 video and are near for lossless frames, these are {', '.join(others)}"
     if run.recipe["data"]["label_space"] != IMAGENET_1K or run.recipe["projection"]["kind"] != "identity":
         return "they hold for ImageNet's 1,000 classes"
     return ""
@@ -386,11 +393,14 @@ flip_probability, mfp, flip_rate, mfr = (
 )
 ut5d, mean_ut5d, t5d, mt5d = (partial(measure, TOP_FIVE) for measure in (each, mean, ratio, mean_ratio))
 zipf_distance = partial(
-    discounted, "zipf_distance", zipf_weight, "sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/i"
+    discounted,
+    "zipf_distance",
+    zipf_weight,
+    f"sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/i, {SIGMA}",
 )
 log_distance = partial(
     discounted,
     "log_distance",
     log_weight,
-    "sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/log2(i + 1)",
+    f"sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/log2(i + 1), {SIGMA}",
 )

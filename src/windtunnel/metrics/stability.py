@@ -28,7 +28,6 @@ Classes = NDArray[np.int32]
 Places = NDArray[np.int64]
 # What a sequence's frames are compared with: the first, or the one before.
 Comparison = Literal["noise", "temporal"]
-DIFFICULTIES = (1, 2, 3)
 TOP = 5
 # The greatest top-5 distance there is: the two last come first and the others leave.
 FARTHEST_TOP5 = 18
