@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, Projection, imagenet_1k
-from windtunnel.published.natural import NaturalSet, collapse_map, masked_classes, several_ids
+from windtunnel.published.natural import NaturalSet, collapse_map, folder_key, masked_classes, several_ids
 
 if TYPE_CHECKING:
     from windtunnel.models import Model
@@ -28,8 +28,9 @@ def count_answers(natural: NaturalSet, space: LabelSpace, model: Model) -> Count
         model: the model.
     """
     own = own_classes(natural)
-    if model.class_count == len(own) and (not model.classes or set(model.classes) == set(own)):
-        return _as_they_are(natural, own, model)
+    outputs_are = _spelt_alike(natural, model.classes)
+    if model.class_count == len(own) and (not model.classes or set(outputs_are) == set(own)):
+        return _as_they_are(natural, own, outputs_are or own)
     outputs = _outputs_of_imagenet(natural, model)
     if natural.answers == "collapse":
         return _collapsed(natural, space, outputs)
@@ -72,9 +73,14 @@ def labels_of_imagenet_class(natural: NaturalSet, index: int) -> tuple[int, ...]
     return (index,) if index in counted_imagenet_classes(natural) else ()
 
 
-def _as_they_are(natural: NaturalSet, own: Sequence[str], model: Model) -> Counted:
-    """A model whose outputs are the set's classes already."""
-    where = {name: place for place, name in enumerate(model.classes or own)}
+def _spelt_alike(natural: NaturalSet, names: Sequence[str]) -> tuple[str, ...]:
+    """A model's classes as the set's table spells its own: ObjectNet's T-shirt is t_shirt."""
+    return tuple(map(folder_key, names) if natural.answers == "several" else names)
+
+
+def _as_they_are(natural: NaturalSet, own: Sequence[str], outputs_are: Sequence[str]) -> Counted:
+    """A model whose outputs are the set's classes already, in some order."""
+    where = {name: place for place, name in enumerate(outputs_are)}
     if natural.answers == "collapse":
         return tuple(where[name] for name in own), Projection()
     if natural.answers == "several":

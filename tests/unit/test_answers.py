@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,7 @@ from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, imagenet_1k
 from windtunnel.metrics.drop import difference_of_shares, square_and_add
 from windtunnel.metrics.score import Measure
+from windtunnel.published import read_text
 from windtunnel.published.natural import masked_classes, names_network, natural_set, natural_sets
 
 
@@ -50,6 +53,11 @@ def test_a_model_of_the_sets_own_classes_is_taken_as_it_is() -> None:
     assert projection.kind == "identity" and labels == tuple(range(30))
     labels, _ = count_answers(natural_set("objectnet"), space_of("objectnet"), Outputs(113))
     assert labels[409] == labels[530] == 0 and labels[0] == -1
+    rows = csv.DictReader(io.StringIO(read_text("objectnet_113.csv")))
+    folders = tuple(sorted((row["folder"] for row in rows), reverse=True))
+    named = Outputs(113, folders)
+    labels, _ = count_answers(natural_set("objectnet"), space_of("objectnet"), named)
+    assert labels[610] == folders.index("t-shirt")
 
 
 def test_what_cannot_be_projected_is_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from windtunnel.data.folder import FolderDataset
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.errors import UserError
+from windtunnel.published import read_text
 from windtunnel.published.natural import masked_classes, several_ids
 
 IN_A, IN_O, IN_R = (list(masked_classes(f"in_imagenet_{name}")) for name in "aor")
@@ -107,6 +110,21 @@ def test_objectnet_has_several_ids_and_a_border(tmp_path: Path) -> None:
     assert not isinstance(pixels, bytes) and pixels.shape == (16, 16, 3)
     assert pixels[0, 0].tolist() == [954 % 256, 954 // 256, 0]
     assert any("1 pictures in 1 other folders" in one for one in found.remarks)
+    assert any("2 of ObjectNet's 113 class folders" in one for one in found.remarks)
+
+
+def test_every_folder_of_objectnets_table_is_found_however_it_is_spelt(tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(read_text("objectnet_113.csv"))))
+    wanted = {row["folder"]: tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
+    for folder in wanted:
+        put(tmp_path / "objectnet" / folder / "a.png", 0, border=2)
+    found = open_natural(tmp_path / "objectnet", "objectnet")
+    assert labels_of(found, "objectnet") == {f"{folder}/a.png": ids for folder, ids in wanted.items()}
+    assert not any("folders" in one for one in found.remarks), "all are there, and no others"
+    for spelt in ("T-shirt", "t_shirt", "T shirt"):
+        put(tmp_path / spelt / "objectnet" / spelt / "a.png", 0, border=2)
+        one = open_natural(tmp_path / spelt / "objectnet", "objectnet")
+        assert set(labels_of(one, "objectnet").values()) == {wanted["t-shirt"]} == {(610,)}
 
 
 VID = {

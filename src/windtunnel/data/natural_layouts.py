@@ -15,7 +15,7 @@ from windtunnel.data.frame_layouts import frame_pictures
 from windtunnel.data.natural import CLEAN, NaturalDataset, Pictures
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k
-from windtunnel.published.natural import NaturalSet, natural_set, several_ids
+from windtunnel.published.natural import NaturalSet, folder_key, natural_set, several_ids
 
 V2_VERSIONS = {
     "matched-frequency": "matched-?frequency",
@@ -152,22 +152,24 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
     inside = isinstance(source, str | Path) and (Path(source) / "images").is_dir()
     dataset = _plain(Path(str(source)) / "images" if inside else source)
     table = several_ids(natural.table)
-    folders = {label: table.get(folder_key(name)) for label, name in enumerate(dataset.label_space.classes)}
-    samples, others = [], Counter[str]()
+    keys = [folder_key(name) for name in dataset.label_space.classes]
+    samples, used, others = [], set[str](), Counter[str]()
     for one in dataset.samples():
-        ids = folders[one.labels[0]] if one.labels else None
-        if ids is None:
-            others[dataset.label_space.classes[one.labels[0]] if one.labels else ""] += 1
+        key = keys[one.labels[0]] if one.labels else ""
+        if key in table:
+            samples.append(replace(one, labels=table[key]))
+            used.add(key)
         else:
-            samples.append(replace(one, labels=ids))
+            others[key] += 1
     if not samples:
         raise UserError(
             f"{dataset.location} holds none of {natural.title}'s {len(table)} folders that overlap with "
             f"ImageNet, such as '{next(iter(table))}'; give the folder around them, or another --suite."
         )
-    remarks: tuple[str, ...] = ()
+    remarks = _count_remarks(natural, len(used), len(table), 0)
     if others:
         remarks = (
+            *remarks,
             f"{others.total():,} pictures in {len(others):,} other folders are left out: ImageNet has "
             "no such class.",
         )
@@ -181,11 +183,6 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
         border_px=OBJECTNET_BORDER_PX,
         remarks=remarks,
     )
-
-
-def folder_key(name: str) -> str:
-    """An ObjectNet folder as the table of classes spells it: lower case, words joined by underscores."""
-    return "_".join(re.findall(r"[a-z0-9]+", name.lower().replace("'", "")))
 
 
 def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Pictures:

@@ -69,9 +69,14 @@ def masked_classes(column: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def several_ids(table: str) -> dict[str, tuple[int, ...]]:
-    """By folder, the ImageNet-1k indices that are right for its pictures."""
+    """By folder, as `folder_key` spells it, the ImageNet-1k indices that are right for its pictures."""
     rows = csv.DictReader(io.StringIO(published.read_text(table)))
-    return {row["folder"]: tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
+    return {folder_key(row["folder"]): tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
+
+
+def folder_key(name: str) -> str:
+    """An ObjectNet class, however it is spelt: lower case, words joined by underscores."""
+    return "_".join(re.findall(r"[a-z0-9]+", name.lower().replace("'", "")))
 
 
 @lru_cache(maxsize=8)
