@@ -240,6 +240,20 @@ def test_ytbb_robust_follows_the_annotations(tmp_path: Path) -> None:
     }
 
 
+def test_ytbb_anchors_are_never_labelled_by_additions_alone(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    raw = root / "metadata" / "ytbb_test_anchors_full.csv"
+    lines = raw.read_text().splitlines(keepends=True)
+    raw.write_text("".join(line for line in lines if not line.startswith("aaa")))
+    found = open_natural(root, "ytbb-robust")
+    # aaa's annotators added a person to the car, which only the raw list names.
+    assert set(labels_of(found, "ytbb-robust")) == {"bbb_2000/frame-60.jpg", "eee_5000/frame-10.jpg"}
+    assert any("1 good anchors ('aaa_1000/frame-30.jpg' ...) are left out" in one for one in found.remarks)
+    raw.unlink()
+    with pytest.raises(UserError, match=r"no \*test_anchors_full.csv in metadata, the folder itself, misc"):
+        open_natural(root, "ytbb-robust")
+
+
 def test_own_frames_come_as_json_with_a_class_index_or_as_a_table(tmp_path: Path) -> None:
     root = video_set(tmp_path / "cows", {"v1": {0: ([0], 0), 2: ([1], 1)}}, "frames")
     (root / "metadata" / "class_index.json").write_text(json.dumps({"0": ["n1", "calf"], "1": ["n2", "cow"]}))

@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from windtunnel.published.natural import NaturalSet
 
 # Where a set keeps its JSON files and its frames, from its root.
 JSON_FOLDERS = ("metadata", "", "misc")
+JSON_PLACES = ", ".join(one or "the folder itself" for one in JSON_FOLDERS)
 FRAME_FOLDERS = ("", "images", "frames", "val")
 SETS, LABELS = "pmsets.json", "labels.json"
 ANCHOR_LABELS, PAIR_LABELS, RAW_ANCHORS = "anchor_labels.json", "pmk_labels.json", "*test_anchors_full.csv"
@@ -71,8 +72,8 @@ def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Picture
     if natural.layout == "ytbb":
         return _of_annotations(natural, path)
     raise UserError(
-        f"{path} has no {SETS} (in {', '.join(one or 'the folder itself' for one in JSON_FOLDERS)}); "
-        "give such a folder, or a table with the columns file, set, offset and label."
+        f"{path} has no {SETS} (in {JSON_PLACES}); give such a folder, or a table with the columns file, "
+        "set, offset and label."
     )
 
 
@@ -102,19 +103,24 @@ def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
 def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
     """YTBB-Robust's annotation files: anchors with their labels, and pairs that people judged.
 
-    An anchor's labels are the raw list's and whatever annotators added. A pair counts if its last annotation
+    An anchor's labels are the raw list's and whatever annotators added; one that the raw list lacks is left
+    out, for the additions alone would call its own class wrong. A pair counts if its last annotation
     says "similar" and nothing against it; one "bad-anchor" takes the whole set away.
     """
     anchors = _last_words(root, ANCHOR_LABELS)
     raw = _raw_anchors(root)
     labels: dict[str, tuple[int, ...]] = {}
+    unlisted: list[str] = []
     for key, words in anchors.items():
         if "good" not in words or {"bad", "unsure"} & words:
             continue
-        added = {_ytbb_class(natural, word, root) for word in words - set(ANCHOR_WORDS)}
         own = raw.get(key.split("/")[0])
-        labels[key] = tuple(sorted(added | ({own} if own is not None else set())))
-    sets: dict[str, list[str]] = {key: [] for key in labels if labels[key]}
+        if own is None:
+            unlisted.append(key)
+            continue
+        added = {_ytbb_class(natural, word, root) for word in words - set(ANCHOR_WORDS)}
+        labels[key] = tuple(sorted(added | {own}))
+    sets: dict[str, list[str]] = {key: [] for key in labels}
     bad: set[str] = set()
     for pair, words in _last_words(root, PAIR_LABELS).items():
         anchor, _, frame = pair.partition(",")
@@ -124,9 +130,18 @@ def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
             sets[anchor].append(frame)
     kept = {anchor: near for anchor, near in sets.items() if anchor not in bad}
     if not kept:
-        raise UserError(f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} leave no anchor that is good.")
+        raise UserError(
+            f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} leave no anchor that is good and in {RAW_ANCHORS}."
+        )
     every = {frame: labels[anchor] for anchor, near in kept.items() for frame in (*near, anchor)}
-    return _assembled(natural, root, kept, every, _class_space(natural))
+    found = _assembled(natural, root, kept, every, _class_space(natural))
+    if not unlisted:
+        return found
+    remark = (
+        f"{len(unlisted):,} good anchors ('{unlisted[0]}' ...) are left out with their frames: {RAW_ANCHORS} "
+        "has no label of theirs."
+    )
+    return replace(found, remarks=(remark,))
 
 
 def _ytbb_class(natural: NaturalSet, word: str, root: Path) -> int:
@@ -151,7 +166,10 @@ def _raw_anchors(root: Path) -> dict[str, int]:
     """By video and time (`<id>_<ms>`) the raw class of an anchor, in the order of the class index."""
     files = [one for folder in JSON_FOLDERS for one in sorted((root / folder).glob(RAW_ANCHORS))]
     if not files:
-        return {}
+        raise UserError(
+            f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}, which holds the anchors' labels; put it beside "
+            f"{ANCHOR_LABELS}, which has only what annotators added."
+        )
     with files[0].open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     if rows and not {"ytid", "time_ms", "label"} <= set(rows[0]):
@@ -295,7 +313,7 @@ def _find(root: Path, name: str) -> Path | None:
 def _read_json(root: Path, name: str, kind: type) -> Any:
     file = _find(root, name)
     if file is None:
-        raise UserError(f"{root} has no {name}, in metadata/ or beside the frames.")
+        raise UserError(f"{root} has no {name} in {JSON_PLACES}; put it there.")
     try:
         content = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
