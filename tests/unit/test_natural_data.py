@@ -254,6 +254,31 @@ def test_ytbb_anchors_are_never_labelled_by_additions_alone(tmp_path: Path) -> N
         open_natural(root, "ytbb-robust")
 
 
+@pytest.mark.parametrize("second", [[1, 0], [1]])
+def test_a_frame_of_two_ytbb_anchors_has_one_list_of_labels(tmp_path: Path, second: list[int]) -> None:
+    first, shared, other = (f"v/00000{number}.JPEG" for number in (1, 2, 3))
+    for key in (first, shared, other):
+        put(tmp_path / key, 7)
+    (tmp_path / "pmsets.json").write_text(json.dumps({first: [shared], other: [shared]}))
+    (tmp_path / "labels.json").write_text(json.dumps({first: [0, 1], other: second}))
+    if len(second) == 2:
+        assert labels_of(open_natural(tmp_path, "ytbb-robust"), "ytbb-robust")[shared] == (0, 1)
+        return
+    with pytest.raises(UserError, match=r"000002.JPEG is a frame of two anchors .*000003.JPEG the second"):
+        open_natural(tmp_path, "ytbb-robust")
+
+
+def test_a_frame_of_two_annotated_anchors_has_one_list_of_labels(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    file = root / "metadata" / "pmk_labels.json"
+    content = json.loads(file.read_text())
+    shared = "bbb_2000/frame-60.jpg,aaa_1000/frame-29.jpg"
+    content["annotations"].append({"key": shared, "notes": "", "labels": [0]})
+    file.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"aaa_1000/frame-29.jpg is a frame of two anchors"):
+        open_natural(root, "ytbb-robust")
+
+
 def test_own_frames_come_as_json_with_a_class_index_or_as_a_table(tmp_path: Path) -> None:
     root = video_set(tmp_path / "cows", {"v1": {0: ([0], 0), 2: ([1], 1)}}, "frames")
     (root / "metadata" / "class_index.json").write_text(json.dumps({"0": ["n1", "calf"], "1": ["n2", "cow"]}))

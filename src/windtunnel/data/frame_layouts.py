@@ -91,9 +91,11 @@ def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
         if anchor not in given:
             raise UserError(f"{root}: {LABELS} has no labels of the anchor {anchor} of {SETS}.")
     if natural.layout == "ytbb":
-        given = {frame: given[anchor] for anchor, near in sets.items() for frame in (*near, anchor)}
+        given = {anchor: given[anchor] for anchor in sets}
     space, names = _space(natural, root, [one for row in given.values() for one in row])
     labels = {frame: tuple(names[one] for one in map(str, row)) for frame, row in given.items()}
+    if natural.layout == "ytbb":
+        labels = _by_anchor(root, sets, labels)
     unlabelled = next((one for near in sets.values() for one in near if one not in labels), "")
     if unlabelled:
         raise UserError(f"{root}: {LABELS} has no labels of the frame {unlabelled} of {SETS}.")
@@ -133,7 +135,7 @@ def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
         raise UserError(
             f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} leave no anchor that is good and in {RAW_ANCHORS}."
         )
-    every = {frame: labels[anchor] for anchor, near in kept.items() for frame in (*near, anchor)}
+    every = _by_anchor(root, kept, labels)
     found = _assembled(natural, root, kept, every, _class_space(natural))
     if not unlisted:
         return found
@@ -142,6 +144,21 @@ def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
         "has no label of theirs."
     )
     return replace(found, remarks=(remark,))
+
+
+def _by_anchor(
+    root: Path, sets: Mapping[str, Sequence[str]], labels: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """Every frame with its anchor's labels; a frame of two anchors must have the same from both."""
+    found: dict[str, tuple[int, ...]] = {}
+    for anchor, near in sets.items():
+        for frame in (anchor, *near):
+            if set(found.setdefault(frame, labels[anchor])) != set(labels[anchor]):
+                raise UserError(
+                    f"{root}: {frame} is a frame of two anchors with other labels, {anchor} the second; a "
+                    "frame has one list of them. Take it out of one set."
+                )
+    return found
 
 
 def _ytbb_class(natural: NaturalSet, word: str, root: Path) -> int:
