@@ -240,6 +240,12 @@ def test_ytbb_robust_follows_the_annotations(tmp_path: Path) -> None:
     }
 
 
+def test_ytbb_robust_is_found_wherever_its_files_are_read(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    (root / "metadata").rename(root / "misc")
+    assert open_for_suite(root, None, None)[1].name == "ytbb-robust"
+
+
 def test_ytbb_anchors_are_never_labelled_by_additions_alone(tmp_path: Path) -> None:
     root = ytbb(tmp_path / "robust")
     raw = root / "metadata" / "ytbb_test_anchors_full.csv"
@@ -319,6 +325,38 @@ def test_sets_are_found_by_their_classes_but_imagenets_own_pictures_are_clean(tm
     clean = clean_folder(tmp_path / "val-of-o", IN_O, right=1, wrong=0)
     dataset, suite = open_for_suite(clean, None, None)
     assert suite.name == "imagenet-c-quick" and isinstance(dataset, FolderDataset)
+
+
+@pytest.mark.parametrize(
+    ("folder", "file"),
+    [
+        ("imagenet-a", "ILSVRC2012_val_00000001.JPEG"),
+        ("imagenet-a", "{wnid}_12.JPEG"),
+        ("imagenet-a-clean", "x.png"),
+        ("imagenet_o_in", "x.png"),
+        ("ImageNet-R-val", "x.png"),
+        ("imagenet-sketch", "ILSVRC2012_val_00000001.JPEG"),
+    ],
+)
+def test_clean_pictures_are_not_taken_for_a_set_by_its_name(tmp_path: Path, folder: str, file: str) -> None:
+    put(tmp_path / folder / WNIDS[IN_A[0]] / file.format(wnid=WNIDS[IN_A[0]]), 1)
+    assert isinstance(open_for_suite(tmp_path / folder, None, None)[0], FolderDataset)
+
+
+@pytest.mark.parametrize("file", ["ILSVRC2012_val_00000001.JPEG", "n01440764_7.JPEG", "a1b2.jpeg"])
+def test_numbered_folders_of_imagenets_own_pictures_are_not_v2(tmp_path: Path, file: str) -> None:
+    picture = put(tmp_path / "one.png", 1)
+    for label in range(1000):
+        (tmp_path / "val" / str(label)).mkdir(parents=True)
+        (tmp_path / "val" / str(label) / file).hardlink_to(picture)
+    name = open_for_suite(tmp_path / "val", None, None)[1].name
+    assert name == ("imagenet-v2" if file == "a1b2.jpeg" else "imagenet-c-quick")
+
+
+def test_imagenet_os_pictures_of_other_ids_are_its_own(tmp_path: Path) -> None:
+    put(tmp_path / "imagenet-o" / WNIDS[IN_O[0]] / "n07758950_12.JPEG", 1)
+    clean = clean_folder(tmp_path / "val", IN_O[:2])
+    assert open_for_suite(tmp_path / "imagenet-o", None, clean)[1].name == "imagenet-o"
 
 
 def test_a_suite_that_is_not_natural_takes_the_folder_as_it_is(tmp_path: Path) -> None:

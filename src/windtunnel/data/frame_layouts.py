@@ -67,7 +67,7 @@ def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Picture
         return _of_table(natural, TableDataset(path))
     if not path.is_dir():
         raise UserError(f"No such data: {path}. Give the folder with {SETS} and the frames, or a table.")
-    if _find(path, SETS):
+    if find_json(path, SETS):
         return _of_sets(natural, path)
     if natural.layout == "ytbb":
         return _of_annotations(natural, path)
@@ -79,8 +79,8 @@ def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Picture
 
 def holds_frame_sets(path: Path) -> bool:
     """Whether a folder has the JSON files of a video set."""
-    found = _find(path, SETS) and _find(path, LABELS)
-    return bool(found or _find(path, ANCHOR_LABELS))
+    found = find_json(path, SETS) and find_json(path, LABELS)
+    return bool(found or find_json(path, ANCHOR_LABELS))
 
 
 def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
@@ -323,12 +323,13 @@ def _class_index(root: Path) -> list[str]:
     return []
 
 
-def _find(root: Path, name: str) -> Path | None:
+def find_json(root: Path, name: str) -> Path | None:
+    """Where a video set keeps a JSON file, or None."""
     return next((root / one / name for one in JSON_FOLDERS if (root / one / name).is_file()), None)
 
 
 def _read_json(root: Path, name: str, kind: type) -> Any:
-    file = _find(root, name)
+    file = find_json(root, name)
     if file is None:
         raise UserError(f"{root} has no {name} in {JSON_PLACES}; put it there.")
     try:
