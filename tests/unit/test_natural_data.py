@@ -310,6 +310,10 @@ def test_own_frames_come_as_json_with_a_class_index_or_as_a_table(tmp_path: Path
         ([["a.png", "", 0, "x"]], "set '' and offset '0'"),
         ([["a.png", "s", "near", "x"]], "offset 'near'"),
         ([["a.png", "s", 0, "x"], ["a.png", "t", 0, "y"]], "a.png has other labels"),
+        (
+            [["a.png", "s", 0, "x"], ["b.png", "s", 1, "x"], ["a.png", "t", 0, "x"], ["c.png", "t", 1, "x"]],
+            "sets 's' and 't' have one anchor, a.png",
+        ),
     ],
 )
 def test_tables_of_frames_that_make_no_sets_are_refused(tmp_path: Path, rows: list, what: str) -> None:

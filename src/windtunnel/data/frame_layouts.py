@@ -233,9 +233,16 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Pictures:
 
 
 def _check_sets(frames: Iterable[FrameRow], where: str) -> None:
+    """Every set has one anchor, which is no other set's, and one frame at an offset."""
     offsets: dict[str, list[int]] = {}
+    anchored: dict[str, str] = {}
     for one in frames:
         offsets.setdefault(one.group, []).append(one.offset)
+        if one.role == ANCHOR and anchored.setdefault(one.sample_id, one.group) != one.group:
+            raise UserError(
+                f"{where}: sets '{anchored[one.sample_id]}' and '{one.group}' have one anchor, "
+                f"{one.sample_id}; pm-k counts an anchor once, so make them one set."
+            )
     for group, found in offsets.items():
         if found.count(0) != 1:
             raise UserError(
