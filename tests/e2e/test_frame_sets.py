@@ -225,3 +225,19 @@ def test_a_table_of_ones_own_frames(tmp_path: Path) -> None:
     run = windtunnel.run(cats_and_dogs, tmp_path / "frames.csv", "pm-k", out=tmp_path / "run")
     scores = by_name(run.scores())
     assert (scores["pm_k", "pm-0"].value, scores["pm_k", "pm-1"].value) == (0.5, 0.0)
+
+
+def test_pm_k_stands_only_where_there_are_frames(tmp_path: Path) -> None:
+    names = "abc"
+    sets = {f"val/{one}/000100.JPEG": [f"val/{one}/000{n:03}.JPEG" for n in (70, 130, 160)] for one in names}
+    labels = {key: [5] for anchor, near in sets.items() for key in (anchor, *near)}
+    root = write_sets(tmp_path / "vid-robust", sets, labels)
+    for one in names:
+        write_video(
+            root, f"val/{one}", {100: 5, 70: 5, 130: 7 if one == "a" else 5, 160: 5 if one == "c" else 9}
+        )
+    scores = by_name(windtunnel.run(reads_colour, root, out=tmp_path / "run").scores())
+    values = {condition: one.value for (metric, condition), one in scores.items() if metric == "pm_k"}
+    assert values == pytest.approx({"pm-0": 1, "pm-30": 2 / 3, "pm-60": 1 / 3})
+    for metric in ("pm_k_anchor_excluded", "pm_drop"):
+        assert [condition for name, condition in scores if name == metric] == ["pm-30", "pm-60"]

@@ -54,9 +54,14 @@ class FrameSets:
     left_out: int = 0
 
     @cached_property
+    def distances(self) -> list[int]:
+        """How far from their anchors frames are, ascending: between these pm-k stays what it is."""
+        return [int(one) for one in np.unique(np.abs(self.offsets[self.offsets != 0]))]
+
+    @property
     def largest(self) -> int:
         """The largest distance from an anchor."""
-        return int(np.abs(self.offsets).max(initial=0))
+        return max(self.distances, default=0)
 
     def within(self, k: int) -> Truths:
         """Which neighbours are within k frames of their anchor."""
@@ -146,19 +151,19 @@ def judge_frames(run: Run) -> Judged | None:
 
 
 def pm_k(run: Run, _seen: Observed) -> list[Measure]:
-    """pm-0, and pm-k for every k, the anchor required to be right too."""
+    """pm-0, and pm-k for every k at which there are frames, the anchor required to be right too."""
     found = judge_frames(run)
     if found is None:
         return []
     words = "share of anchor frames that are right"
     return [
         _measure(found, "pm_k", f"pm-{k}", words + (_all_within(k) if k else ""), found.pm(k))
-        for k in range(found.sets.largest + 1)
+        for k in (0, *found.sets.distances)
     ]
 
 
 def pm_k_anchor_excluded(run: Run, _seen: Observed) -> list[Measure]:
-    """pm-k for every k, whatever was said of the anchor."""
+    """pm-k for every k at which there are frames, whatever was said of the anchor."""
     found = judge_frames(run)
     if found is None:
         return []
@@ -168,7 +173,7 @@ def pm_k_anchor_excluded(run: Run, _seen: Observed) -> list[Measure]:
     )
     return [
         _measure(found, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), found.pm(k, anchor=False))
-        for k in range(1, found.sets.largest + 1)
+        for k in found.sets.distances
     ]
 
 
@@ -188,7 +193,7 @@ def pm_drop(run: Run, _seen: Observed) -> list[Measure]:
             rows=found.sets.anchors,
             detail=_left_out(found.sets),
         )
-        for k in range(1, found.sets.largest + 1)
+        for k in found.sets.distances
     ]
 
 
