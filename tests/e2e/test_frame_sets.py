@@ -241,3 +241,20 @@ def test_pm_k_stands_only_where_there_are_frames(tmp_path: Path) -> None:
     assert values == pytest.approx({"pm-0": 1, "pm-30": 2 / 3, "pm-60": 1 / 3})
     for metric in ("pm_k_anchor_excluded", "pm_drop"):
         assert [condition for name, condition in scores if name == metric] == ["pm-30", "pm-60"]
+
+
+def test_what_frames_cost_is_a_share_of_anchors(tmp_path: Path) -> None:
+    names = "abcdefghijkl"
+    sets = {f"val/{one}/000010.JPEG": [f"val/{one}/0000{n}.JPEG" for n in (11, 12)] for one in names}
+    labels = {key: [5] for anchor, near in sets.items() for key in (anchor, *near)}
+    root = write_sets(tmp_path / "vid-robust", sets, labels)
+    for one in names:
+        # One anchor is lost at the second frame; another was wrong from the first.
+        shown = {10: 7 if one == "b" else 5, 11: 5, 12: 7 if one in "ab" else 5}
+        write_video(root, f"val/{one}", shown)
+    scores = by_name(windtunnel.run(reads_colour, root, out=tmp_path / "run").scores())
+    for k, lost in ((1, 0), (2, 1)):
+        drop = scores["pm_drop", f"pm-{k}"]
+        exact = binomtest(lost, 12).proportion_ci(method="exact")
+        assert (drop.value, drop.low, drop.high) == pytest.approx((lost / 12, exact.low, exact.high))
+        assert drop.value == pytest.approx(scores["pm_k", "pm-0"].value - scores["pm_k", f"pm-{k}"].value)

@@ -178,20 +178,16 @@ def pm_k_anchor_excluded(run: Run, _seen: Observed) -> list[Measure]:
 
 
 def pm_drop(run: Run, _seen: Observed) -> list[Measure]:
-    """What the frames within k cost: pm-0 less pm-k of the same anchors."""
+    """What the frames within k cost: pm-0 less pm-k, the share of anchors that only these make wrong."""
     found = judge_frames(run)
     if found is None:
         return []
+    words = "share of anchor frames that are right, less the share that are right"
     return [
-        Measure(
-            "pm_drop",
-            f"pm-{k}",
-            "share of anchor frames that are right, less the share that are right" + _all_within(k),
-            (),
-            np.stack([found.anchor_right, found.pm(k)], axis=1),
-            np.array([1.0, -1.0]),
-            rows=found.sets.anchors,
-            detail=_left_out(found.sets),
+        replace(
+            # pm-k needs the anchor, so no anchor is gained: a share, with a share's interval.
+            _measure(found, "pm_drop", f"pm-{k}", words + _all_within(k), found.anchor_right & ~found.pm(k)),
+            limits=(0, 1),
         )
         for k in found.sets.distances
     ]
