@@ -17,7 +17,7 @@ from windtunnel.answers import count_answers
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, FinishedDataset
-from windtunnel.data.frame_sets import VIDEO, FrameRow
+from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
@@ -146,7 +146,6 @@ def make_plan(
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
-    grouped = group or (_by_video(chosen) if frames else "")
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
     if not readable:
@@ -155,8 +154,11 @@ def make_plan(
             f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
             f"(the first, {first.sample.id}: {first.reason})."
         )
+    videos = _videos([one.sample for one in readable]) if frames and not group else Counter[str]()
+    by_video = 1 < len(videos) < videos.total()
+    grouped = VIDEO if by_video else group
     missing: list[str] = []
-    left_out: list[str] = []
+    remarks: list[str] = [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     made = finished.manifest if finished else None
     sizes = {(one.width, one.height) for one in readable}
@@ -171,7 +173,8 @@ def make_plan(
     else:
         canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
         formats = Counter(one.format for one in readable)
-        units, left_out = available_units(suite.units, canvas.geometry, model, formats)
+        units, unavailable = available_units(suite.units, canvas.geometry, model, formats)
+        remarks += unavailable
         suite = replace(suite, units=units)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     chosen_conditions = tuple(present(conditions))
@@ -237,10 +240,14 @@ def make_plan(
             **({"clean": natural.clean.dataset.location} if natural and natural.clean else {}),
         },
         "suite": suite.citation,
-        "scoring": {**suite.scoring(), **({"group": grouped} if grouped else {})},
+        "scoring": {
+            **suite.scoring(),
+            **({"group": grouped} if grouped else {}),
+            **({"group_found": True} if by_video else {}),
+        },
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *left_out],
+        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *remarks],
         "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
@@ -266,10 +273,9 @@ def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tupl
     return tuple(one for one in natural.frames if one.group not in lacking)
 
 
-def _by_video(chosen: Sequence[Sample]) -> str:
-    """The column that says which video a frame is of, where there are several frames of several videos."""
-    videos = [one.meta[VIDEO] for one in chosen if VIDEO in one.meta]
-    return VIDEO if 1 < len(set(videos)) < len(videos) else ""
+def _videos(samples: Sequence[Sample]) -> Counter[str]:
+    """How many frames there are of every video."""
+    return Counter(one.meta[VIDEO] for one in samples if VIDEO in one.meta)
 
 
 def _natural_recipe(

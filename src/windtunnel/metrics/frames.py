@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windtunnel.data.frame_sets import ANCHOR
+from windtunnel.data.frame_sets import ANCHOR, ONE_VIDEO
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure, exact_interval, log_odds_interval
 
@@ -238,10 +238,13 @@ def offset_error_all(run: Run, _seen: Observed) -> list[Measure]:
 def frame_notes(run: Run) -> list[str]:
     """What a reader of pm-k must know."""
     found = judge_frames(run)
+    # Of frames that could not be read the plan knows; a model fails on others.
+    one_video = run.group_found and len(run.group_values(run.observed.kept)) == 1
+    lines = [ONE_VIDEO] if one_video else []
     if found is None:
-        return ["No pm-k: no frame set is whole."] if run.frame_sets is not None else []
+        return [*lines, "No pm-k: no frame set is whole."] if run.frame_sets is not None else []
     sets = found.sets
-    lines = [
+    lines += [
         "pm-k asks that the anchor is right too, as the published scorers do; pm_k_anchor_excluded is the "
         "formula as printed, which leaves it out."
     ]
