@@ -370,3 +370,18 @@ def test_maps_from_wordnet_make_wider_classes(
         assert bad.returncode == 2 and what in bad.stderr
     lost = windtunnel_command("labels", "map", "targets.csv", "nowhere.txt", "--out", "map.csv")
     assert lost.returncode == 2 and "No such file: nowhere.txt" in lost.stderr
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_outputs_without_names_are_taken_for_the_sets_classes_aloud(
+    tmp_path: Path, imagenet_a: Path, named: bool
+) -> None:
+    labels = {"labels": [WNIDS[index] for index in IN_A]} if named else {}
+    run = windtunnel.run(f"{write_model(tmp_path, **labels)}:two_hundred", imagenet_a, out=tmp_path / "run")
+    said = [one for one in notes(run) if "does not name its 200 outputs" in one]
+    assert len(said) == (0 if named else 1)
+    assert all(
+        "ImageNet-A's classes in the order of their WordNet ids; declare `labels`" in one for one in said
+    )
+    whole = windtunnel.run(f"{write_model(tmp_path)}:answers", imagenet_a, out=tmp_path / "whole")
+    assert not any("does not name" in one for one in notes(whole))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windtunnel.answers import count_answers
+from windtunnel.answers import count_answers, taken_on_trust
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, FinishedDataset
@@ -134,6 +134,7 @@ def make_plan(
         raise unknown_name("column to group by", group, columns, "other columns of the data's table")
     used = sorted({label for sample in total for label in sample.labels})
     collapsed: Projection | None = None
+    remarks: list[str] = []
     natural = dataset if isinstance(dataset, NaturalDataset) else None
     if label_map_file is not None:
         space = dataset.label_space
@@ -141,6 +142,7 @@ def make_plan(
         label_map = tuple(range(len(space)))
     elif natural and natural.natural.answers != "own":
         label_map, collapsed = count_answers(natural.natural, dataset.label_space, model)
+        remarks += filter(None, [taken_on_trust(natural.natural, model)])
     else:
         label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
     draw = natural.subset if natural else stratified_subset
@@ -158,7 +160,7 @@ def make_plan(
     by_video = 1 < len(videos) < videos.total()
     grouped = VIDEO if by_video else group
     missing: list[str] = []
-    remarks: list[str] = [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
+    remarks += [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     made = finished.manifest if finished else None
     sizes = {(one.width, one.height) for one in readable}
