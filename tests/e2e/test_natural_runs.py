@@ -385,3 +385,17 @@ def test_outputs_without_names_are_taken_for_the_sets_classes_aloud(
     )
     whole = windtunnel.run(f"{write_model(tmp_path)}:answers", imagenet_a, out=tmp_path / "whole")
     assert not any("does not name" in one for one in notes(whole))
+
+
+@pytest.mark.parametrize("suite", ["ood", "natural"])
+def test_pictures_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
+    for place in range(10):
+        put(tmp_path / "day" / str(place) / "a.png", place, shade=place)
+        put(tmp_path / "other" / str(place) / "b.png", place, shade=50 + place)
+    shutil.copy(tmp_path / "day" / "1" / "a.png", tmp_path / "other" / "1" / "copied.png")
+    model = f"{write_model(tmp_path)}:ten"
+    run = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "run")
+    assert sum("1 of 11 pictures" in one and "'1/copied.png'" in one for one in notes(run)) == 1
+    (tmp_path / "other" / "1" / "copied.png").unlink()
+    apart = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "apart")
+    assert not any("same files" in one for one in notes(apart))

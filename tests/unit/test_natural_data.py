@@ -399,3 +399,16 @@ def test_subsets_draw_from_every_part_and_keep_sets_whole(tmp_path: Path) -> Non
     video = open_natural(video_set(tmp_path / "vid-robust", sets), "vid-robust")
     few = video.subset(video.samples(), 10, seed=0)
     assert len(few) == 10 and len({one.meta["video"] for one in few}) == 2
+
+
+def test_folders_of_the_clean_classes_are_not_out_of_distribution(tmp_path: Path) -> None:
+    for name in ("ant", "bee", "zebra"):
+        put(tmp_path / "day" / name / "b.png", 1)
+    put(tmp_path / "out" / "zebra" / "a.png", 1)
+    put(tmp_path / "out" / "noise" / "a.png", 1)
+    found = open_natural(tmp_path / "out", "ood", tmp_path / "day")
+    assert any("1 of 2 folders" in one and "'zebra'" in one for one in found.remarks)
+    (tmp_path / "out" / "zebra" / "a.png").unlink()
+    assert not any(
+        "folders" in one for one in open_natural(tmp_path / "out", "ood", tmp_path / "day").remarks
+    )

@@ -18,7 +18,7 @@ from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
-from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.natural import CLEAN, NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
@@ -159,6 +159,7 @@ def make_plan(
     videos = _videos([one.sample for one in readable]) if frames and not group else Counter[str]()
     by_video = 1 < len(videos) < videos.total()
     grouped = VIDEO if by_video else group
+    remarks += _on_both_sides(natural, readable) if natural else []
     missing: list[str] = []
     remarks += [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
     finished = dataset if isinstance(dataset, FinishedDataset) else None
@@ -278,6 +279,19 @@ def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tupl
 def _videos(samples: Sequence[Sample]) -> Counter[str]:
     """How many frames there are of every video."""
     return Counter(one.meta[VIDEO] for one in samples if VIDEO in one.meta)
+
+
+def _on_both_sides(natural: NaturalDataset, readable: Sequence[Surveyed]) -> list[str]:
+    """What to say where pictures of a natural set are among the clean ones too, by their content."""
+    clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
+    own = [one for one in readable if one.sample.meta["part"] != CLEAN]
+    both = [one.sample.id for one in own if one.content in clean]
+    if not both:
+        return []
+    return [
+        f"{len(both):,} of {len(own):,} pictures of {natural.location} ('{both[0]}' ...) are among the clean "
+        "ones too, the same files: take them out of one side."
+    ]
 
 
 def _natural_recipe(
