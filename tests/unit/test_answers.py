@@ -96,9 +96,19 @@ def test_ytbb_classes_without_output_never_win_and_are_never_right() -> None:
 
 
 def test_filter_networks_are_known_by_name() -> None:
-    for text in ("resnet50.tv_in1k", "ResNet-50", "resnet_50-v1", "ResNet50_fp16.onnx"):
+    named = (
+        "resnet50.tv_in1k", "ResNet-50", "resnet_50-v1", "ResNet50_fp16.onnx", "torchvision_resnet50",
+        "tv_resnet50", "my-resnet50", "timm/resnet50.a1_in1k", "base_resnet50", "resnet50-imagenet1k_v2",
+        "wide_resnet50_2 against resnet50",
+    )  # fmt: skip
+    for text in named:
         assert names_network(text, "ResNet-50"), text
-    for text in ("resnet50d", "wide_resnet50_2", "resnext50", "resnet152", "seresnet50", "resnet501"):
+    others = (
+        "resnet50d", "wide_resnet50_2", "resnext50", "resnet152", "seresnet50", "resnet501", "ResNet-50-D",
+        "ResNet50_v2", "resnet50_gn", "timm/resnet50_gn.a1h_in1k", "my-wide-resnet-50", "se_resnet50",
+        "x-resnet50", "xresnet50", "legacy_seresnet50", "resnetv2_50",
+    )  # fmt: skip
+    for text in others:
         assert not names_network(text, "ResNet-50"), text
 
 

@@ -16,6 +16,9 @@ from windtunnel.errors import unknown_name
 Layout = Literal["wordnet", "indices", "objectnet", "video", "ytbb", "own", "frames"]
 Answers = Literal["mask", "all", "several", "collapse", "own"]
 Role = Literal["shifted", "out"]
+# Words that make another network of one that is named beside them.
+VARIANT_BEFORE = "wide|se|x"
+VARIANT_BEHIND = "d|gn|v2"
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,12 @@ def collapse_map(table: str) -> dict[int, int]:
 
 
 def names_network(text: str, network: str) -> bool:
-    """Whether a text begins by naming a network, however it is spelt: `resnet50.tv_in1k` names ResNet-50.
+    """Whether a text names a network, however it is spelt: `timm/resnet50.a1_in1k` names ResNet-50.
 
-    What goes on with a letter or a digit is another network: resnet50d, resnet501.
+    What goes on with a letter or a digit is another network (resnet50d, resnet501), and so is what has the
+    word of a variant before or behind it (wide_resnet50, ResNet-50-D).
     """
     words = re.findall(r"[a-z]+|\d+", network.lower())
-    return re.match(r"[-_ ]?".join(words) + r"(?![a-z0-9])", text.lower().strip()) is not None
+    named = rf"(?<![a-z0-9]){'[-_ ]?'.join(words)}(?![a-z0-9])(?![-_ ]({VARIANT_BEHIND})(?![a-z0-9]))"
+    before = (text.lower()[: one.start()] for one in re.finditer(named, text.lower()))
+    return any(not re.search(rf"(?<![a-z0-9])({VARIANT_BEFORE})[-_ ]$", one) for one in before)
