@@ -254,11 +254,11 @@ def test_pictures_that_one_run_lacks_leave_both_parts_paired(
 def test_filter_networks_and_training_data_are_marked(
     tmp_path: Path, imagenet_a: Path, clean: Path, windtunnel_command: Command
 ) -> None:
-    file = write_model(tmp_path, trained_on=["ImageNet-21k", "imagenet_a"])
+    file = write_model(tmp_path, trained_on=["ImageNet-21k", "imagenet_a (2021)"])
     done = windtunnel_command("run", f"{file}:resnet50", imagenet_a, "--clean", clean, "--out", "run")
     assert done.returncode == 0, done.stderr
     assert "Low by construction: ImageNet-A was filtered by ResNet-50" in done.stdout
-    assert "trained on imagenet_a" in done.stdout
+    assert "trained on imagenet_a (2021)" in done.stdout
     run = windtunnel.load_run(tmp_path / "run")
     assert any("Low by construction" in note for note in notes(run))
     page = (tmp_path / "run" / "report.html").read_text()

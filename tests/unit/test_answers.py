@@ -112,6 +112,19 @@ def test_filter_networks_are_known_by_name() -> None:
         assert not names_network(text, "ResNet-50"), text
 
 
+def test_training_data_are_known_under_all_their_names() -> None:
+    natural = natural_set("imagenet-o")
+    seen = (
+        "in21k", "IN-22k", "imagenet-21k-p", "ImageNet21K-P", "imagenet_21kp", "in22k_ft_in1k",
+        "ImageNet-22k (fall 2011)", "imagenet-o",
+    )  # fmt: skip
+    assert natural.conflicts_with(["imagenet-1k", *seen]) == seen
+    others = ("imagenet-1k", "imagenet", "imagenet-only", "imagenet-real", "in1k", "laion-2b", "coin-21k", "")
+    assert natural.conflicts_with(others) == ()
+    assert natural_set("imagenet-r").conflicts_with(["imagenet-real", "imagenet-r"]) == ("imagenet-r",)
+    assert natural_set("imagenet-v2").conflicts_with(["imagenetv2-top-images"]) == ("imagenetv2-top-images",)
+
+
 def test_every_set_has_its_facts() -> None:
     for natural in natural_sets().values():
         assert natural.title and natural.source and natural.part

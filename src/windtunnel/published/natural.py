@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -42,6 +43,10 @@ class NaturalSet:
     def networks_that_filtered(self, *texts: str) -> tuple[str, ...]:
         """Which of the networks that chose the pictures a model's name or family says it is."""
         return tuple(one for one in self.filtered_by if any(names_network(text, one) for text in texts))
+
+    def conflicts_with(self, trained_on: Iterable[str]) -> tuple[str, ...]:
+        """Which data sets that a model was trained on it must not have seen."""
+        return tuple(one for one in trained_on if any(is_data_set(one, own) for own in self.not_trained_on))
 
 
 @lru_cache(maxsize=1)
@@ -87,6 +92,16 @@ def collapse_map(table: str) -> dict[int, int]:
     """By ImageNet-1k index, the class it stands for."""
     rows = csv.DictReader(io.StringIO(published.read_text(table)))
     return {int(row["imagenet1k_index"]): int(row["target_index"]) for row in rows}
+
+
+def is_data_set(text: str, name: str) -> bool:
+    """Whether a text names a data set, perhaps with more words behind: `ImageNet_21k-P` is imagenet-21k.
+
+    Words are compared, so that imagenet-real is not imagenet-r; how they are joined makes no difference.
+    """
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    beginnings = {"".join(words[:count]) for count in range(1, len(words) + 1)}
+    return "".join(re.findall(r"[a-z0-9]+", name.lower())) in beginnings
 
 
 def names_network(text: str, network: str) -> bool:
