@@ -257,8 +257,13 @@ def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
         )
     ]
     spreads = [one for one in scores if one.metric.endswith("_accuracy_std")]
-    shown = "   ".join(f"{one.metric.partition('_')[0]} {100 * one.value:.2f}" for one in spreads)
-    return [*lines, ("std by axis", f"{shown}   points of accuracy, sample")] if costs and shown else []
+    points = {one.metric: f"{100 * one.value:.3f}" for one in scores}
+    shown = "   ".join(
+        f"{one.metric.partition('_')[0]} {points[one.metric]} ({points[f'{one.metric}_corrected']})"
+        for one in spreads
+    )
+    told = f"{shown}   points of accuracy, sample (without what chance adds)"
+    return [*lines, ("std by axis", told)] if costs and shown else []
 
 
 def _shown(score: Score) -> str:

@@ -26,7 +26,7 @@ from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
-from windtunnel.pipeline import available_units
+from windtunnel.pipeline import available_units, refuse_nothing_swapped
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites import Suite
@@ -176,8 +176,9 @@ def make_plan(
     else:
         canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
         formats = Counter(one.format for one in readable)
-        units, unavailable = available_units(suite.units, canvas.geometry, model, formats)
-        remarks += unavailable
+        units, left_out = available_units(suite.units, canvas.geometry, model, formats)
+        refuse_nothing_swapped(units, canvas.geometry, left_out)
+        remarks += left_out
         suite = replace(suite, units=units)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     chosen_conditions = tuple(present(conditions))

@@ -26,7 +26,7 @@ from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.metrics.names import MEASURES
-from windtunnel.pipeline import check_step, is_step, overrides_of
+from windtunnel.pipeline import REVISIONS, check_step, is_step, overrides_of
 from windtunnel.published.natural import natural_set
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.sequences import REGISTRY as SEQUENCES
@@ -121,7 +121,7 @@ class Suite:
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
         found = [Condition("native")]
         # Where only steps are swapped on the model's own canvas, native is the clean one.
-        if self.corruptions or self.holds_sequences or self.canvas != "native":
+        if self.spoils or self.canvas != "native":
             found.append(Condition("clean", edition=edition, geometry=overrides))
         if self.corruptions and codec != "none":
             found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
@@ -134,9 +134,20 @@ class Suite:
                 corruption_condition(unit, one, edition, codec, overrides, texts) for one in self.levels
             ]
         return found + [
-            Condition("pipeline", step, edition=edition, geometry={**overrides, **change})
+            Condition(
+                "pipeline",
+                step,
+                edition=edition,
+                revision=REVISIONS.get(step, 0),
+                geometry={**overrides, **change},
+            )
             for step, change in overrides_of(self.units, canvas.geometry).items()
         ]
+
+    @property
+    def spoils(self) -> bool:
+        """Whether some units are corruptions or sequences, or may be in a finished set."""
+        return bool(self.corruptions or self.holds_sequences or self.stored)
 
     @property
     def holds_sequences(self) -> bool:
@@ -215,11 +226,19 @@ class Suite:
         """The same suite in one edition, under a name of its own."""
         if edition not in EDITIONS:
             raise UserError(f"The edition is {edition!r}; give {_listed(EDITIONS)}.")
+        if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.spoils):
+            raise UserError(
+                f"Suite {self.name} has a canvas of its own, whatever the edition; leave --edition out."
+            )
         return replace(self, name=f"{self.name}-{edition}", edition=edition)
 
     def stored_as(self, codec: str) -> Suite:
         """The same suite with another codec, under a name of its own."""
         checked = _check_codec(self, codec, "--codec")
+        if not self.spoils:
+            raise UserError(
+                f"Suite {self.name} stores no picture before the model sees it; leave --codec out."
+            )
         return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)
 
     def to_json(self) -> dict[str, object]:
