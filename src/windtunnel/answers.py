@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 # For every class of the data the model's output, -1 for none; and what of the outputs counts.
 Counted = tuple[tuple[int, ...], Projection]
+# In which order a model without names is taken to have a set's own classes as outputs.
+OWN_ORDER = {
+    "mask": "in the order of their WordNet ids",
+    "several": "in the order of their names",
+    "collapse": "in the order of its class index",
+}
 
 
 def count_answers(natural: NaturalSet, space: LabelSpace, model: Model) -> Counted:
@@ -49,6 +55,16 @@ def own_classes(natural: NaturalSet) -> tuple[str, ...]:
     names = imagenet_1k().classes
     return (
         tuple(names[index] for index in masked_classes(natural.table)) if natural.answers == "mask" else names
+    )
+
+
+def taken_on_trust(natural: NaturalSet, model: Model) -> str:
+    """What to tell a user whose model has as many outputs as the set has classes, but no names, or ""."""
+    if natural.answers not in OWN_ORDER or model.classes or model.class_count != len(own_classes(natural)):
+        return ""
+    return (
+        f"{model.name} does not name its {model.class_count} outputs: they are taken for {natural.title}'s "
+        f"classes {OWN_ORDER[natural.answers]}; declare `labels` in its TOML to be sure."
     )
 
 

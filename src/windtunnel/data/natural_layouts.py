@@ -190,7 +190,8 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Pictur
     if natural.role == "out":
         space = clean.label_space if clean is not None else dataset.label_space
         samples = [replace(one, labels=()) for one in dataset.samples()]
-        return Pictures(natural.part, natural.role, dataset, samples, space)
+        remarks = _not_out_remarks(dataset, clean)
+        return Pictures(natural.part, natural.role, dataset, samples, space, remarks=remarks)
     space = dataset.label_space
     if clean is not None and _contains(clean.label_space, space):
         # The model may have more classes than the shift has pictures of.
@@ -202,6 +203,23 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Pictur
         ]
         return Pictures(natural.part, natural.role, dataset, samples, space)
     return Pictures(natural.part, natural.role, dataset, dataset.samples(), space)
+
+
+def _not_out_remarks(dataset: Dataset, clean: Dataset | None) -> tuple[str, ...]:
+    """Which folders of pictures that should be out are named as classes of the clean ones."""
+    own = _used_classes(dataset)
+    both = sorted(own & _used_classes(clean)) if clean is not None else []
+    if not both:
+        return ()
+    return (
+        f"{len(both):,} of {len(own):,} folders of {dataset.location} ('{both[0]}' ...) are called as "
+        "classes of the clean pictures are: what is of such a class is not out of distribution.",
+    )
+
+
+def _used_classes(dataset: Dataset) -> set[str]:
+    classes = dataset.label_space.classes
+    return {classes[label] for one in dataset.samples() for label in one.labels}
 
 
 def _contains(larger: LabelSpace, smaller: LabelSpace) -> bool:
