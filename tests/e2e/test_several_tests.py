@@ -214,6 +214,49 @@ def test_one_run_among_public_models(
     assert "among public models" not in (runs["dull-v2"] / "report.html").read_text()
 
 
+def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
+    runs: dict[str, Path], tables: Path, tmp_path: Path
+) -> None:
+    names = list(map(str, range(CLASSES)))
+    clean = windtunnel.load_run(runs["keen-v2"]).path.parent / "val"
+    model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
+    told = {"unknown": several(runs["keen-v2"], runs["keen-v2"], public=tables)}
+    for version in ("matched-frequency", "threshold-0.7"):
+        folder = write_pictures(tmp_path / f"imagenetv2-{version}", names, 45, 2)
+        out = tmp_path / version
+        run = windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=out, workers=1)
+        told[version] = several(run, run, public=tables)
+    unlike = {
+        version: [line for line in found.placed[0].points[0].unlike if "where the public results are" in line]
+        for version, found in told.items()
+    }
+    assert unlike["matched-frequency"] == []
+    assert len(unlike["unknown"]) == 1 and "a version that its folder does not name" in unlike["unknown"][0]
+    assert len(unlike["threshold-0.7"]) == 1
+    assert "over imagenet-v2-threshold-0.7, where" in unlike["threshold-0.7"][0]
+    assert "over imagenet-v2-matched-frequency" in unlike["threshold-0.7"][0]
+
+
+def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_path: Path) -> None:
+    names = list(map(str, range(CLASSES)))
+    clean = windtunnel.load_run(runs["keen-v2"]).path.parent / "val"
+    model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
+    made = [
+        windtunnel.run(
+            model,
+            write_pictures(tmp_path / f"imagenetv2-{version}", names, 45, seed),
+            suite="imagenet-v2",
+            clean=clean,
+            out=tmp_path / version,
+            workers=1,
+        )
+        for seed, version in enumerate(("matched-frequency", "top-images"))
+    ]
+    found = several(*made)
+    assert found.comparison is None
+    assert "imagenet-v2-matched-frequency, imagenet-v2-top-images" in found.not_compared
+
+
 def test_what_cannot_be_placed_is_told_in_one_line(
     runs: dict[str, Path], tables: Path, windtunnel_command: Command
 ) -> None:
