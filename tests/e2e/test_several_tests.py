@@ -152,6 +152,25 @@ def test_runs_of_one_test_are_still_compared(runs: dict[str, Path]) -> None:
     assert [one.model for one in found.shifts] == ["keen", "dull"]
 
 
+def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_path: Path) -> None:
+    root = runs["keen-v2"].parent
+    model = windtunnel.load_model(NearestColour("keen"), root / "keen.toml")
+    natural = windtunnel.run(
+        model,
+        root / "imagenet-v2",
+        suite="imagenet-v2",
+        clean=root / "val",
+        seed=7,
+        out=tmp_path / "v2",
+        workers=1,
+    )
+    found = windtunnel.compare(runs["dull-v2"], natural)
+    assert (found.unpaired_because, found.pictures) == ("", 2 * CLASSES * PER_CLASS)
+    assert found.flips
+    spoilt = windtunnel.run(model, root / "val", suite="smoke", seed=7, out=tmp_path / "smoke", workers=1)
+    assert "seeds 0 and 7 differ" in windtunnel.compare(runs["dull-smoke"], spoilt).unpaired_because
+
+
 def test_drops_by_tag_worked_by_hand() -> None:
     def run(model: str, drop: float, *tags: str, suite: str = "a@1") -> Shift:
         share = Share(drop, drop, drop, 10)
