@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from windtunnel.analysis.marks import marks
 from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
 
@@ -38,6 +39,7 @@ class Shift:
         clean: accuracy on clean pictures; None where there are none.
         shifted: accuracy on shifted pictures; None where the run has no such.
         drop: clean less shifted.
+        marks: what makes these no numbers like others', a sentence each without its full stop.
     """
 
     run: str
@@ -50,6 +52,7 @@ class Shift:
     clean: Share | None
     shifted: Share | None
     drop: Share | None
+    marks: tuple[str, ...] = ()
 
     @property
     def test(self) -> str:
@@ -58,7 +61,7 @@ class Shift:
 
     def to_json(self) -> dict[str, Any]:
         """The shift as JSON keeps it."""
-        return {**asdict(self), "tags": list(self.tags)}
+        return {**asdict(self), "tags": list(self.tags), "marks": list(self.marks)}
 
 
 @dataclass(frozen=True)
@@ -110,20 +113,22 @@ def shift_of(run: Run) -> Shift:
         _accuracy(clean),
         _accuracy(shifted),
         Share(drop.value, drop.low, drop.high, drop.n) if drop else None,
+        tuple(marks(run)),
     )
 
 
 def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
     """Median and best drop of every tag and test; runs without tags stand together.
 
-    Nothing is said of one model alone, or where no model has a tag.
+    Nothing is said of one model alone, or where no model has a tag. Marked runs are left out: what pictures
+    do to the network that chose them is no drop like others'.
     """
     if not any(one.tags for one in shifts) or len({one.model for one in shifts}) < 2:
         return []
     found: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for one in shifts:
         for tag in one.tags or (NO_TAG,):
-            if one.drop is not None:
+            if one.drop is not None and not one.marks:
                 found.setdefault((one.test, tag), []).append((one.drop.value, one.model))
     return [
         TagDrop(tag, test, len(drops), median(value for value, _ in drops), *min(drops))

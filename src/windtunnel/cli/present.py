@@ -19,6 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from windtunnel.analysis.marks import marks
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles
@@ -27,7 +28,7 @@ from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.pipeline import axis_of
 from windtunnel.report.amounts import number, unit
-from windtunnel.report.natural import counted_text, marks, parts_text
+from windtunnel.report.natural import counted_text, parts_text
 from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
 
