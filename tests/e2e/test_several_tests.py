@@ -175,7 +175,7 @@ def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_pa
 def test_drops_by_tag_worked_by_hand() -> None:
     def run(model: str, drop: float, *tags: str, suite: str = "a@1", marks: tuple[str, ...] = ()) -> Shift:
         share = Share(drop, drop, drop, 10)
-        return Shift("", model, tags, suite, "data", True, "", share, share, share, marks)
+        return Shift("", model, tags, suite, "data", True, "", share, share, share, "", marks)
 
     found = drops_by_tag(
         [

@@ -77,7 +77,7 @@ def place_runs(runs: Sequence[Run], source: str | Path) -> list[Placed]:
     found = []
     for name in dict.fromkeys(str(run.natural.get("set", "")) for run in runs):
         own = [(run, shift_of(run)) for run in runs if run.natural.get("set", "") == name]
-        whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted]
+        whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted and not shift.frames]
         if name and whole and _tells_of(path, name):
             found.append(_placed(name, whole, public_field(path, name)))
     if not found:

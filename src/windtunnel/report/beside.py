@@ -13,6 +13,7 @@ from windtunnel.analysis.placing import Placed
 from windtunnel.analysis.public_models import PublicResult, logit
 from windtunnel.analysis.several import Several
 from windtunnel.analysis.shifts import Share, Shift, TagDrop
+from windtunnel.metrics.headlines import PM_0
 from windtunnel.report.comparing import comparison_document
 from windtunnel.report.figures import BAR_PX, COLOURS
 from windtunnel.store.run import Run
@@ -35,7 +36,8 @@ def beside_content(found: Several) -> dict[str, Any]:
     return {
         "header": SHIFT_HEADER,
         "rows": shift_rows(found.shifts),
-        "natural": any(one.natural for one in shown),
+        "natural": any(one.natural and not one.frames for one in shown),
+        "frames": any(one.frames for one in shown),
         "synthetic": any(not one.natural for one in shown),
         "tag_header": TAG_HEADER,
         "tags": tag_rows(found.tags),
@@ -94,8 +96,8 @@ def shift_rows(shifts: Sequence[Shift]) -> list[list[str]]:
             _model(one),
             one.suite,
             one.data,
-            _per_cent(one.clean),
-            _per_cent(one.shifted),
+            f"{PM_0} {_per_cent(one.clean)}" if one.frames else _per_cent(one.clean),
+            f"{one.frames} {_per_cent(one.shifted)}".lstrip(),
             _points(one.drop),
             _counts(one),
         ]
@@ -282,8 +284,8 @@ def _model(one: Shift) -> str:
 
 
 def _counts(one: Shift) -> str:
-    """Of natural sets clean and shifted pictures are different ones."""
-    if one.natural and one.clean and one.shifted:
+    """Of natural sets clean and shifted pictures are different ones, but frame sets have the same anchors."""
+    if one.natural and not one.frames and one.clean and one.shifted:
         return f"{one.clean.n:,} + {one.shifted.n:,}"
     share = one.shifted or one.clean
     return f"{share.n:,}" if share else ""
