@@ -14,6 +14,7 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.several import several
 from windtunnel.metrics.score import Score
+from windtunnel.report.confusions import confusions
 from windtunnel.report.tables import notes
 
 CLASSES = 30
@@ -146,6 +147,24 @@ def test_anchors_of_one_video_stay_together(run: windtunnel.Run) -> None:
     assert grouped.n == 50
     alone = by_name(run.scores(group="path"))["pm_k", "pm-0"]
     assert (grouped.value, (grouped.low, grouped.high) != (alone.low, alone.high)) == (alone.value, True)
+
+
+def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
+    # By video: its class, and what is said of all its frames; three frames each are nine or six in all.
+    videos = {"a": (3, 9), "b": (3, 9), "c": (3, 9), "d": (5, 9), "e": (5, 9)}
+    sets: dict[str, list[str]] = {}
+    labels: dict[str, list[int]] = {}
+    for name, (label, said) in videos.items():
+        write_video(tmp_path / "frames", f"val/{name}", dict.fromkeys((100, 101, 102), said))
+        keys = [f"val/{name}/{number:06}.JPEG" for number in (100, 101, 102)]
+        sets[keys[1]] = [keys[0], keys[2]]
+        labels |= {key: [label] for key in keys}
+    root = write_sets(tmp_path / "frames", sets, labels)
+    run = windtunnel.run(reads_colour, root, suite="vid-robust", out=tmp_path / "run")
+    (part,) = confusions(run)
+    assert (part["wrong"], part["kinds"], part["group"]) == (15, 2, "video")
+    assert [(row["n"], row["pictures"]) for row in part["rows"]] == [(9, 9)]
+    assert "at least 3 different groups of pictures (video) show" in run.report().read_text()
 
 
 def test_what_the_frames_cost_stands_beside_other_shifts(
