@@ -63,7 +63,7 @@ def command(
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
         found = explain(loaded, picture, advance=bar.look, **options)
-    side_by_side(found.picture, found.map, found.hang and found.hang.patch).save(target, "PNG")
+    side_by_side(found.picture, found.map, found.hang.patch if found.hang else None).save(target, "PNG")
     if as_json:
         print_json({"model": loaded.name, "picture": picture, "written": str(target), **found.to_json()})
         return
