@@ -12,7 +12,9 @@ from scipy.stats import binomtest
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.analysis.several import several
 from windtunnel.metrics.score import Score
+from windtunnel.report.confusions import confusions
 from windtunnel.report.tables import notes
 
 CLASSES = 30
@@ -145,6 +147,53 @@ def test_anchors_of_one_video_stay_together(run: windtunnel.Run) -> None:
     assert grouped.n == 50
     alone = by_name(run.scores(group="path"))["pm_k", "pm-0"]
     assert (grouped.value, (grouped.low, grouped.high) != (alone.low, alone.high)) == (alone.value, True)
+
+
+def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
+    # By video: its class, and what is said of all its frames; three frames each are nine or six in all.
+    videos = {"a": (3, 9), "b": (3, 9), "c": (3, 9), "d": (5, 9), "e": (5, 9)}
+    sets: dict[str, list[str]] = {}
+    labels: dict[str, list[int]] = {}
+    for name, (label, said) in videos.items():
+        write_video(tmp_path / "frames", f"val/{name}", dict.fromkeys((100, 101, 102), said))
+        keys = [f"val/{name}/{number:06}.JPEG" for number in (100, 101, 102)]
+        sets[keys[1]] = [keys[0], keys[2]]
+        labels |= {key: [label] for key in keys}
+    root = write_sets(tmp_path / "frames", sets, labels)
+    run = windtunnel.run(reads_colour, root, suite="vid-robust", out=tmp_path / "run")
+    (part,) = confusions(run)
+    assert (part["wrong"], part["kinds"], part["group"]) == (15, 2, "video")
+    assert [(row["n"], row["pictures"]) for row in part["rows"]] == [(9, 9)]
+    assert "at least 3 different groups of pictures (video) show" in run.report().read_text()
+
+
+def test_what_the_frames_cost_stands_beside_other_shifts(
+    run: windtunnel.Run,
+    drawn: tuple[Path, dict, dict, dict],
+    tmp_path: Path,
+    windtunnel_command: Command,
+) -> None:
+    _, sets, labels, said = drawn
+    right = {key: said[key] in labels[key] for key in said}
+    held = [right[anchor] for anchor in sets]
+    worst = [all(right[one] for one in (anchor, *frames)) for anchor, frames in sets.items()]
+    other = windtunnel.run(fails_on_class_29, drawn[0], out=tmp_path / "other")
+    found = several(run, other)
+    one = found.shifts[0]
+    assert one.clean is not None and one.shifted is not None and one.drop is not None
+    assert one.frames == "pm-7" and {one.clean.n, one.shifted.n, one.drop.n} == {len(sets)}
+    assert one.clean.value == pytest.approx(np.mean(held))
+    assert one.shifted.value == pytest.approx(np.mean(worst))
+    assert one.drop.value == pytest.approx(np.mean(held) - np.mean(worst))
+    text = windtunnel_command("report", run.path, other.path, "--markdown").stdout
+    row = next(line for line in text.partition("What every shift costs")[2].splitlines() if "reads" in line)
+    assert f"| pm-0 {100 * np.mean(held):.1f} % [" in row and f"| pm-7 {100 * np.mean(worst):.1f} % [" in row
+    assert row.endswith(f"| {len(sets)} |")
+    done = windtunnel_command("report", run.path, other.path, "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "Of frame sets the clean accuracy is pm-0" in page
+    assert "Of natural sets clean and shifted pictures are different" not in page
 
 
 def test_frames_are_judged_by_their_own_labels_or_the_anchors(tmp_path: Path) -> None:

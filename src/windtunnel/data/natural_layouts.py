@@ -58,6 +58,12 @@ def open_natural(
     return NaturalDataset(natural, pictures, _clean_pictures(natural, pictures, beside), remarks)
 
 
+def open_own_pictures(source: str | Path | Dataset, name: str) -> NaturalDataset:
+    """Open a natural set's own pictures alone, of out-of-distribution sets too."""
+    natural = natural_set(name)
+    return NaturalDataset(natural, _pictures(natural, source, None), None)
+
+
 def _pictures(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | None) -> Pictures:
     if natural.layout in ("video", "ytbb", "frames"):
         return frame_pictures(natural, source)
