@@ -12,6 +12,7 @@ import windtunnel
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.golden import golden_picture
 from windtunnel.imaging.clips import encode_clip
+from windtunnel.report.timelines import timelines
 from windtunnel.suites import default_suite
 
 UserError = windtunnel.UserError
@@ -157,6 +158,18 @@ def test_clean_pictures_beside_videos_are_matched_by_class_and_name(tmp_path: Pa
         Image.fromarray(golden_picture(300)).save(path)
     plan = windtunnel.plan(Brightest(1000), root, clean=tmp_path / "val")
     assert [one.name for one in plan.conditions] == ["native", "clean", "seq/tilt+stored"]
+
+
+def test_timelines_of_videos_with_clean_pictures_are_shown(tmp_path: Path) -> None:
+    """The survey looked at the clean pictures, so that they must be there to know the clips again."""
+    put_videos(tmp_path / "p", ("tilt",))
+    for number, name in enumerate(NAMES):
+        path = tmp_path / "val" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(golden_picture(300 + number)).save(path)
+    run = windtunnel.run(Brightest(1000), tmp_path / "p", clean=tmp_path / "val", out=tmp_path / "run")
+    found = timelines(run)
+    assert found.shown and not found.note
 
 
 def test_arrays_without_labels_have_flips_and_no_errors(tmp_path: Path) -> None:
