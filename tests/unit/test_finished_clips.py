@@ -110,6 +110,23 @@ def test_frames_without_a_manifest_are_read_in_the_order_of_their_numbers(tmp_pa
     assert best == [40 + 3 * frame for frame in range(11)]
 
 
+def put_frames(root: Path, unit: str, classes: tuple[str, ...], suffix: str = ".png") -> Path:
+    """`<perturbation>/<class>/<name>/<frame>`."""
+    for number, class_ in enumerate(classes):
+        folder = root / unit / class_ / f"picture{number}"
+        folder.mkdir(parents=True)
+        for place, frame in enumerate(clip_of(number)):
+            Image.fromarray(frame).save(folder / f"{place:03d}{suffix}")
+    return root
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [(".png", "stored-png"), (".JPEG", "stored-jpeg")])
+def test_frames_are_called_by_their_format(tmp_path: Path, suffix: str, codec: str) -> None:
+    """Frames that are JPEG were compressed, and no report may say otherwise."""
+    root = put_frames(tmp_path / "set", "tilt", ("n01440764", "n01443537"), suffix)
+    assert [one.name for one in opened(root).stored] == [f"seq/tilt+{codec}"]
+
+
 def test_videos_are_scored_as_they_are(tmp_path: Path) -> None:
     root = put_videos(tmp_path / "set", ("tilt", "brightness"))
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
