@@ -230,6 +230,9 @@ def make_plan(
         Chunk(digest([identity, start]), surveyed[start : start + size])
         for start in range(0, len(surveyed), size)
     )
+    given_clean = natural.clean.dataset if natural and natural.clean else None
+    if finished and finished.clean_is_given:
+        given_clean = finished.clean
     info: dict[str, Any] = {
         "model": {
             "name": model.name,
@@ -244,7 +247,7 @@ def make_plan(
             "location": dataset.location,
             "order": dataset.label_space.order,
             "classes": list(dataset.label_space.classes),
-            **({"clean": natural.clean.dataset.location} if natural and natural.clean else {}),
+            **({"clean": given_clean.location} if given_clean else {}),
         },
         "suite": suite.citation,
         "scoring": {
