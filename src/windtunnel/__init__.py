@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windtunnel.analysis.comparison import compare
+    from windtunnel.analysis.distance import distance
+    from windtunnel.analysis.explain import explain
     from windtunnel.analysis.gate import gate
     from windtunnel.api import make_set, plan, run
     from windtunnel.corruptions import corrupt
@@ -24,6 +26,8 @@ _PUBLIC = {
     "UserError": "windtunnel.errors",
     "compare": "windtunnel.analysis.comparison",
     "corrupt": "windtunnel.corruptions",
+    "distance": "windtunnel.analysis.distance",
+    "explain": "windtunnel.analysis.explain",
     "gate": "windtunnel.analysis.gate",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.store.run",
@@ -41,6 +45,8 @@ __all__ = [
     "UserError",
     "compare",
     "corrupt",
+    "distance",
+    "explain",
     "gate",
     "load_model",
     "load_run",

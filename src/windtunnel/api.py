@@ -8,6 +8,9 @@ from typing import Any
 
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.finished import FinishedDataset, open_with_clean
+from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.natural_found import how_found
+from windtunnel.data.natural_layouts import open_natural
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
@@ -15,7 +18,7 @@ from windtunnel.make.local import make
 from windtunnel.make.plan import plan_make
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
-from windtunnel.suites import Suite, default_suite, held_difficulty, load_suite
+from windtunnel.suites import QUICK, Suite, default_suite, held_difficulty, load_suite, natural_at
 from windtunnel.units import include_units
 
 
@@ -47,10 +50,14 @@ def plan(
     The arguments are those of `run`; `advance` is called with (pictures looked at, of how many).
     """
     include_units(map(Path, include))
-    dataset = open_with_clean(data, clean)
+    dataset, chosen = open_for_suite(data, suite, clean)
     if codec is not None and isinstance(dataset, FinishedDataset):
         raise UserError(f"--codec stores pictures anew; those of {dataset.location} are stored already.")
-    chosen = suite if isinstance(suite, Suite) else load_suite(suite or default_suite(dataset))
+    if chosen.natural and (only or settings or any(one is not None for one in (edition, difficulty, codec))):
+        raise UserError(
+            f"Suite {chosen.name} scores pictures as they are; --only, --edition, --difficulty, --codec and "
+            "--set belong to suites that make them."
+        )
     if only:
         chosen = chosen.only([only] if isinstance(only, str) else only)
     if edition is not None:
@@ -76,6 +83,32 @@ def plan(
         group=group or "",
         advance=advance,
     )
+
+
+def open_for_suite(
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None,
+    clean: str | Path | Dataset | None,
+    usual: str = QUICK,
+) -> tuple[Dataset, Suite]:
+    """Data and suite that belong together: a natural set is opened as what it is, found by looking.
+
+    Args:
+        data, clean: as of `run`.
+        suite: as of `run`; None takes what the data is, or `usual`.
+        usual: the suite of ordinary pictures.
+    """
+    found = load_suite(suite) if isinstance(suite, str | Path) else suite
+    remarks: list[str] = []
+    if found is None and (name := natural_at(data)):
+        found = load_suite(name)
+        remarks = [] if isinstance(data, NaturalDataset) else [how_found(name, data)]
+    if found is not None and found.natural:
+        return open_natural(data, found.natural, clean, remarks), found
+    if isinstance(data, NaturalDataset):
+        raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
+    dataset = open_with_clean(data, clean)
+    return dataset, found or load_suite(default_suite(dataset, usual))
 
 
 def run(
@@ -109,10 +142,10 @@ def run(
     Args:
         model: `.onnx` file, `module:factory`, `file.py:factory`, a torch module, a callable, or `demo`.
         data: folder, table, archive or array file, a Dataset, or `demo`.
-        suite: a suite's name or TOML file; None for imagenet-c-quick, or what a finished set holds.
+        suite: a suite's name or TOML file; None for imagenet-c-quick, or what a finished or natural set is.
         out: the run folder; by default `windtunnel-runs/<model>-<data>-<suite>-<recipe>`.
         only: units of the suite to keep (`fog`, `fog:3`).
-        clean: the clean pictures a finished set was made from.
+        clean: the clean pictures a finished set was made from, or a natural set is compared with.
         preprocess: preset or TOML file that says how the model wants its pictures.
         seed: of every random draw.
         subset: this many pictures, each class in proportion; 0 for all, None as the suite says.

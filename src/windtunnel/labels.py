@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +47,14 @@ def imagenet_1k() -> LabelSpace:
 @lru_cache(maxsize=1)
 def imagenet_names() -> dict[str, str]:
     """What people call the classes of ILSVRC2012, by WordNet id: the first of each one's names."""
+    return {wnid: names[0] for wnid, names in imagenet_synonyms().items()}
+
+
+@lru_cache(maxsize=1)
+def imagenet_synonyms() -> dict[str, tuple[str, ...]]:
+    """All names of the classes of ILSVRC2012, by WordNet id."""
     rows = csv.DictReader(io.StringIO(published.read_text("imagenet_1k.csv")))
-    return {row["wnid"]: row["names"].split(",")[0] for row in rows}
+    return {row["wnid"]: tuple(name.strip() for name in row["names"].split(",")) for row in rows}
 
 
 def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:
@@ -121,6 +128,11 @@ class Projection:
         """The projection as the run folder keeps it."""
         found: dict[str, object] = {"kind": self.kind, "kept": list(self.kept)}
         return found | ({"outputs": [list(one) for one in self.outputs]} if self.outputs else {})
+
+    @staticmethod
+    def from_json(stored: Mapping[str, Any]) -> Projection:
+        """The projection that a run folder keeps."""
+        return Projection(tuple(stored["kept"]), tuple(tuple(one) for one in stored.get("outputs", ())))
 
 
 def mask_to(labels: Iterable[Sequence[int]]) -> Projection:

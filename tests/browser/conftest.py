@@ -93,10 +93,40 @@ def imagenet_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 
 @pytest.fixture(scope="session")
+def natural_run(imagenet_runs: tuple[Path, Path]) -> Path:
+    """One of these models on darker pictures in ImageNet-V2's layout, beside the clean ones: a run folder."""
+    root = imagenet_runs[0].parent
+    known = np.empty((CLASSES, 3))
+    for number, name in enumerate(imagenet_1k().classes[:CLASSES]):
+        pixels = np.asarray(Image.open(root / "val" / name / f"{number}.JPEG"))
+        known[number] = pixels.mean(axis=(0, 1))
+        folder = root / "imagenet-v2" / str(number)
+        folder.mkdir(parents=True)
+        darker = (pixels * (0.9 if number % 3 else 0.6)).astype(np.uint8)
+        Image.fromarray(darker).save(folder / "0.png")
+    declared = root / "natural.toml"
+    declared.write_text("preset = 'imagenet'\nlabels = 'imagenet-1k'\ntags = ['colours']\n")
+    model = windtunnel.load_model(NearestColour(known, 3), declared)
+    out = root / "natural"
+    windtunnel.run(model, root / "imagenet-v2", "imagenet-v2", clean=root / "val", out=out).report()
+    return out
+
+
+@pytest.fixture(scope="session")
+def public_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of fifty models that nobody has made, at two image sizes."""
+    folder = tmp_path_factory.mktemp("public")
+    for file, lost in (("results-imagenet.csv", 0), ("results-imagenetv2-matched-frequency.csv", 12)):
+        rows = [f"net{row},{224 + 64 * (row % 2)},{50 + row * 0.9 - lost},{row + 1}" for row in range(50)]
+        (folder / file).write_text("\n".join(["model,img_size,top1,param_count", *rows]) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's run folder, with its report."""
+    """The demo's run folder, with its report and maps in it."""
     out = tmp_path_factory.mktemp("demo") / "run"
-    windtunnel.run("demo", "demo", "demo", out=out).report()
+    windtunnel.run("demo", "demo", "demo", out=out).report(explain="demo")
     return out
 
 

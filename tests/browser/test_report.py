@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-import windtunnel
-from windtunnel.report.files import write_comparison
+from windtunnel.analysis.several import several
+from windtunnel.report.files import write_several
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "device_scale_factor": 2}
 MOST_BYTES = 8_000_000
@@ -22,23 +22,39 @@ Open = Callable[..., Page]
 def both(imagenet_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two runs."""
     file = tmp_path_factory.mktemp("both") / "both.html"
-    return write_comparison(windtunnel.compare(*imagenet_runs), file)
+    return write_several(several(*imagenet_runs), file)
 
 
 @pytest.fixture(scope="module")
 def both_sequences(sequence_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two runs of sequences."""
     file = tmp_path_factory.mktemp("sequences") / "both.html"
-    return write_comparison(windtunnel.compare(*sequence_runs), file)
+    return write_several(several(*sequence_runs), file)
 
 
-@pytest.fixture(params=["one run", "demo", "several runs", "sequences", "several runs of sequences"])
+@pytest.fixture(scope="module")
+def several_tests(
+    imagenet_runs: tuple[Path, Path],
+    natural_run: Path,
+    public_tables: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The page of runs over several tests, among public models."""
+    file = tmp_path_factory.mktemp("shifts") / "shifts.html"
+    return write_several(several(natural_run, *imagenet_runs, public=public_tables), file)
+
+
+@pytest.fixture(
+    params=["one run", "demo", "several runs", "several tests", "sequences", "several runs of sequences"]
+)
 def report(request: pytest.FixtureRequest) -> Path:
     """Each kind of page."""
     if request.param == "sequences":
         return Path(request.getfixturevalue("sequence_runs")[1]) / "report.html"
     if request.param == "several runs of sequences":
         return Path(request.getfixturevalue("both_sequences"))
+    if request.param == "several tests":
+        return Path(request.getfixturevalue("several_tests"))
     if request.param == "several runs":
         return Path(request.getfixturevalue("both"))
     if request.param == "demo":
@@ -177,6 +193,22 @@ def test_pictures_are_there(open_page: Open, imagenet_runs: tuple[Path, Path]) -
     page = open_page(imagenet_runs[1] / "report.html")
     widths = page.eval_on_selector_all(".pictures img", "all => all.map(one => one.naturalWidth)")
     assert len(widths) >= 2 and min(widths) >= 100
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
+def test_maps_stand_beside_what_they_explain(open_page: Open, demo_run: Path, options: dict) -> None:
+    page = open_page(demo_run / "report.html", **options)
+    figure = page.locator(".pictures figure").first
+    boxes = [one.bounding_box() for one in figure.locator("img").all()]
+    assert len(boxes) == 3 and len({round(box["y"]) for box in boxes}) == 1, (
+        "clean, corrupted and map in a row"
+    )
+    assert min(box["width"] for box in boxes) > 80
+    assert "It hangs on the " in figure.inner_text()
+    table = page.locator("table.confusions").first
+    pair = table.locator("tbody tr").first.locator("img").all()
+    assert len({round(one.bounding_box()["y"]) for one in pair}) == 1 and len(pair) == 2
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= page.viewport_size["width"]
 
 
 def test_a_run_of_sequences_has_its_own_parts_and_no_empty_ones(

@@ -15,7 +15,7 @@ from windtunnel.stats.intervals import wilson
 from windtunnel.suites import suite_names
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("footguns.md", "statistics.md", "deployment.md")
+PAGES = ("footguns.md", "statistics.md", "deployment.md", "explain.md", "natural.md", "distance.md")
 
 
 def every_command(group: click.Group, path: str = "windtunnel") -> dict[str, click.Command]:

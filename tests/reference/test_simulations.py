@@ -1,4 +1,4 @@
-"""Short, seeded versions of benchmarks/interval_coverage.py, gate_errors.py and doctor_alarms.py."""
+"""Short, seeded versions of the benchmarks of intervals, of the gate and of the doctor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 
+import axis_coverage
 import doctor_alarms
 import gate_errors
 import interval_coverage
@@ -23,6 +24,18 @@ def test_mce_intervals_hold_the_truth(case: interval_coverage.Case) -> None:
     assert 0.90 <= fixed <= 0.99
     assert 0.90 <= stored <= 0.99
     assert within >= 0.5
+
+
+@pytest.mark.parametrize("std", [0.0, 0.02])
+@pytest.mark.parametrize("methods", [2, 6, 17])
+def test_intervals_over_an_axis_hold_the_truth(methods: int, std: float) -> None:
+    for shape in axis_coverage.SHAPES:
+        case = axis_coverage.Case(methods, std, 0.2, shape)
+        found = axis_coverage.coverage(case, 200, 60)
+        # 97 % or more of 2,000; less two and a half standard errors of 60.
+        assert (found.held >= 0.91).all(), case
+        # Wide enough and no more: a few times what is seen.
+        assert (found.high < 4 * found.value).all(), case
 
 
 def test_wilson_and_clopper_pearson_cover_as_known() -> None:

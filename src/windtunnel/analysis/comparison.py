@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Joined, Key, join_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.metrics.alike import why_other_answers
+from windtunnel.metrics.headlines import natural_head
+from windtunnel.metrics.names import MORE_IS_BETTER
 from windtunnel.metrics.score import Measure, Score
 from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
@@ -135,7 +138,9 @@ def compare(*runs: Run | str | Path) -> Comparison:
     }
     others = range(1, len(joined.runs))
     ratios = {other: against_first(joined, other) for other in others}
-    headline = next((key for key in HEADLINES if key in scores), next(iter(scores)))
+    shifted = [part.name for part in joined.runs[0].parts if part.role == "shifted"]
+    usual = next((key for key in HEADLINES if key in scores), next(iter(scores)))
+    headline = natural_head(scores, shifted) or usual
     return Comparison(
         _columns(joined, headline),
         headline,
@@ -152,7 +157,10 @@ def compare(*runs: Run | str | Path) -> Comparison:
 def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
     ranks: Sequence[Rank | None] = [None] * len(joined.runs)
     if joined.paired and len(joined.runs) > 2:
-        ranks = rank_models([measures[headline] for measures in joined.measures])
+        ranks = rank_models(
+            [measures[headline] for measures in joined.measures],
+            lower_is_better=headline[0] not in MORE_IS_BETTER,
+        )
     return tuple(
         Column(
             str(run.path),
@@ -202,11 +210,11 @@ def _equal(old: Measure, new: Measure) -> bool:
 
 
 def _flips(joined: Joined, other: int) -> Flips:
-    names = [name for name in joined.conditions if ("top1_error", name) in joined.measures[0]]
+    parts = [part.name for part in joined.runs[0].parts]
+    names = [name for name in (*joined.conditions, *parts) if ("top1_error", name) in joined.measures[0]]
     broken, mended = {}, {}
     for name in names:
-        old = joined.measures[0]["top1_error", name].columns[:, 0]
-        new = joined.measures[other]["top1_error", name].columns[:, 0]
+        old, new = (_wrong(joined, place, name) for place in (0, other))
         broken[name], mended[name] = new & ~old, old & ~new
     by_picture = [
         np.sum([one[name] for name in names], axis=0) if names else np.zeros(len(joined.pictures))
@@ -222,6 +230,14 @@ def _flips(joined: Joined, other: int) -> Flips:
     )
     counts = {name: (int(broken[name].sum()), int(mended[name].sum())) for name in names}
     return Flips(other, counts, tuple(listed))
+
+
+def _wrong(joined: Joined, place: int, condition: str) -> NDArray[np.bool_]:
+    """Which of the shared pictures a run gets wrong under a condition; none outside of a part's."""
+    measure = joined.measures[place]["top1_error", condition]
+    found = np.zeros(len(joined.pictures), bool)
+    found[slice(None) if measure.rows is None else measure.rows] = measure.columns[:, 0]
+    return found
 
 
 def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]:

@@ -26,6 +26,7 @@ from windtunnel.analysis.join import Joined, Key, join_runs, open_runs
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_answers
+from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
@@ -165,8 +166,17 @@ def _warnings(joined: Joined, dropped: Sequence[str]) -> tuple[str, ...]:
 
 
 def usual_rules(joined: Joined) -> tuple[str, ...]:
-    """What is asked where nobody asks: of corruptions their mean error, of sequences their flips."""
-    return DEFAULT_SEQUENCE_RULES if sequences_of(joined.runs[0]) else DEFAULT_RULES
+    """What is asked where nobody asks: of corruptions their mean error, of sequences their flips.
+
+    Of a natural set the error of each part, which rests on one answer per picture; before it pm-k of frame
+    sets, or AUPR of pictures that are out.
+    """
+    first = joined.runs[0]
+    if first.parts:
+        errors = [f"{part.name} error <= +2" for part in first.parts if part.labelled]
+        head = natural_head(joined.measures[0], ())
+        return (*([f"{head[1]} {head[0]} >= -2"] if head else []), *errors)
+    return DEFAULT_SEQUENCE_RULES if sequences_of(first) else DEFAULT_RULES
 
 
 def default_rules(joined: Joined) -> list[Rule]:
@@ -183,6 +193,7 @@ def default_rules(joined: Joined) -> list[Rule]:
 def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
     kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
+    kinds |= {part.name: "part" for part in joined.runs[0].parts}
     lacking = [why for (metric, _), why in joined.not_shared.items() if metric == rule.metric]
     if lacking and not any(metric == rule.metric for metric, _ in joined.measures[0]):
         raise UserError(f"Rule '{rule.text}': {rule.metric} cannot be compared: {lacking[0]}.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_pixels
+from windtunnel.metrics.names import OF_RIGHT_PICTURES
 from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure, measure_run
 from windtunnel.stats.intervals import Groups, unit_count
@@ -100,11 +103,11 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     if why and column:
         runs = tuple(_grouped(run, column) for run in runs)
     measures, lacking = _shared_measures(runs, rows)
+    if not why:
+        measures = _same_rows(measures)
     groups = None if why else _shared_groups(runs, rows)
     if groups is not None:
-        measures = tuple(
-            {key: replace(one, groups=groups) for key, one in found.items()} for found in measures
-        )
+        measures = tuple({key: one.in_groups(groups) for key, one in found.items()} for found in measures)
     if not measures[0]:
         raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
     return Joined(runs, rows, tuple(key[0] for key in everywhere), groups, why, measures, lacking)
@@ -179,14 +182,32 @@ def _shared_measures(
     return tuple({key: some[key] for key in measures[0]} for some in measures), lacking
 
 
+def _same_rows(measures: tuple[dict[Key, Measure], ...]) -> tuple[dict[Key, Measure], ...]:
+    """Scores of some of the shared pictures, over those that they rest on in every run.
+
+    A frame that one run could not read takes its whole set away there, and so from all runs.
+    """
+    found = [dict(one) for one in measures]
+    for key in measures[0]:
+        rows = [kept for one in measures if (kept := one[key].rows) is not None]
+        if all(np.array_equal(first, one) for first, one in pairwise(rows)):
+            continue
+        common = reduce(np.intersect1d, rows)
+        for some in found:
+            some[key] = replace(some[key].over(common), rows=common)
+    return tuple(found)
+
+
 def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Measure]]) -> str:
     """Why a score is not compared, or ""."""
     if not all(key in one for one in found):
         return "not in every run"
+    if key[0] in OF_RIGHT_PICTURES:
+        return "of the pictures that each run has right"
     measures = [one[key] for one in found]
     for run, measure in zip(runs, measures, strict=True):
         count = len(_scored_ids(run))
-        if len(measure.columns) != count:
+        if measure.rows is None and len(measure.columns) != count:
             return f"over {len(measure.columns):,} of {count:,} pictures: the baseline lacks the rest"
     if len({_part_ids(run, measure) for run, measure in zip(runs, measures, strict=True)}) > 1:
         return "of other conditions"

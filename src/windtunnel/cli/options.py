@@ -32,10 +32,12 @@ _PLAN: tuple[Decorator, ...] = (
     click.argument("data"),
     click.option(
         "--suite",
-        help="A suite's name or TOML file; default imagenet-c-quick, or what a finished set holds.",
+        help="A suite's name or TOML file; default imagenet-c-quick, or what a finished or natural set is.",
     ),
     click.option(
-        "--clean", metavar="DATA", help="The clean pictures a finished set such as ImageNet-C was made from."
+        "--clean",
+        metavar="DATA",
+        help="The clean pictures a finished set was made from, or a natural one is compared with.",
     ),
     click.option(
         "--only",

@@ -21,11 +21,12 @@ from rich.text import Text
 
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles
 from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.pipeline import axis_of
 from windtunnel.report.amounts import number, unit
+from windtunnel.report.natural import counted_text, marks, parts_text
 from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
 
@@ -63,8 +64,12 @@ class Bar:
 
     def look(self, done: int, total: int) -> None:
         """Count pictures looked at, of a total known only now."""
+        self.see(done, 0, total)
+
+    def see(self, done: int, failed: int, total: int) -> None:
+        """Count pictures looked at and failed, of a total known only now."""
         self._progress.update(self._task, total=total)
-        self.advance(done)
+        self.advance(done, failed)
 
     def advance(self, done: int, failed: int = 0) -> None:
         """Count finished work, and pictures that failed."""
@@ -76,9 +81,13 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def finish(self) -> None:
+        """Leave the bar as it is, so that another may appear: a terminal holds one at a time."""
         if self._progress.live.is_started:
             self._progress.stop()
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
 
 
 def describe_model(model: Model) -> str:
@@ -117,7 +126,7 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         (
             "suite",
             f"{plan.suite.citation}   {_contents(plan)}"
-            + (f", beside {beside}" if beside else ", without clean"),
+            + ("" if plan.suite.natural else f", beside {beside}" if beside else ", without clean"),
         ),
         *([("lacking", f"{len(missing)} conditions: {_by_unit(missing)}")] if missing else []),
         *(("note", remark) for remark in remarks),
@@ -133,6 +142,8 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
 
 def _contents(plan: Plan) -> str:
     """A suite's corruptions and severities, sequences and difficulty, or swapped steps, in a few words."""
+    if plan.suite.natural:
+        return f"{parts_text(plan.recipe['data']['natural'])}; {counted_text(plan.recipe)}"
     spoilt = [one for one in plan.conditions if one.kind in ("corruption", "sequence")]
     steps = Counter(axis_of(one.unit) for one in plan.conditions if one.kind == "pipeline")
     units = len({one.unit for one in spoilt})
@@ -190,12 +201,17 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     lines = [
         (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition
     ]
+    if run.natural:
+        lines = _part_lines(run, by_condition)
+    heads = head_titles((score.metric, score.condition) for score in scores)
     for score in scores:
-        if score.metric in TITLES:
-            lines.append((TITLES[score.metric], f"{_shown(score)}   {score.formula}"))
+        title = heads.get((score.metric, score.condition))
+        if title and score.metric != "top1_error":
+            lines.append((title, f"{_shown(score)}   {score.formula}"))
+    lines += _detection_lines(scores)
     lines += [("note", note) for note in normaliser_notes(run)]
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
-    spoilt = [score for score in by_condition.values() if kinds[score.condition] == "corruption"]
+    spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]
     spoilt = spoilt or [score for score in scores if score.metric == "flip_probability"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
@@ -206,6 +222,26 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
             ("left out", f"{seen.left_out} pictures that some condition could not score; see the report")
         )
     return lines
+
+
+def _part_lines(run: Run, by_condition: dict[str, Score]) -> list[tuple[str, str]]:
+    """The errors of a natural set's parts, which outputs counted, and what marks them."""
+    errors = [
+        (f"{name} error", f"{_shown(score)}   {score.n:,} pictures") for name, score in by_condition.items()
+    ]
+    return [
+        *errors,
+        ("counted", counted_text(run.recipe)),
+        *(("mark", mark) for mark in marks(run)),
+    ]
+
+
+def _detection_lines(scores: list[Score]) -> list[tuple[str, str]]:
+    """AUPR of the other out-of-distribution scores, the best first."""
+    others = [one for one in scores if one.metric == "aupr" and one.condition != PAPERS_SCORE]
+    ordered = sorted(others, key=lambda one: -one.value)
+    shown = "   ".join(f"{one.condition} {one.value:.1%}" for one in ordered)
+    return [("AUPR of others", shown)] if shown else []
 
 
 def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
@@ -221,8 +257,13 @@ def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
         )
     ]
     spreads = [one for one in scores if one.metric.endswith("_accuracy_std")]
-    shown = "   ".join(f"{one.metric.partition('_')[0]} {100 * one.value:.2f}" for one in spreads)
-    return [*lines, ("std by axis", f"{shown}   points of accuracy, sample")] if costs and shown else []
+    points = {one.metric: f"{100 * one.value:.3f}" for one in scores}
+    shown = "   ".join(
+        f"{one.metric.partition('_')[0]} {points[one.metric]} ({points[f'{one.metric}_corrected']})"
+        for one in spreads
+    )
+    told = f"{shown}   points of accuracy, sample (without what chance adds)"
+    return [*lines, ("std by axis", told)] if costs and shown else []
 
 
 def _shown(score: Score) -> str:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import Console
 
-from windtunnel.analysis.comparison import Comparison, compare
+from windtunnel.analysis.placing import place_runs
+from windtunnel.analysis.several import Several, several
+from windtunnel.cli.explain import explained_reports
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.errors import UserError
-from windtunnel.report.comparing import comparison_csv, comparison_document
-from windtunnel.report.files import write_comparison, write_reports
-from windtunnel.report.markdown import comparison_markdown, run_markdown
+from windtunnel.report.beside import several_document, shifts_csv
+from windtunnel.report.comparing import comparison_csv
+from windtunnel.report.files import write_several
+from windtunnel.report.markdown import run_markdown, several_markdown
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import load_run
 
@@ -23,7 +27,18 @@ SEVERAL_FILE = "windtunnel-report.html"
 @click.option(
     "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
 )
+@click.option(
+    "--public",
+    metavar="FOLDER|FILE.csv",
+    help="Tables of other people's results (timm's results-*.csv), to place runs over natural sets among.",
+)
 @click.option("--out", metavar="FILE.html", help=f"Page of several runs; {SEVERAL_FILE} here by default.")
+@click.option(
+    "--explain",
+    metavar="MODEL",
+    help="The run's model, to draw what the wrong answers of shown pictures hang on; a minute or two.",
+)
+@click.option("--preprocess", metavar="PRESET|FILE.toml", help="With --explain: as the run had it.")
 @GROUP
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
@@ -31,7 +46,10 @@ SEVERAL_FILE = "windtunnel-report.html"
 def command(
     runs: tuple[str, ...],
     baseline: str | None,
+    public: str | None,
     out: str | None,
+    explain: str | None,
+    preprocess: str | None,
     group: str | None,
     as_json: bool,
     as_csv: bool,
@@ -40,41 +58,54 @@ def command(
     """Write the report of a finished RUN folder, or one page of several; nothing is predicted.
 
     One run: report.html, report.md, scores.json and scores.csv in its folder. Several: one page in which the
-    others are compared with the first.
+    others are compared with the first, or, where they are of several tests, what every shift costs.
+    --explain alone asks the model again.
 
     \b
     Examples:
       windtunnel report windtunnel-runs/new
+      windtunnel report windtunnel-runs/new --explain resnet50.onnx
       windtunnel report windtunnel-runs/old windtunnel-runs/new --out both.html
+      windtunnel report runs/net-imagenet-a runs/net-imagenet-c --public timm-results/
     """
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
+    if explain and (as_json or as_csv or as_markdown or len(runs) > 1):
+        raise UserError(
+            "--explain draws pictures into report.html of one run; give one RUN and nothing to print."
+        )
+    if preprocess and not explain:
+        raise UserError("--preprocess says how --explain's model wants its pictures; give both or neither.")
     if len(runs) > 1:
         if baseline:
             raise UserError("--baseline is for one run; several are compared with the first of them.")
-        found = compare(*(load_run(run, group=group) for run in runs))
+        found = several(*(load_run(run, group=group) for run in runs), public=public)
         _several(found, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
         return
     if out:
         raise UserError("--out is for the page of several runs; one run's reports lie in its own folder.")
     run = load_run(runs[0], baseline=baseline, group=group)
     scores = run.scores()
+    placed = place_runs([run], public) if public else []
     if as_json:
-        print_json(run_document(run, scores))
+        print_json(run_document(run, scores, placed))
     elif as_csv:
         click.echo(scores_csv(scores), nl=False)
     elif as_markdown:
-        click.echo(run_markdown(run_document(run, scores)), nl=False)
+        click.echo(run_markdown(run_document(run, scores, placed)), nl=False)
     else:
-        click.echo(str(write_reports(run, scores).html))
+        page = explained_reports(Console(stderr=True), run, scores, explain, preprocess, placed).html
+        click.echo(str(page))
 
 
-def _several(found: Comparison, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
+def _several(found: Several, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
     if as_json:
-        print_json(comparison_document(found))
+        print_json(several_document(found))
     elif as_csv:
-        click.echo(comparison_csv(found), nl=False)
+        click.echo(
+            comparison_csv(found.comparison) if found.comparison else shifts_csv(found.shifts), nl=False
+        )
     elif as_markdown:
-        click.echo(comparison_markdown(found), nl=False)
+        click.echo(several_markdown(found), nl=False)
     else:
-        click.echo(str(write_comparison(found, out)))
+        click.echo(str(write_several(found, out)))

@@ -12,11 +12,11 @@ import click
 from rich.console import Console
 
 from windtunnel import api
+from windtunnel.cli.explain import explained_reports
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.present import Bar, plan_lines, print_lines, score_lines
 from windtunnel.engine.local import execute, finished_predictions
 from windtunnel.engine.plan import Plan
-from windtunnel.report.files import write_reports
 from windtunnel.report.tables import run_document
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
@@ -28,8 +28,15 @@ from windtunnel.store.run import Run
     "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."
 )
 @click.option("--strict", is_flag=True, help="Stop at the first picture that cannot be scored.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Draw into the report what the wrong answers of shown pictures hang on; a minute or two.",
+)
 @AS_JSON
-def command(workers: int | None, strict: bool, as_json: bool, out: str | None, **options: Any) -> None:
+def command(
+    workers: int | None, strict: bool, explain: bool, as_json: bool, out: str | None, **options: Any
+) -> None:
     """Run a suite on MODEL (an .onnx file, module:factory, file.py:factory or demo) over DATA.
 
     DATA is a folder with one folder per class, a CSV, TSV or JSONL table, a zip or tar, an .npy or .npz
@@ -41,7 +48,13 @@ def command(workers: int | None, strict: bool, as_json: bool, out: str | None, *
     """
     console = Console(stderr=True)
     run = run_with_progress(console, out=out, workers=workers, strict=strict, **options)
-    finish(console, run, as_json=as_json)
+    finish(
+        console,
+        run,
+        explain=options["model"] if explain else None,
+        preprocess=options["preprocess"],
+        as_json=as_json,
+    )
 
 
 def run_with_progress(
@@ -76,10 +89,17 @@ def plan_with_progress(console: Console, **options: Any) -> Plan:
         return api.plan(**options, advance=bar.look)
 
 
-def finish(console: Console, run: Run, *, as_json: bool) -> None:
+def finish(
+    console: Console,
+    run: Run,
+    *,
+    as_json: bool,
+    explain: str | None = None,
+    preprocess: str | None = None,
+) -> None:
     """Write the reports and print the headline."""
     scores = run.scores()
-    written = write_reports(run, scores)
+    written = explained_reports(console, run, scores, explain, preprocess)
     if as_json:
         print_json(run_document(run, scores))
     out = console if as_json else Console()

@@ -27,7 +27,9 @@ from windtunnel.store.run import Run, load_run
 )
 @click.option("--data", help="With --predictions: the pictures they are of.")
 @click.option("--suite", help="With --predictions: whose conditions they are of, and what is scored.")
-@click.option("--clean", metavar="DATA", help="With --predictions: the clean pictures of a finished set.")
+@click.option(
+    "--clean", metavar="DATA", help="With --predictions: the clean pictures of a finished or natural set."
+)
 @click.option(
     "--outputs",
     type=click.Choice(["logits", "probabilities", "top-k"]),

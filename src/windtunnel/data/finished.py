@@ -293,7 +293,10 @@ def open_with_clean(data: str | Path | Dataset, clean: str | Path | Dataset | No
     if clean is None:
         return dataset
     if not isinstance(dataset, FinishedDataset):
-        raise UserError(f"--clean goes with a finished set such as ImageNet-C; {dataset.location} is none.")
+        raise UserError(
+            f"--clean goes with a finished set such as ImageNet-C, or with a natural one (--suite "
+            f"imagenet-a, natural ...); {dataset.location} is none."
+        )
     return dataset.with_clean(open_dataset(clean))
 
 

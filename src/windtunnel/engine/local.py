@@ -54,7 +54,7 @@ def execute(
         _refuse_failures(plan, target)
     target.check_free()
     with target.locked():
-        target.open_for(plan.recipe, plan.info, plan.samples_table)
+        target.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
         missing = [chunk for chunk in plan.chunks if not target.has_shard(chunk.name, _rows(plan, chunk))]
         advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
         if missing:

@@ -13,18 +13,22 @@ from typing import Any
 
 import pyarrow as pa
 
+from windtunnel.answers import count_answers
 from windtunnel.conditions import Condition, digest
-from windtunnel.data import Dataset, refuse_duplicates, stratified_subset
+from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, FinishedDataset
+from windtunnel.data.frame_sets import VIDEO, FrameRow
+from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
+from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
-from windtunnel.pipeline import available_units
+from windtunnel.pipeline import available_units, refuse_nothing_swapped
 from windtunnel.seeding import STREAM_VERSION
-from windtunnel.store.folder import samples_table
+from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites import Suite
 from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
 
@@ -62,6 +66,7 @@ class Plan:
     recipe: dict[str, Any]
     info: dict[str, Any]
     sources: Mapping[str, str]
+    frames: tuple[FrameRow, ...] = ()
 
     @property
     def predictions(self) -> int:
@@ -77,6 +82,11 @@ class Plan:
     def samples_table(self) -> pa.Table:
         """The pictures as the run folder keeps them."""
         return samples_table(self.surveyed, self.sources)
+
+    @property
+    def groups_table(self) -> pa.Table | None:
+        """The frame sets as the run folder keeps them, if there are any."""
+        return groups_table(self.frames) if self.frames else None
 
     def default_folder(self) -> Path:
         """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
@@ -108,6 +118,11 @@ def make_plan(
     """
     if keep not in KEEP:
         raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
+    if keep == "summary" and set(OF_DETECTION) & set(suite.metrics):
+        raise UserError(
+            f"Suite {suite.name} needs every class's score of a picture, which --keep summary drops; give "
+            "--keep auto."
+        )
     if subset is not None and subset < 0:
         raise UserError(f"subset is {subset}; give a number of pictures, or 0 for all.")
     if chunk is not None and chunk < 1:
@@ -119,13 +134,19 @@ def make_plan(
         raise unknown_name("column to group by", group, columns, "other columns of the data's table")
     used = sorted({label for sample in total for label in sample.labels})
     collapsed: Projection | None = None
-    if label_map_file is None:
-        label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
-    else:
+    natural = dataset if isinstance(dataset, NaturalDataset) else None
+    if label_map_file is not None:
         space = dataset.label_space
         collapsed = read_map(label_map_file, space, used, model.classes, model.class_count)
         label_map = tuple(range(len(space)))
-    chosen = stratified_subset(total, suite.subset if subset is None else subset, seed)
+    elif natural and natural.natural.answers != "own":
+        label_map, collapsed = count_answers(natural.natural, dataset.label_space, model)
+    else:
+        label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
+    draw = natural.subset if natural else stratified_subset
+    chosen = draw(total, suite.subset if subset is None else subset, seed)
+    frames = _frames_of(natural, chosen)
+    grouped = group or (_by_video(chosen) if frames else "")
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
     if not readable:
@@ -151,13 +172,14 @@ def make_plan(
         canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
         formats = Counter(one.format for one in readable)
         units, left_out = available_units(suite.units, canvas.geometry, model, formats)
+        refuse_nothing_swapped(units, canvas.geometry, left_out)
         suite = replace(suite, units=units)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     chosen_conditions = tuple(present(conditions))
     missing += [one.name for one in conditions if one.unit and one not in chosen_conditions]
     conditions = chosen_conditions
     masked = mask or suite.mask
-    mapped = [[label_map[label] for label in one.sample.labels] for one in surveyed]
+    mapped = [[label_map[label] for label in one.sample.labels if label_map[label] >= 0] for one in surveyed]
     projection = mask_to(mapped) if masked else collapsed or Projection()
     if masked and collapsed:
         projection = replace(collapsed, kept=projection.kept)
@@ -180,6 +202,7 @@ def make_plan(
             "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
             # The survey hashes one file a picture; this tells apart what else lies in a finished set.
             "finished": finished.identity if finished else None,
+            **({"natural": _natural_recipe(natural, total, surveyed, frames)} if natural else {}),
         },
         "suite": suite.recipe(),
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
@@ -212,18 +235,19 @@ def make_plan(
             "location": dataset.location,
             "order": dataset.label_space.order,
             "classes": list(dataset.label_space.classes),
+            **({"clean": natural.clean.dataset.location} if natural and natural.clean else {}),
         },
         "suite": suite.citation,
-        "scoring": {**suite.scoring(), **({"group": group} if group else {})},
+        "scoring": {**suite.scoring(), **({"group": grouped} if grouped else {})},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": [*finished.remarks, *_also_there(finished, conditions)] if finished else left_out,
+        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *left_out],
         "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
-        recipe, info, _sources(dataset, surveyed),
+        recipe, info, _sources(dataset, surveyed), frames,
     )  # fmt: skip
 
 
@@ -234,8 +258,42 @@ def _sources(dataset: Dataset, surveyed: Sequence[Surveyed]) -> dict[str, str]:
     return dataset.manifest.sources({one.sample.id: one.content for one in surveyed})
 
 
-def _also_there(finished: FinishedDataset, conditions: Sequence[Condition]) -> list[str]:
+def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tuple[FrameRow, ...]:
+    """The frame sets all of whose pictures are among those chosen."""
+    if natural is None or not natural.frames:
+        return ()
+    ids = {sample.id for sample in chosen}
+    lacking = {one.group for one in natural.frames if one.sample_id not in ids}
+    return tuple(one for one in natural.frames if one.group not in lacking)
+
+
+def _by_video(chosen: Sequence[Sample]) -> str:
+    """The column that says which video a frame is of, where there are several frames of several videos."""
+    videos = [one.meta[VIDEO] for one in chosen if VIDEO in one.meta]
+    return VIDEO if 1 < len(set(videos)) < len(videos) else ""
+
+
+def _natural_recipe(
+    natural: NaturalDataset, total: Sequence[Sample], surveyed: Sequence[Surveyed], frames: Sequence[FrameRow]
+) -> dict[str, Any]:
+    """What a run over a natural set is of: its parts with their counts, and its frame sets."""
+    of = Counter(one.meta["part"] for one in total)
+    count = Counter(one.sample.meta["part"] for one in surveyed)
+    parts = [
+        {"name": name, "role": role, "count": count[name], "of": of[name]} for name, role in natural.parts
+    ]
+    found: dict[str, Any] = {"set": natural.natural.name, "parts": parts}
+    if not frames:
+        return found
+    rows = [[one.group, one.sample_id, one.offset, one.role] for one in frames]
+    sets = len({one.group for one in frames})
+    return found | {"frames": len(frames), "frame_sets": sets, "frame_digest": digest(rows)}
+
+
+def _also_there(finished: FinishedDataset | None, conditions: Sequence[Condition]) -> list[str]:
     """What a finished set holds beside the suite."""
+    if finished is None:
+        return []
     used = {condition.unit for condition in conditions}
     others = sorted({condition.unit for condition in finished.stored} - used)
     return [f"Also there, and not in this suite: {', '.join(others)}."] if others else []

@@ -32,10 +32,25 @@ def why_other_answers(runs: Sequence[Run]) -> str:
     found = [_projection(run) for run in runs]
     if all(one == found[0] for one in found):
         return ""
+    rivals = [_rivals(run) if run.natural else set() for run in runs]
+    if rivals[0] and all(one == rivals[0] for one in rivals):
+        return ""
     kinds = list(dict.fromkeys(KINDS[one["kind"]] for one in found))
     if len(kinds) > 1:
         return f"{kinds[0]} in one run and {kinds[1]} in another"
     return f"{kinds[0]}, but not the same ones in all runs"
+
+
+def _rivals(run: Run) -> set[str]:
+    """Of a natural set the classes that compete; none where outputs of other classes may win too.
+
+    A network of 200 outputs and the 200 of a network's thousand that count are as easy to be right with.
+    """
+    recipe, classes = run.recipe["projection"], run.info["data"]["classes"]
+    outputs = len(recipe.get("outputs", ())) or int(run.recipe["model"]["classes"])
+    kept = set(recipe["kept"]) or set(range(outputs))
+    found = {place: str(classes[label]) for label, place in enumerate(recipe["labels"]) if place in kept}
+    return set(found.values()) if len(found) == len(kept) else set()
 
 
 def _projection(run: Run) -> dict[str, Any]:

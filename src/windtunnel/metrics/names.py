@@ -30,7 +30,34 @@ MEASURES = {
     "step_cost": "windtunnel.metrics.pipeline:step_cost",
     "step_flip_share": "windtunnel.metrics.pipeline:step_flip_share",
     "axis_accuracy": "windtunnel.metrics.pipeline:axis_accuracy",
+    "accuracy_drop": "windtunnel.metrics.drop:accuracy_drop",
+    "aupr": "windtunnel.metrics.outside:aupr",
+    "auroc": "windtunnel.metrics.outside:auroc",
+    "aupr_trapezoid": "windtunnel.metrics.outside:aupr_trapezoid",
+    "fpr95": "windtunnel.metrics.outside:fpr95",
+    "fpr95_compat": "windtunnel.metrics.outside:fpr95_compat",
+    "pm_k": "windtunnel.metrics.frames:pm_k",
+    "pm_k_anchor_excluded": "windtunnel.metrics.frames:pm_k_anchor_excluded",
+    "pm_drop": "windtunnel.metrics.frames:pm_drop",
+    "frame_accuracy": "windtunnel.metrics.frames:frame_accuracy",
+    "frame_accuracy_pooled": "windtunnel.metrics.frames:frame_accuracy_pooled",
+    "offset_error": "windtunnel.metrics.frames:offset_error",
+    "offset_error_all": "windtunnel.metrics.frames:offset_error_all",
 }
+
+# What judges a score that tells out pictures from in ones; `auroc:energy` is one of them of one score.
+OF_DETECTION = ("aupr", "auroc", "aupr_trapezoid", "fpr95", "fpr95_compat")
+# Of frame sets of videos.
+OF_FRAMES = (
+    "pm_k", "pm_k_anchor_excluded", "pm_drop", "frame_accuracy", "frame_accuracy_pooled", "offset_error",
+    "offset_error_all",
+)  # fmt: skip
+
+# Of natural sets: what is measured across the parts of a run; everything else is measured in each part.
+ACROSS_PARTS = ("accuracy_drop", *OF_DETECTION, *OF_FRAMES)
+
+# What rests on the pictures that a model has right, and so on others in every run.
+OF_RIGHT_PICTURES = ("offset_error",)
 
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
@@ -47,7 +74,10 @@ NEED_NO_LABEL = (
 OF_PROBABILITIES = ("ece", "rms_calibration_error", "rms_calibration_error_compat", "aurra", "brier", "nll")
 
 # Of these more is better; of all others less.
-MORE_IS_BETTER = ("aurra",)
+MORE_IS_BETTER = (
+    "aurra", "aupr", "auroc", "aupr_trapezoid", "pm_k", "pm_k_anchor_excluded", "frame_accuracy",
+    "frame_accuracy_pooled",
+)  # fmt: skip
 
 # Scores that are no shares, and are not shown in per cent; with what they are measured in.
 NOT_SHARES = {
@@ -59,6 +89,9 @@ NOT_SHARES = {
     "log_distance": "",
 }
 
+# How the names of scores end that say how far accuracies lie apart: shares, shown in points.
+SPREADS = ("_accuracy_std", "_accuracy_std_corrected", "_accuracy_range")
+
 # How people write those that head a report.
 TITLES = {
     "mean_error": "mean error",
@@ -69,4 +102,9 @@ TITLES = {
     "mfr": "mFR",
     "mean_ut5d": "mean uT5D",
     "mt5d": "mT5D",
+    "accuracy_drop": "accuracy drop",
+    "frame_accuracy": "frame accuracy",
 }
+
+# The same of those that judge a score of out-of-distribution pictures.
+DETECTION_TITLES = {"aupr": "AUPR", "auroc": "AUROC", "fpr95": "FPR95"}

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.store.rows import ANSWERED
 from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # What is read of every prediction: name here, column of the store, and how one becomes the other.
 READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
-    "ok": ("status", lambda values: pc.equal(values, "ok")),
+    "ok": ("status", lambda values: pc.is_in(values, pa.array(ANSWERED))),
     "rank": ("label_rank", lambda values: values.fill_null(-1)),
     "chosen": ("top", lambda values: pc.list_element(values, 0).fill_null(-1)),
     "best_score": ("top_score", lambda values: pc.list_element(values, 0)),
@@ -61,7 +62,8 @@ class Observed:
     """The predictions of a finished run, read in one pass, since opening shards is what takes time.
 
     A picture that fails under one condition leaves all of them, so that every condition rests on the same
-    pictures; pictures without a label leave too, since every score needs one.
+    pictures; pictures without a label leave too, since every score needs one, unless they are of a part that
+    is out of distribution and has none.
 
     Attributes:
         conditions: those of one picture each, in the run's order; frames of sequences are `Run.clips`.
@@ -106,13 +108,24 @@ class Observed:
         ok, tied = whole.pop("ok"), whole.pop("tied")
         self.tie_share = float(tied[ok].mean()) if ok.any() else 0.0
         self.complete: NDArray[np.bool_] = np.logical_and.reduce(ok, axis=1)
-        labelled = (whole["rank"] >= 0).all(axis=1)
+        labelled = (whole["rank"] >= 0).all(axis=1) | run.outside
         self.kept: NDArray[np.bool_] = np.logical_and(self.complete, labelled)
         self.left_out = int((~self.complete).sum())
         self.unlabelled = int((self.complete & ~labelled).sum())
         if run.views > len(self.conditions):
             whole = {name: one[:, columns] for name, one in whole.items()}
         self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
+
+    def over(self, rows: NDArray[np.int64]) -> Observed:
+        """The same of some of the scored pictures, given in ascending order."""
+        found = Observed.__new__(Observed)
+        for name in ("_run", "_ids", "conditions", "unscored", "tie_share", "complete", "left_out",
+                     "unlabelled"):  # fmt: skip
+            setattr(found, name, getattr(self, name))
+        found.kept = np.zeros_like(self.kept)
+        found.kept[np.flatnonzero(self.kept)[rows]] = True
+        found._values = {name: values[rows] for name, values in self._values.items()}
+        return found
 
     def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:
         """The pictures of a block that failed; `before` it stand so many pictures."""
@@ -141,7 +154,7 @@ class Observed:
 
     @property
     def chosen(self) -> NDArray[np.int32]:
-        """The best-placed class."""
+        """The best-placed class; -1 where a network in other arithmetic gives no finite answer."""
         return self._values["chosen"]
 
     @property

@@ -5,16 +5,32 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import unknown_name
-from windtunnel.metrics.names import MEASURES, NEED_NO_LABEL, NORMALISED, NORMALISED_SEQUENCES
+from windtunnel.metrics.names import (
+    ACROSS_PARTS,
+    MEASURES,
+    NEED_NO_LABEL,
+    NORMALISED,
+    NORMALISED_SEQUENCES,
+    OF_DETECTION,
+)
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
-from windtunnel.stats.intervals import CONFIDENCE, Groups, clustered_share, mean_interval, unit_count, wilson
+from windtunnel.stats.intervals import (
+    CONFIDENCE,
+    Groups,
+    clustered_share,
+    exact_share,
+    mean_between_0_and_1,
+    mean_interval,
+    unit_count,
+    wilson,
+)
 from windtunnel.stats.paired import shares_of_change
 
 if TYPE_CHECKING:
@@ -53,6 +69,8 @@ class Score:
 
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+# From columns, bootstrap replicates of their means (replicates, columns) and groups to an interval.
+Ends = Callable[[NDArray[Any], NDArray[np.float64], Groups], tuple[float, float]]
 # From rows of pictures to the columns of a score over these pictures alone.
 Remake = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
@@ -72,6 +90,10 @@ class Measure:
         limits: between which the score must lie, and so its interval.
         groups: which pictures were drawn together, a number each; None where every one stands for itself.
         remake: for columns that hang on all pictures together: what they are for some of them.
+        ends: for scores that chance alone raises: the interval of what is left without it.
+        rows: which of the run's scored pictures the columns are of, ascending; None for all of them.
+        interval_of: how the interval is made, where what the columns are does not tell.
+        detail: what else to say of it that is this run's own, such as counts; other pictures have none.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
     is the score, each picture's being the score plus the picture's influence on it. Over other pictures these
@@ -88,6 +110,10 @@ class Measure:
     limits: tuple[float, float] = (-np.inf, np.inf)
     groups: Groups = None
     remake: Remake | None = None
+    ends: Ends | None = None
+    rows: NDArray[np.int64] | None = None
+    interval_of: Callable[[Measure], tuple[float, float]] | None = None
+    detail: str = ""
 
     @property
     def units(self) -> int:
@@ -95,12 +121,32 @@ class Measure:
         return unit_count(len(self.columns), self.groups)
 
     def over(self, rows: NDArray[np.int64]) -> Measure:
-        """The same score over some of the pictures."""
+        """The same score over some of the run's scored pictures, in this order."""
+        if self.rows is None:
+            return self._over(rows)
+        place = np.full(max(int(rows.max(initial=-1)), int(self.rows.max(initial=-1))) + 1, -1, np.int64)
+        place[self.rows] = np.arange(len(self.rows))
+        inside = np.flatnonzero(place[rows] >= 0)
+        return replace(self._over(place[rows[inside]]), rows=inside)
+
+    def in_groups(self, groups: Groups) -> Measure:
+        """The same score where all scored pictures have these groups; groups of one are none."""
+        own = groups if groups is None or self.rows is None else groups[self.rows]
+        return replace(self, groups=None if own is None or unit_count(len(own), own) == len(own) else own)
+
+    def _over(self, rows: NDArray[np.int64]) -> Measure:
+        """The same score over some rows of its own columns."""
         groups = None if self.groups is None else self.groups[rows]
         remake = self.remake
         if remake is None:
-            return replace(self, columns=self.columns[rows], groups=groups)
-        return replace(self, columns=remake(rows), groups=groups, remake=lambda some: remake(rows[some]))
+            return replace(self, columns=self.columns[rows], groups=groups, detail="")
+        return replace(
+            self,
+            columns=remake(rows),
+            groups=groups,
+            remake=lambda some: remake(rows[some]),
+            detail="",
+        )
 
     @cached_property
     def value(self) -> float:
@@ -130,6 +176,10 @@ class Measure:
         return max(low, self.limits[0]), min(high, self.limits[1])
 
     def _interval(self) -> tuple[float, float]:
+        if self.ends is not None:
+            return self.ends_of(np.concatenate(list(replicated_means(self.columns, groups=self.groups))))
+        if self.interval_of is not None:
+            return self.interval_of(self)
         if self.combine is not None:
             return bootstrap_interval(self.columns, self.combine, groups=self.groups)
         if self.columns.dtype != np.bool_:
@@ -151,6 +201,12 @@ class Measure:
         tail = (1 - CONFIDENCE) / 2
         return change.end(tail) * whole, change.end(1 - tail) * whole
 
+    def ends_of(self, replicates: NDArray[np.float64]) -> tuple[float, float]:
+        """The interval of a bootstrapped score by replicates of its columns' means."""
+        if self.ends is None:
+            return interval_of_replicates(self.value, self.of_means(replicates), self.units)
+        return self.ends(self.columns, replicates, self.groups)
+
     def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
         """The number, with everything that belongs to it; the interval where it is known already."""
         return Score(
@@ -159,10 +215,20 @@ class Measure:
             self.value,
             *(interval or self.interval()),
             len(self.columns),
-            self.formula,
+            "; ".join(filter(None, (self.formula, self.detail))),
             self.parts,
             recipe,
         )
+
+
+def exact_interval(measure: Measure) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share of pictures, or of groups of them."""
+    return exact_share(measure.picture_values, measure.groups)
+
+
+def log_odds_interval(measure: Measure) -> tuple[float, float]:
+    """Student's interval of a linear score between 0 and 1, on the scale of its log odds."""
+    return mean_between_0_and_1(measure.picture_values, measure.groups)
 
 
 def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:
@@ -180,9 +246,22 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
     ]
     every = dict.fromkeys(asked if metrics is None else metrics)
     wanted = [one for one in every if labelled or one in NEED_NO_LABEL]
-    found = [one for metric in wanted for one in _measurer(metric)(run, seen)]
+    found = [one for metric in wanted for one in _measured(metric, run, seen)]
     # What is divided by a baseline rests on fewer pictures and has their groups already.
-    return [one if one.groups is not None else replace(one, groups=run.groups) for one in found]
+    return [one if one.groups is not None else one.in_groups(run.groups) for one in found]
+
+
+def _measured(metric: str, run: Run, seen: Observed) -> list[Measure]:
+    """A metric of a run; where its pictures are of several parts, of each part under the part's name."""
+    measurer = _measurer(metric)
+    if not run.parts or metric.partition(":")[0] in ACROSS_PARTS:
+        return measurer(run, seen)
+    return [
+        replace(one, condition=part.name, rows=part.rows)
+        for part in run.parts
+        if part.labelled and len(part.rows)
+        for one in measurer(run, seen.over(part.rows))
+    ]
 
 
 def _divided_metrics(run: Run) -> tuple[str, ...]:
@@ -194,7 +273,7 @@ def _divided_metrics(run: Run) -> tuple[str, ...]:
 def score_run(run: Run, metrics: Sequence[str] | None = None) -> list[Score]:
     """Every score a run's suite asks for, or other ones."""
     measures = measure_run(run, metrics)
-    together = _bootstrapped([measure for measure in measures if measure.combine is not None])
+    together = _bootstrapped([one for one in measures if one.combine is not None and one.interval_of is None])
     return [measure.score(run.digest, together.get(id(measure))) for measure in measures]
 
 
@@ -204,13 +283,13 @@ def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]
     for key in {_drawn_as(measure) for measure in measures}:
         alike = [measure for measure in measures if _drawn_as(measure) == key]
         widths = np.cumsum([measure.columns.shape[1] for measure in alike])[:-1]
-        values: list[list[NDArray[np.float64]]] = [[] for _ in alike]
+        drawn: list[list[NDArray[np.float64]]] = [[] for _ in alike]
         columns = np.hstack([measure.columns for measure in alike])
         for means in replicated_means(columns, groups=alike[0].groups):
             for place, part in enumerate(np.split(means, widths, axis=1)):
-                values[place].append(alike[place].of_means(part))
-        for measure, drawn in zip(alike, values, strict=True):
-            low, high = interval_of_replicates(measure.value, np.concatenate(drawn), measure.units)
+                drawn[place].append(part)
+        for measure, replicates in zip(alike, drawn, strict=True):
+            low, high = measure.ends_of(np.concatenate(replicates))
             found[id(measure)] = max(low, measure.limits[0]), min(high, measure.limits[1])
     return found
 
@@ -221,8 +300,10 @@ def _drawn_as(measure: Measure) -> tuple[int, bytes]:
 
 
 def _measurer(metric: str) -> Callable[[Run, Observed], list[Measure]]:
-    if metric not in MEASURES:
+    """What measures a metric; `auroc:energy` is a detection metric of one out-of-distribution score."""
+    name, _, score = metric.partition(":")
+    if name not in MEASURES or (score and name not in OF_DETECTION):
         raise unknown_name("metric", metric, MEASURES)
-    module, _, function = MEASURES[metric].partition(":")
-    found: Callable[[Run, Observed], list[Measure]] = getattr(importlib.import_module(module), function)
-    return found
+    module, _, function = MEASURES[name].partition(":")
+    found: Callable[..., list[Measure]] = getattr(importlib.import_module(module), function)
+    return partial(found, only=score) if score else found

@@ -62,19 +62,21 @@ def slices(
         run: a finished run.
         by: `class`, `size` (short side in pixels), or a column of the data's table.
         metric: a metric that is a mean over pictures.
-        condition: as `fog:3`; by default clean, or all corruptions for metrics over several conditions.
+        condition: as `fog:3`; by default clean, or all corruptions for metrics over several conditions, or of
+            a natural set its own pictures.
         minimum: pictures a slice needs.
     """
     measure = _measure(run, metric, condition)
-    groups = group_of_pictures(run, by)
-    values = measure.picture_values
-    rows = list(groups.values())
-    together = None if measure.groups is None else [measure.groups[one] for one in rows]
-    pulled = shrink([values[one] for one in rows], float(values.mean()), together)
+    every = {group: measure.over(rows) for group, rows in group_of_pictures(run, by).items()}
+    # Of a natural set the score may be of one part, and a slice have no picture there.
+    parts = {group: part for group, part in every.items() if len(part.columns)}
+    if not parts:
+        return []
+    together = [part.groups for part in parts.values() if part.groups is not None] or None
+    pulled = shrink([part.picture_values for part in parts.values()], measure.value, together)
     found = []
-    for (group, members), shrunk in zip(groups.items(), pulled, strict=True):
-        part = measure.over(members)
-        if len(members) >= minimum and part.units > 1:
+    for (group, part), shrunk in zip(parts.items(), pulled, strict=True):
+        if len(part.columns) >= minimum and part.units > 1:
             score = part.score(run.digest)
             found.append(Slice(**vars(score), by=by, group=group, shrunk=float(shrunk)))
     return sorted(found, key=lambda one: (-one.shrunk, one.group))
@@ -180,6 +182,8 @@ def _measure(run: Run, metric: str, condition: str | None) -> Measure:
     found = {measure.condition: measure for measure in measure_run(run, [metric])}
     if not found:
         raise UserError(f"{run.path} has no {metric}; windtunnel report says why.")
+    if condition is None and run.parts:
+        return next(iter(found.values()))
     if condition is None:
         return found.get("clean") or found.get("") or next(iter(found.values()))
     bare = {name.split("+")[0]: name for name in reversed(list(found))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,15 +37,15 @@ class OnnxModel:
         self._declaration = declared(preprocess, path)
         self._path = path
         self.name = path.stem
-        self._session = _open_session(path)
-        graph_input = _single_image_input(self._session, path)
+        self._session = open_session(path)
+        graph_input = single_image_input(self._session, path)
         self._input_name = graph_input.name
         self._output_name = _output_name(self._session, self._declaration, path)
         shape = [size if isinstance(size, int) and size > 0 else None for size in graph_input.shape]
         self._fixed_batch = shape[0]
         self._fixed_size = None not in (shape[2], shape[1] if shape[3] in CHANNEL_COUNTS else shape[3])
         self.batch = self._fixed_batch if self._fixed_batch and self._fixed_batch > 1 else DYNAMIC_BATCH
-        self.preprocess = _fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
+        self.preprocess = fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
         self.trained_on = self._declaration.trained_on
         self.about = self._declaration.about
         probe = self._probe()
@@ -57,18 +58,7 @@ class OnnxModel:
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC pictures."""
         tensor = self.preprocess.tensor.apply(batch)
-        count = len(tensor)
-        if self._fixed_batch is None:
-            return check_scores(self._run(tensor), count, self._path.name)
-        parts = []
-        for start in range(0, count, self._fixed_batch):
-            part = tensor[start : start + self._fixed_batch]
-            missing = self._fixed_batch - len(part)
-            if missing:
-                part = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)])
-            scores = check_scores(self._run(part), self._fixed_batch, self._path.name)
-            parts.append(scores[: self._fixed_batch - missing])
-        return np.concatenate(parts)
+        return in_batches(self._scores, tensor, self._fixed_batch)
 
     @property
     def path(self) -> Path:
@@ -80,7 +70,7 @@ class OnnxModel:
         other = copy.copy(self)
         other.name = name
         other.batch = batch
-        other._session = _open_session(self._path, graph)
+        other._session = open_session(self._path, graph)
         return other
 
     @property
@@ -94,8 +84,9 @@ class OnnxModel:
         other.preprocess = preprocess
         return other
 
-    def _run(self, tensor: NDArray[Any]) -> Any:
-        return self._session.run([self._output_name], {self._input_name: tensor})[0]
+    def _scores(self, tensor: NDArray[Any]) -> Scores:
+        found = self._session.run([self._output_name], {self._input_name: tensor})[0]
+        return check_scores(found, len(tensor), self._path.name)
 
     def _probe(self) -> Scores:
         pictures = probe_pictures(self.preprocess, 2)
@@ -106,12 +97,29 @@ class OnnxModel:
         except Exception as error:  # ONNX Runtime's own exceptions share no base class
             side = pictures.shape[1]
             raise UserError(
-                f"{self._path} cannot be run on {side}x{side} pictures: {_first_line(error)} "
+                f"{self._path} cannot be run on {side}x{side} pictures: {first_line(error)} "
                 f"Declare its preprocess in {self._path.name}.toml."
             ) from error
 
 
-def _open_session(path: Path, graph: bytes | None = None) -> Any:
+def in_batches(
+    run: Callable[[NDArray[Any]], Scores], tensor: NDArray[Any], fixed_batch: int | None
+) -> Scores:
+    """What a network says of any number of inputs, though its graph may take a fixed number at a time."""
+    if fixed_batch is None:
+        return run(tensor)
+    parts = []
+    for start in range(0, len(tensor), fixed_batch):
+        part = tensor[start : start + fixed_batch]
+        missing = fixed_batch - len(part)
+        if missing:
+            part = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)])
+        parts.append(run(part)[: fixed_batch - missing])
+    return np.concatenate(parts)
+
+
+def open_session(path: Path, graph: bytes | None = None) -> Any:
+    """A session on one thread, of a file or of a graph made from it."""
     if not path.is_file():
         raise UserError(f"No such model: {path}. Give an .onnx file, module:factory or file.py:factory.")
     import onnxruntime
@@ -125,15 +133,17 @@ def _open_session(path: Path, graph: bytes | None = None) -> Any:
             str(path) if graph is None else graph, options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # ONNX Runtime's own exceptions share no base class
-        raise UserError(f"{path} is not a model ONNX Runtime can load: {_first_line(error)}") from error
+        raise UserError(f"{path} is not a model ONNX Runtime can load: {first_line(error)}") from error
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of what ONNX Runtime says, short enough to stand in a message."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return text.rstrip(".")[:300] + "."
 
 
-def _single_image_input(session: Any, path: Path) -> Any:
+def single_image_input(session: Any, path: Path) -> Any:
+    """The input that takes the pictures; a network with any other inputs is refused."""
     inputs = session.get_inputs()
     if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in DTYPES:
         found = "; ".join(f"{item.name} {item.type} {item.shape}" for item in inputs)
@@ -152,7 +162,7 @@ def _output_name(session: Any, declaration: Declaration, path: Path) -> str:
     return declaration.output
 
 
-def _fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype, path: Path) -> Preprocess:
+def fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype, path: Path) -> Preprocess:
     """Reconcile what is declared with what the graph says, or say where they disagree."""
     layout = declaration.layout or _layout(shape)
     channels = shape[1] if layout == "nchw" else shape[3]

@@ -132,6 +132,11 @@ class CallableModel:
             other._predictor = self._predictor.fed_by(preprocess.tensor)  # type: ignore[attr-defined]
         return other
 
+    @property
+    def predictor(self) -> Callable[[NDArray[np.uint8]], Any]:
+        """What is called: a `TorchPredictor` where the kind is `torch`."""
+        return self._predictor
+
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC pictures."""
         return check_scores(self._predictor(batch), len(batch), self.name)

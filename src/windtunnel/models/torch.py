@@ -25,15 +25,25 @@ class TorchPredictor:
         """The same module fed another tensor."""
         return TorchPredictor(self._module, tensor)
 
+    @property
+    def module(self) -> Any:
+        """The module itself."""
+        return self._module
+
     def __call__(self, batch: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Scores of one batch."""
-        values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self._device)
         with torch.inference_mode():
-            scores = self._module(values)
-        if not isinstance(scores, torch.Tensor):
-            # Some modules wrap their scores: in a named field, or as the first of several outputs.
-            scores = scores.logits if hasattr(scores, "logits") else scores[0]
+            scores = self.scores(batch)
         return np.asarray(scores.float().cpu().numpy(), dtype=np.float32)
+
+    def scores(self, batch: NDArray[np.uint8]) -> Any:
+        """The same as a tensor, with gradients where the caller has them on."""
+        values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self._device)
+        scores = self._module(values)
+        if isinstance(scores, torch.Tensor):
+            return scores
+        # Some modules wrap their scores: in a named field, or as the first of several outputs.
+        return scores.logits if hasattr(scores, "logits") else scores[0]
 
 
 def state_fingerprint(module: Any) -> str:

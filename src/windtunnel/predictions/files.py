@@ -171,6 +171,16 @@ class PredictionFile:
         except (pa.ArrowException, OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise self._damaged(error) from error
 
+    def conditions(self) -> Iterator[tuple[int, pa.Array | None]]:
+        """How many rows there are and under which conditions, block by block; no score is read."""
+        names = [name for name in (self.layout.id, self.layout.condition) if name]
+        try:
+            for table in self._tables(BLOCK_NUMBERS // 16, names):
+                column = _flat(table[names[1]]).cast(pa.string()) if self.layout.condition else None
+                yield len(table), column
+        except (pa.ArrowException, OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise self._damaged(error) from error
+
     def _damaged(self, error: Exception) -> UserError:
         reason = textwrap.shorten((str(error).splitlines() or [type(error).__name__])[0], REASON_LENGTH)
         cure = "; CSV holds a number per column: name them 0, 1, 2 ..." if self.path.suffix == ".csv" else ""
@@ -210,10 +220,11 @@ class PredictionFile:
                 return next(csv.reader(stream), [])
         return list(next(_objects(self.path), {}))
 
-    def _tables(self, rows: int) -> Iterator[pa.Table]:
+    def _tables(self, rows: int, columns: Sequence[str] = ()) -> Iterator[pa.Table]:
+        """The file's rows in tables of at most so many; some columns, or all that are used."""
         layout, suffix = self.layout, self.path.suffix.lower()
         wanted = [name for name in (layout.id, layout.condition) if name]
-        wanted += [*layout.values, *layout.beside]
+        wanted = list(columns) or [*wanted, *layout.values, *layout.beside]
         if suffix == ".parquet":
             import pyarrow.parquet as pq
 
@@ -256,7 +267,7 @@ def _numpy(values: pa.Array, kind: pa.DataType | None) -> NDArray[Any]:
 
 def _with_lists(table: pa.Table, layout: Layout) -> pa.Table:
     """Lists of any kind as plain lists; `1;5;7` in one cell of text as a list too."""
-    for name in (*layout.values, *layout.beside):
+    for name in (one for one in (*layout.values, *layout.beside) if one in table.column_names):
         kind = table.schema.field(name).type
         place = table.schema.get_field_index(name)
         if pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
@@ -310,6 +321,9 @@ def _npy_blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[NDAr
 def _objects(path: Path) -> Iterator[dict[str, Any]]:
     if path.suffix.lower() == ".json":
         found = json.loads(path.read_text(encoding="utf-8-sig"))
+        if isinstance(found, dict) and all(isinstance(one, list) for one in found.values()):
+            # As the published scorer of video frames takes them: an id and its scores.
+            found = [{"id": key, "scores": scores} for key, scores in found.items()]
         if not isinstance(found, list):
             raise UserError(f"{path} is no list of objects, one per prediction.")
         rows: Iterator[Any] = iter(found)

@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.api import open_for_suite
 from windtunnel.conditions import Condition
 from windtunnel.data import Dataset
-from windtunnel.data.finished import FinishedDataset, open_with_clean
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace
+from windtunnel.labels import LabelSpace, imagenet_1k
 from windtunnel.models import Scores, probe_outputs
 from windtunnel.models.preprocess import About, Preprocess
 from windtunnel.predictions.files import TOP_K, Block, PredictionFile
 from windtunnel.predictions.rows import Rows
+from windtunnel.published.natural import natural_set
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
-from windtunnel.suites import Suite, default_suite, load_suite
+from windtunnel.suites import Suite
 from windtunnel.units import include_units
 
 CLEAN = "clean"
@@ -87,9 +88,10 @@ def score_predictions(
         predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
             the scores of every class, or the best few classes.
         data: the pictures they are of.
-        suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished set
-            holds. Conditions without any prediction are told and left out.
-        clean: the clean pictures a finished set was made from.
+        suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished or
+            natural set is. Conditions without any prediction are told and left out.
+        clean: the clean pictures a finished set was made from, or a natural set is compared with; predictions
+            of those of a natural set have the ids `clean/...`.
         outputs: `logits`, `probabilities` or `top-k`, where the columns do not say.
         label_map, mask, labels_are_outputs: as of `run`.
         seed: the seed the pictures were made with.
@@ -100,9 +102,9 @@ def score_predictions(
         advance: called with (pictures looked at, of how many).
     """
     include_units(map(Path, include))
-    dataset = open_with_clean(data, clean)
-    chosen = suite if isinstance(suite, Suite) else load_suite(suite or _default_suite(dataset))
-    if chosen.canvas == "native":
+    dataset, chosen = open_for_suite(data, suite, clean, usual="imagenet-c")
+    natural = natural_set(chosen.natural) if chosen.natural else None
+    if chosen.canvas == "native" and natural is None:
         raise UserError(
             f"Suite {chosen.name} corrupts at the model's own size, which predictions do not tell."
         )
@@ -110,17 +112,19 @@ def score_predictions(
         RunFolder(Path(out)).check_free()
     file = PredictionFile(Path(predictions), outputs)
     best_only = file.layout.outputs == TOP_K
-    if best_only and (mask or chosen.mask or label_map is not None):
+    masked = natural is not None and (natural.role == "out" or natural.answers in ("mask", "collapse"))
+    if best_only and (mask or chosen.mask or label_map is not None or masked):
         raise UserError("The best classes alone cannot be masked or mapped; give the scores of every class.")
-    look = look_through(file)
+    look = look_through(file, "native" if natural else CLEAN)
     plan = make_plan(
-        _model(file, look, dataset.label_space, outputs),
+        _model(file, look, dataset.label_space, outputs, imagenet_1k().classes if natural else ()),
         dataset,
         chosen,
         seed=seed,
         subset=0,
         mask=mask,
-        keep="summary",
+        # Masks and out-of-distribution scores of natural sets need every output.
+        keep="auto" if natural and not best_only else "summary",
         labels_are_outputs=labels_are_outputs,
         label_map_file=None if label_map is None else Path(label_map),
         group=group or "",
@@ -135,21 +139,21 @@ def score_predictions(
     return _stored(plan, rows, folder)
 
 
-def _default_suite(dataset: Dataset) -> str:
-    return default_suite(dataset) if isinstance(dataset, FinishedDataset) else "imagenet-c"
+def look_through(file: PredictionFile, unnamed: str = CLEAN) -> Look:
+    """Read a file once for what must be known before its rows can be placed.
 
-
-def look_through(file: PredictionFile) -> Look:
-    """Read a file once for what must be known before its rows can be placed."""
+    `unnamed` is the condition of rows that name none.
+    """
     look = Look()
-    for block in file.blocks():
-        look.rows += len(block.ids)
-        if block.conditions is None:
-            look.conditions[CLEAN] += len(block.ids)
+    for rows, conditions in file.conditions():
+        look.rows += rows
+        if conditions is None:
+            look.conditions[unnamed] += rows
         else:
-            for pair in block.conditions.value_counts().to_pylist():
+            for pair in conditions.value_counts().to_pylist():
                 look.conditions[str(pair["values"])] += pair["counts"]
-        if file.layout.outputs == TOP_K:
+    if file.layout.outputs == TOP_K:
+        for block in file.blocks():
             _look_at_best(look, block)
     return look
 
@@ -165,7 +169,9 @@ def _look_at_best(look: Look, block: Block) -> None:
             look.names[name] = None
 
 
-def _model(file: PredictionFile, look: Look, space: LabelSpace, outputs: str | None) -> GivenModel:
+def _model(
+    file: PredictionFile, look: Look, space: LabelSpace, outputs: str | None, known: Sequence[str] = ()
+) -> GivenModel:
     fingerprint = _digest(file.path)
     if file.layout.outputs == TOP_K:
         # Names that the data do not know are classes of their own, which no picture has.
@@ -181,7 +187,7 @@ def _model(file: PredictionFile, look: Look, space: LabelSpace, outputs: str | N
             file.path.name, fingerprint, classes, count, TOP_K, "declared", {"top_k": file.width}
         )
     named = file.layout.classes
-    if named and not set(named) & set(space.classes):
+    if named and not set(named) & {*space.classes, *known}:
         raise UserError(
             f"{file.path}: its columns ('{named[0]}' ...) are no classes of the data ('{space.classes[0]}' "
             "...); name them by the data's classes, or 0, 1, 2 ... for outputs in order."
@@ -224,7 +230,7 @@ def _present(conditions: Sequence[Condition], look: Look, path: Path) -> list[Co
 def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Run:
     folder.check_free()
     with folder.locked():
-        folder.open_for(plan.recipe, plan.info, plan.samples_table)
+        folder.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
         start = 0
         for chunk in plan.chunks:
             count = len(chunk.pictures)

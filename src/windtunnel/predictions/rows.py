@@ -24,7 +24,10 @@ NOT_GIVEN = "no prediction was given"
 
 
 class Rows:
-    """Summaries of every picture under every condition, in memory: about 60 bytes each."""
+    """Summaries of every picture under every condition, in memory: about 60 bytes each.
+
+    Of conditions whose full outputs the plan keeps these are held too, four bytes a number.
+    """
 
     def __init__(self, plan: Plan, conditions: Mapping[str, int], path: Path) -> None:
         self._plan, self._path = plan, path
@@ -38,6 +41,10 @@ class Rows:
         self._given = np.zeros(count, bool)
         self._columns: dict[str, NDArray[Any]] = {}
         self._wrong: dict[str, tuple[int, str]] = {}
+        kept = [condition.name in plan.logits_for for condition in plan.conditions]
+        # Where the outputs of a condition stand among those of a picture that are kept, -1 for nowhere.
+        self._slots = np.where(kept, np.cumsum(kept) - 1, -1)
+        self._logits = np.zeros((len(self._ids) * sum(kept), plan.model.class_count), np.float32)
 
     def add(self, block: Block) -> None:
         """Place the rows of a block; those that do not fit are counted."""
@@ -103,6 +110,11 @@ class Rows:
             if one.name not in self._columns:
                 self._columns[one.name] = np.zeros((len(self._given), *found.shape[1:]), found.dtype)
             self._columns[one.name][place] = found
+        slot = self._slots[place % self._width]
+        kept = slot >= 0
+        if kept.any():
+            per_picture = int(self._slots.max()) + 1
+            self._logits[(samples * per_picture + slot)[kept]] = values[kept]
 
     def _indices(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """Best classes as indices of outputs; -1 where there are fewer."""
@@ -149,7 +161,7 @@ class Rows:
             "sum_p2": given & whole,
         }
         swapped = any(condition.kind == "pipeline" for condition in self._plan.conditions)
-        wanted = schema(with_logits=False, with_pixels=swapped)
+        wanted = schema(with_logits=bool(len(self._logits)), with_pixels=swapped)
         names = [condition.name for condition in self._plan.conditions]
         columns = {
             "sample_id": self._ids[start:stop].take(
@@ -162,10 +174,22 @@ class Rows:
             **{name: pa.array(values[name], mask=~good) for name, good in valid.items()},
             "status": pa.array(np.where(given, "ok", "model_error")),
             "reason": pa.array(np.where(given, "", NOT_GIVEN), mask=given),
+            "logits": self._kept_outputs(start, stop, given),
             # Who has only predictions has seen no pixels.
             **{name: pa.nulls(len(given)) for name, _ in PIXELS},
         }
         return pa.table([columns[one.name].cast(one.type) for one in wanted], schema=wanted)
+
+    def _kept_outputs(self, start: int, stop: int, given: NDArray[np.bool_]) -> pa.Array:
+        """The full outputs of some pictures' rows as lists, null where they are not kept or not given."""
+        per_picture = int(self._slots.max()) + 1
+        kept = given & np.tile(self._slots >= 0, stop - start)
+        outputs = self._logits[start * per_picture : stop * per_picture]
+        outputs = outputs[given.reshape(stop - start, -1)[:, self._slots >= 0].ravel()]
+        lengths = np.where(kept, self._logits.shape[1], 0)
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        flat = pa.array(outputs.reshape(-1), pa.float32())
+        return pa.ListArray.from_arrays(offsets, flat, mask=pa.array(~kept))
 
 
 def best_only(top: NDArray[np.int32], scores: NDArray[Any] | None, labels: list[list[int]]) -> Summary:

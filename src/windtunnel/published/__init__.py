@@ -5,6 +5,9 @@ it was measured on, and what of the original is certain. Columns that end in `_p
 
 imagenet_1k.csv   the 1,000 classes in the order of their sorted WordNet ids (ILSVRC2012), and which of
                   them ImageNet-A, -O and -R use
+natural.toml      natural sets: layout, how answers are counted, who filtered them (`natural.py` reads it)
+objectnet_113.csv ObjectNet's folders that overlap with ImageNet, and the ids that are right for each
+vid_classes.csv, ytbb_classes.csv  which ImageNet classes stand for which class of the two video sets
 c_bar_strengths.csv  by which strengths ImageNet-C-bar's script names its severity folders
 presets.toml      the common preprocesses of published classifiers
 alexnet_corruption_errors.csv  AlexNet's top-1 errors on ImageNet-C by severity, from the README of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.metrics.perturbed import compared, flips_of, name, pairs_of, sequences_of, type_of
-from windtunnel.report.originals import class_names, output_of
+from windtunnel.report.originals import label_names
 from windtunnel.store.run import Run
 
 # Pictures the document names, the least steady first.
@@ -66,6 +66,4 @@ def unsteady_pictures(run: Run, count: int = UNSTEADY_LISTED) -> list[dict[str, 
 def label_of(run: Run, picture: str) -> str:
     """What people call a picture's classes, "" where it has none."""
     row = run.samples["id"].to_pylist().index(picture)
-    names = class_names(run)
-    labels = run.samples["labels"][row].as_py()
-    return ", ".join(names.get(output_of(run, label), str(label)) for label in labels)
+    return label_names(run, run.samples["labels"][row].as_py())

@@ -9,7 +9,8 @@ from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.relative_error import TITLES as DIVIDED
-from windtunnel.metrics.names import NOT_SHARES, TITLES
+from windtunnel.metrics.headlines import head_titles
+from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.metrics.score import Score
 from windtunnel.report.amounts import amount, change, number, unit
 from windtunnel.stats.paired import Difference
@@ -110,19 +111,17 @@ def run_names(found: Comparison) -> list[str]:
 
 def headline_rows(found: Comparison) -> list[list[str]]:
     """Headline scores: a name, then value and interval per run, then the change of each other run."""
+    parts = [condition for metric, condition in [found.headline] if metric == "top1_error"]
     rows = []
-    for (metric, condition), scores in found.scores.items():
-        if metric in TITLES or (metric == "top1_error" and condition in ("native", "clean")):
-            changes = [
-                one.difference for one in found.changes if (one.metric, one.condition) == (metric, condition)
+    for key, title in head_titles(found.scores, parts).items():
+        changes = [one.difference for one in found.changes if (one.metric, one.condition) == key]
+        rows.append(
+            [
+                title,
+                *(_with_interval(score) for score in found.scores[key]),
+                *(_changed_by(one, key[0]) for one in changes),
             ]
-            rows.append(
-                [
-                    TITLES.get(metric, f"{condition} error"),
-                    *(_with_interval(score) for score in scores),
-                    *(_changed_by(one, metric) for one in changes),
-                ]
-            )
+        )
     return rows
 
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from windtunnel.imaging import Image
-from windtunnel.report.originals import class_names, no_originals, open_originals, output_of, thumbnail
+from windtunnel.report.confusions import plain_condition, rows_in_question
+from windtunnel.report.hanging import Explain, Hanging, explain_nothing
+from windtunnel.report.originals import class_names, label_names, no_originals, open_originals, thumbnail
 from windtunnel.store.run import Run
 
 PICTURES = 12
@@ -18,7 +20,10 @@ THUMBNAIL_PX = 160
 
 @dataclass(frozen=True)
 class Failure:
-    """A picture that is right clean and wrong under a condition."""
+    """A picture that is wrong under a condition, and right clean where something was done to it.
+
+    Of a run in which nothing was done to pictures `clean_picture` and `said_clean` are empty.
+    """
 
     picture: str
     condition: str
@@ -29,6 +34,7 @@ class Failure:
     score: float | None
     clean_picture: str
     spoilt_picture: str
+    hanging: Hanging | None = None
 
 
 @dataclass(frozen=True)
@@ -39,26 +45,49 @@ class Shown:
     note: str
 
 
-def worst_failures(run: Run, count: int = PICTURES) -> Shown:
+def worst_failures(run: Run, explain: Explain = explain_nothing, count: int = PICTURES) -> Shown:
     """Pictures that are right clean and surely wrong under the mildest severities, as the model saw them.
 
-    Mild first, then by the score of the wrong answer; a picture once, a corruption at most twice.
+    Mild first, then by the score of the wrong answer; a picture once, a corruption at most twice. Where
+    nothing was done to any picture, those that are surely wrong as they are, a class at most twice.
     """
     seen = run.observed
-    if "clean" not in seen.conditions:
+    plain = {condition["kind"] for condition in run.conditions} <= {"native", "clean"}
+    if not plain and "clean" not in seen.conditions:
         return Shown([], "There are no clean pictures to be right on: none is shown.")
-    chosen = _choose(run, count)
+    chosen = _choose_plain(run, count) if plain else _choose(run, count)
     if not chosen:
-        return Shown([], "No picture is right under clean and wrong under a corruption.")
+        where = "wrong" if plain else "right under clean and wrong under a corruption"
+        return Shown([], f"No picture is {where}.")
     originals = open_originals(run)
     if originals is None:
         return Shown([], no_originals(run))
-    found = []
+    made: list[tuple[int, int, Image | None, Image]] = []
     for row, column in chosen:
-        made = originals.under(str(run.observed.ids[row]), "clean", run.observed.conditions[column])
-        if made:
-            found.append(_failure(run, row, column, *(frames[0] for frames in made)))
-    return Shown(found, originals.note)
+        names = [*([] if plain else ["clean"]), seen.conditions[column]]
+        frames = originals.under(str(seen.ids[row]), *names)
+        if frames:
+            made.append((row, column, None if plain else frames[0][0], frames[-1][0]))
+    maps = explain([(image, int(seen.chosen[row, column])) for row, column, _, image in made], THUMBNAIL_PX)
+    found = [_failure(run, *one, hanging) for one, hanging in zip(made, maps.maps, strict=True)]
+    return Shown(found, " ".join(filter(None, (originals.note, maps.note))))
+
+
+def _choose_plain(run: Run, count: int) -> list[tuple[int, int]]:
+    """The same of a run in which nothing was done to pictures: the surest wrong answers."""
+    seen, name = run.observed, plain_condition(run)
+    if not name:
+        return []
+    column, rows = seen.column(name), rows_in_question(run)
+    wrong = rows[seen.rank[rows, column] > 0]
+    sure = seen.confidence[wrong, column] if seen.gives_probabilities else np.zeros(len(wrong))
+    labels: Counter[tuple[int, ...]] = Counter()
+    found: list[tuple[int, int]] = []
+    for row in wrong[np.argsort(-sure, kind="stable")]:
+        if labels[seen.labels[row]] < PER_UNIT and len(found) < count:
+            labels[seen.labels[row]] += 1
+            found.append((int(row), column))
+    return found
 
 
 def _choose(run: Run, count: int) -> list[tuple[int, int]]:
@@ -90,19 +119,22 @@ def _choose(run: Run, count: int) -> list[tuple[int, int]]:
     return found
 
 
-def _failure(run: Run, row: int, column: int, clean: Image, spoilt: Image) -> Failure:
+def _failure(
+    run: Run, row: int, column: int, clean: Image | None, spoilt: Image, hanging: Hanging | None
+) -> Failure:
     seen = run.observed
     names = class_names(run)
-    at = seen.column("clean")
-    labels = [names.get(output_of(run, label), str(label)) for label in seen.labels[row]]
+    at = column if clean is None else seen.column("clean")
+    sure = seen.confidence[row] if seen.gives_probabilities else None
     return Failure(
-        str(seen.ids[row]),
-        seen.conditions[column],
-        ", ".join(labels),
-        names.get(int(seen.chosen[row, at]), str(seen.chosen[row, at])),
-        names.get(int(seen.chosen[row, column]), str(seen.chosen[row, column])),
-        float(seen.confidence[row, at]) if seen.gives_probabilities else None,
-        float(seen.confidence[row, column]) if seen.gives_probabilities else None,
-        thumbnail(clean, THUMBNAIL_PX),
-        thumbnail(spoilt, THUMBNAIL_PX),
+        picture=str(seen.ids[row]),
+        condition=seen.conditions[column],
+        label=label_names(run, seen.labels[row]),
+        said_clean="" if clean is None else names.get(int(seen.chosen[row, at]), str(seen.chosen[row, at])),
+        said=names.get(int(seen.chosen[row, column]), str(seen.chosen[row, column])),
+        score_clean=None if clean is None or sure is None else float(sure[at]),
+        score=None if sure is None else float(sure[column]),
+        clean_picture="" if clean is None else thumbnail(clean, THUMBNAIL_PX),
+        spoilt_picture=thumbnail(spoilt, THUMBNAIL_PX),
+        hanging=hanging,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel.report.amounts import amount, number, scale
+from windtunnel.report.amounts import amount, decimals, number, scale
+from windtunnel.report.amounts import unit as unit_of
 
 # Okabe and Ito's colours: told apart with any kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#999999")
@@ -37,7 +38,7 @@ def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
                 "name": unit,
                 "x": list(levels),
                 "y": [100 * score["value"] for score in scores],
-                "error_y": _error_bars(scores, 100),
+                "error_y": error_bars(scores, 100),
                 "line": {
                     "color": COLOURS[place % len(COLOURS)],
                     "dash": DASHES[place // len(COLOURS) % len(DASHES)],
@@ -167,7 +168,7 @@ def sequence_bars(scores: Sequence[dict[str, Any]], title: str, reference: str =
                 "orientation": "h",
                 "x": values,
                 "y": [one["condition"] for one in rows],
-                "error_x": _error_bars(rows, scale(metric)),
+                "error_x": error_bars(rows, scale(metric)),
                 "marker": {"color": COLOURS[0], "opacity": 0.8},
                 "customdata": [
                     f"{amount(one['value'], metric)} [{number(one['low'], metric)}, "
@@ -248,7 +249,7 @@ def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[s
     }
 
 
-def _error_bars(scores: Sequence[dict[str, Any]], factor: float) -> dict[str, Any]:
+def error_bars(scores: Sequence[dict[str, Any]], factor: float) -> dict[str, Any]:
     """Bars to both ends of scores' intervals."""
     return {
         "type": "data",
@@ -297,6 +298,7 @@ def reliability_diagram(document: dict[str, Any]) -> dict[str, Any]:
 def published_strip(field: dict[str, Any]) -> dict[str, Any]:
     """A score among the published ones: a row of dots per source, one's own with its interval."""
     others = [one for one in field["models"] if one]
+    shown = f"{field['title']} %{{x:.{decimals(field['metric'])}f}} {unit_of(field['metric'])}"
     traces: list[dict[str, Any]] = []
     for place, source in enumerate(source["name"] for source in field["sources"]):
         rows = [one for one in others if one["source"] == source]
@@ -309,7 +311,7 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
                 "y": [source] * len(rows),
                 "text": [one["name"] for one in rows],
                 "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[place + 1]},
-                "hovertemplate": f"%{{text}}<br>{field['title']} %{{x:.1f}} %<extra>{source}</extra>",
+                "hovertemplate": f"%{{text}}<br>{shown}<extra>{source}</extra>",
             }
         )
     value, low, high = (100 * field[key] for key in ("value", "low", "high"))
@@ -323,13 +325,13 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
             "error_x": {"type": "data", "symmetric": False, "array": [high - value],
                         "arrayminus": [value - low]},
             "marker": {"size": 13, "symbol": "diamond", "color": COLOURS[0]},
-            "hovertemplate": f"this run<br>{field['title']} %{{x:.1f}} %<extra></extra>",
+            "hovertemplate": f"this run<br>{shown}<extra></extra>",
         }
     )  # fmt: skip
     return {
         "data": traces,
         "layout": {
-            "xaxis": {"title": {"text": f"{field['title']}, %"}},
+            "xaxis": {"title": {"text": f"{field['title']}, {unit_of(field['metric'])}"}},
             "yaxis": {"type": "category", "automargin": True},
             "height": 110 + CELL_PX * len(traces),
             "showlegend": False,

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
+from windtunnel.analysis.several import Several
 from windtunnel.metrics.names import TITLES
 from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
+from windtunnel.report.beside import beside_content, several_title, unmeasured
 from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
 from windtunnel.report.figures import top1_by_unit
+from windtunnel.report.natural import document_heads
 from windtunnel.report.recipe import recipe_lines
 
 UNSTEADY_SHOWN = 6
@@ -41,6 +44,8 @@ def run_markdown(document: dict[str, Any]) -> str:
         *_by_severity(document),
         *_by_sequence(document),
         *_published(document),
+        *_public(document["public"]),
+        *_confusions(document),
         *_other_scores(document),
         "## Failures",
         "",
@@ -53,6 +58,27 @@ def run_markdown(document: dict[str, Any]) -> str:
         *(f"- {label}: {text}" for label, text in recipe_lines(info, recipe)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def several_markdown(found: Several) -> str:
+    """Several runs: compared where they are of one test, what every shift costs, tags, public models."""
+    beside = beside_content(found)
+    costs = ["## What every shift costs", "", *markdown_table(beside["header"], beside["rows"]), ""]
+    if found.comparison:
+        lines = [comparison_markdown(found.comparison)]
+        lines += costs if any(one.natural for one in found.shifts) else []
+    else:
+        lines = [
+            f"# {several_title(found)}",
+            "",
+            f"Not compared picture by picture, since {found.not_compared}.",
+            "",
+            *costs,
+            *(f"- {line}" for line in unmeasured(found.shifts)),
+        ]
+    if beside["tags"]:
+        lines += ["## Drop by tag", "", *markdown_table(beside["tag_header"], beside["tags"]), ""]
+    return "\n".join([*lines, *_public(beside["placed"])]).rstrip("\n") + "\n"
 
 
 def comparison_markdown(found: Comparison) -> str:
@@ -71,16 +97,7 @@ def comparison_markdown(found: Comparison) -> str:
 
 
 def _headline(document: dict[str, Any]) -> list[list[str]]:
-    shown = [
-        score
-        for score in document["scores"]
-        if score["metric"] in TITLES
-        or (score["metric"] == "top1_error" and score["condition"] in ("native", "clean"))
-    ]
-    return [
-        [TITLES.get(score["metric"], f"{score['condition']} error"), *_numbers(score), score["formula"]]
-        for score in shown
-    ]
+    return [[score["title"], *_numbers(score), score["formula"]] for score in document_heads(document)]
 
 
 def _numbers(score: dict[str, Any]) -> list[str]:
@@ -146,6 +163,36 @@ def _published(document: dict[str, Any]) -> list[str]:
         *lines,
         *(f"- {name}: {source['unlike']}" for name, source in sources.items() if source["unlike"]),
     ]
+
+
+def _public(placed: Sequence[dict[str, Any]]) -> list[str]:
+    """Runs among public models."""
+    lines = []
+    for one in placed:
+        fit = f", r = {one['fit']['correlation']:.3f} on logit axes" if one["fit"] else ""
+        lines += [
+            f"## {one['title']}: among {one['models']:,} public models{fit}",
+            "",
+            *markdown_table(one["header"], one["rows"]),
+            "",
+            *(f"- {note}" for note in one["notes"]),
+            *(f"- {run}: {'; '.join(why)}." for run, why in one["unlike"].items()),
+            "",
+        ]
+    return lines
+
+
+def _confusions(document: dict[str, Any]) -> list[str]:
+    lines = []
+    for part in document["confusions"]:
+        rows = [
+            [row["said"], row["right"], f"{row['n']:,}", f"{row['pictures']:,}", f"{100 * row['share']:.1f}"]
+            for row in part["rows"]
+        ]
+        if rows:
+            header = ["said", "right was", "answers", "pictures", "share of that class, %"]
+            lines += [f"## What it takes for what: {part['part']}", "", *markdown_table(header, rows), ""]
+    return lines
 
 
 def _other_scores(document: dict[str, Any]) -> list[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image as PillowImage
 
 from windtunnel.conditions import Condition
-from windtunnel.data import content_hash, open_dataset
+from windtunnel.data import Dataset, content_hash, open_dataset
+from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.plan import parse_settings
@@ -33,7 +35,7 @@ class Originals:
     def __init__(self, run: Run) -> None:
         """Open the run's data; a UserError says that it is no longer there."""
         self._run = run
-        self._dataset = open_dataset(run.info["data"]["location"])
+        self._dataset = _reopened(run)
         self._samples = {sample.id: sample for sample in self._dataset.samples()}
         hashes = zip(run.samples["id"].to_pylist(), run.samples["content"].to_pylist(), strict=True)
         self._hashes = dict(hashes)
@@ -49,7 +51,6 @@ class Originals:
         sample, expected = self._samples.get(picture), self._hashes[picture]
         if sample is None:
             return None
-        geometry = Geometry(**self._run.recipe["canvas"]["geometry"])
         seed = int(self._run.recipe["seed"])
         try:
             if content_hash(self._dataset.read(sample)) != expected:
@@ -57,17 +58,31 @@ class Originals:
             source = Source(self._dataset, Surveyed(sample, expected, orientation=UPRIGHT))
             made = [stored_condition(self._run, name) for name in conditions]
             return [
-                list(source.frames_under(condition, geometry_under(condition, geometry), seed))
-                for condition in made
+                list(source.frames_under(condition, self._geometry_of(condition), seed)) for condition in made
             ]
         except (PictureError, RunFailed, UserError):
             return None
+
+    def _geometry_of(self, condition: Condition) -> Geometry:
+        """How a condition's picture was made: the model's way for `native`, else the suite's or near it."""
+        recipe = self._run.recipe
+        if condition.kind == "native":
+            return Geometry(**recipe["model"]["geometry"])
+        return geometry_under(condition, Geometry(**recipe["canvas"]["geometry"]))
 
     @property
     def note(self) -> str:
         """What to say of pictures that are not shown."""
         gone = f"{self.gone} pictures have changed or gone since the run and are not shown."
         return gone if self.gone else ""
+
+
+def _reopened(run: Run) -> Dataset:
+    """The data a run was of, as it was opened then."""
+    data = run.info["data"]
+    if run.natural:
+        return open_natural(data["location"], str(run.natural["set"]), data.get("clean"))
+    return open_dataset(data["location"])
 
 
 def open_originals(run: Run) -> Originals | None:
@@ -106,6 +121,12 @@ def class_names(run: Run) -> dict[int, str]:
 def output_of(run: Run, label: int) -> int:
     """The model's output that a class of the data is."""
     return int(run.recipe["projection"]["labels"][label])
+
+
+def label_names(run: Run, labels: Sequence[int]) -> str:
+    """What people call a picture's classes."""
+    names = class_names(run)
+    return ", ".join(names.get(output_of(run, label), str(label)) for label in labels)
 
 
 def thumbnail(image: Image, side_px: int) -> str:

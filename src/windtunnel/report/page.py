@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
 import jinja2
 
-from windtunnel.metrics.names import NORMALISED_SEQUENCES, TITLES
+from windtunnel.metrics.names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
 from windtunnel.report import deployment
-from windtunnel.report.amounts import amount, number
+from windtunnel.report.amounts import amount, number, unit
+from windtunnel.report.confusions import Examples
 from windtunnel.report.failures import Shown
 from windtunnel.report.figures import (
     flip_positions,
@@ -23,6 +24,9 @@ from windtunnel.report.figures import (
     severity_curves,
     top1_by_unit,
 )
+from windtunnel.report.frames import WorstSets, frame_figures
+from windtunnel.report.natural import document_heads
+from windtunnel.report.outside import confidence_histogram, detection_rows
 from windtunnel.report.recipe import recipe_lines
 from windtunnel.report.timelines import Timelines
 
@@ -36,17 +40,27 @@ SEQUENCE_BARS = {
 
 
 def render(
-    document: dict[str, Any], shown: Shown, moving: Timelines, differences: Sequence[deployment.Seen] = ()
+    document: dict[str, Any],
+    shown: Shown,
+    moving: Timelines,
+    confused: Examples,
+    differences: Sequence[deployment.Seen] = (),
+    sets: WorstSets | None = None,
+    public: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of one run's document, with pictures: failures, clips, where swapped steps change pixels."""
-    headline = [score for score in document["scores"] if _is_headline(score)]
+    """The page of one run's document, with pictures.
+
+    They are failures, clips, confusions, where swapped steps change pixels, and frame sets. `public` holds
+    the figures of the run among public models.
+    """
     return render_page(
         "page.html.j2",
-        _figures(document),
+        _figures(document) | dict(public or {}),
         document=document,
         shown=shown,
         moving=moving,
-        headline=headline,
+        confused=confused,
+        headline=document_heads(document),
         ces=[score for score in document["scores"] if score["metric"] == "ce"],
         others=_others(document),
         rows=_rows(document),
@@ -56,6 +70,11 @@ def render(
         differences=differences,
         white=deployment.WHITE,
         pixels=deployment.pixels,
+        points=deployment.points,
+        methods=deployment.methods,
+        detection=detection_rows(document),
+        detection_titles=DETECTION_TITLES,
+        sets=sets or WorstSets([], ""),
         recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
     )
 
@@ -81,6 +100,9 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         f"published_{field['metric']}": published_strip(field) for field in document["published"]
     }
+    found |= frame_figures(document)
+    if document["detection"]:
+        found["sureness"] = confidence_histogram(document["detection"])
     if document["deployment"]:
         found["deployment"] = deployment.bars(document["deployment"])
     if top1_by_unit(document):
@@ -116,12 +138,6 @@ def _sequences(document: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _is_headline(score: dict[str, Any]) -> bool:
-    return score["metric"] in TITLES or (
-        score["metric"] == "top1_error" and score["condition"] in ("native", "clean")
-    )
-
-
 def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
     """One row per condition: its top-1 and, where there is one, top-5 score."""
     by_condition: dict[str, dict[str, Any]] = {}
@@ -133,7 +149,7 @@ def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _others(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The scores that stand nowhere else on the page, by metric."""
-    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *TITLES)
+    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *TITLES, *DETECTION_TITLES)
     found: dict[str, list[dict[str, Any]]] = {}
     for score in document["scores"]:
         if score["metric"] not in shown:
@@ -161,6 +177,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["percent"] = lambda value: f"{100 * value:.1f}"
     environment.filters["amount"] = amount
     environment.filters["number"] = number
+    environment.filters["unit"] = unit
     environment.filters["for_script"] = _for_script
     environment.filters["thousands"] = lambda value: f"{value:,}"
     return environment

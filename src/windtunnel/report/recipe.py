@@ -23,8 +23,9 @@ def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tup
         ("trained on", ", ".join(info["model"]["trained_on"]) or "unknown (not declared)"),
         (
             "data",
-            f"{info['data']['location']}: {data['count']:,} of {data['of']:,} pictures; "
-            f"{len(info['data']['classes']):,} classes, {info['data']['order']}; digest {data['digest']}",
+            f"{info['data']['location']}{_beside(info['data'])}: {data['count']:,} of {data['of']:,} "
+            f"pictures; {len(info['data']['classes']):,} classes, {info['data']['order']}; "
+            f"digest {data['digest']}",
         ),
         ("canvas", _canvas(recipe["canvas"])),
         ("suite", _suite(info, recipe)),
@@ -36,6 +37,11 @@ def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tup
         ("seed", f"{recipe['seed']} (stream version {recipe['stream']})"),
         ("made with", ", ".join(f"{name} {version}" for name, version in info["versions"].items())),
     ]
+
+
+def _beside(data: Mapping[str, Any]) -> str:
+    """Where the clean pictures of a natural set lay."""
+    return f", beside clean {data['clean']}" if "clean" in data else ""
 
 
 def _listed(values: Mapping[str, Any]) -> str:
@@ -54,6 +60,8 @@ def _suite(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
     spoilt = [one for one in recipe["conditions"] if one["unit"]]
     units = ", ".join(dict.fromkeys(one["unit"] for one in spoilt))
     kinds = {one["kind"] for one in spoilt}
+    if "natural" in recipe["data"]:
+        return f"{info['suite']}: pictures as they are, by the model's own preprocess"
     if kinds == {"pipeline"}:
         return f"{info['suite']}: {units}; one step swapped at a time"
     what = "difficulty" if "sequence" in kinds else "severities"

@@ -1,12 +1,14 @@
-"""The page of several runs: side by side, what changed, and any score against any other."""
+"""The page of several runs: compared with the first, or, of several tests, only beside each other."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
+from windtunnel.analysis.several import Several
 from windtunnel.metrics.names import TITLES
 from windtunnel.report.amounts import scale, unit
+from windtunnel.report.beside import beside_content, beside_figures, run_lines, several_title, unmeasured
 from windtunnel.report.comparing import (
     changed_rows,
     comparison_document,
@@ -22,14 +24,34 @@ FLIPPED_SHOWN = 15
 CHANGED_SHOWN = 12
 
 
-def render_several(found: Comparison) -> str:
-    """The page of a comparison."""
+def render_several(found: Several) -> str:
+    """The page of several runs."""
+    if found.comparison:
+        return _render_compared(found.comparison, found)
+    return render_page(
+        "shifts.html.j2",
+        beside_figures(found),
+        title=several_title(found),
+        not_compared=found.not_compared,
+        warnings=unmeasured(found.shifts),
+        beside=beside_content(found),
+        runs=run_lines(found),
+    )
+
+
+def _render_compared(found: Comparison, around: Several) -> str:
     names = run_names(found)
     maps = {f"change_{other}": _change_figure(found, other) for other in range(1, len(names))}
     axes = plane(found)
+    # Of corruptions the table side by side says it all.
+    natural = any(one.natural and one.drop for one in around.shifts)
     return render_page(
         "several.html.j2",
-        {name: figure for name, figure in maps.items() if figure["data"][0]["y"]} | {"plane": axes},
+        {name: figure for name, figure in maps.items() if figure["data"][0]["y"]}
+        | {"plane": axes}
+        | {name: figure for name, figure in beside_figures(around).items() if natural or name != "shifts"},
+        beside=beside_content(around),
+        beside_shown=natural,
         names=names,
         first_score=min(axes["described"], len(axes["scores"]) - 1),
         document=comparison_document(found),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from windtunnel.analysis.placing import Placed
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
@@ -16,13 +17,21 @@ from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import ece_by_chance, reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.frames import frame_notes
 from windtunnel.metrics.names import OF_PROBABILITIES
+from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.outside import detection_notes
 from windtunnel.metrics.perturbed import sequence_notes, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.report import deployment
 from windtunnel.report.around import published_field
+from windtunnel.report.beside import placed_content
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
+from windtunnel.report.confusions import confusions
+from windtunnel.report.frames import frame_section
+from windtunnel.report.natural import marks, natural_notes
+from windtunnel.report.outside import detection_section
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
 from windtunnel.store.run import Run
@@ -67,13 +76,14 @@ def notes(run: Run) -> list[str]:
             "The model's preprocess was not declared: the default was used. "
             "A wrong preprocess is the commonest cause of a wrong number."
         )
-    if run.recipe["projection"]["kind"] == "mask":
+    lines += natural_notes(run)
+    if run.recipe["projection"]["kind"] == "mask" and not run.natural:
         lines.append(
             f"Only {len(run.recipe['projection']['kept'])} of the model's "
             f"{run.recipe['model']['classes']} outputs count (mask before softmax): "
             "errors are lower than without it."
         )
-    if run.recipe["projection"]["kind"] == "collapse":
+    if run.recipe["projection"]["kind"] == "collapse" and not run.natural:
         used = sum(map(len, run.recipe["projection"]["outputs"]))
         lines.append(
             f"{used} of the model's {run.recipe['model']['classes']} outputs stand for "
@@ -104,6 +114,7 @@ def _score_notes(run: Run) -> list[str]:
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
+    lines += [*detection_notes(run), *frame_notes(run)]
     lacking = sorted(asked & set(OF_PROBABILITIES))
     if lacking and not seen.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
@@ -144,8 +155,11 @@ def normaliser_notes(run: Run) -> list[str]:
     return lines
 
 
-def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
-    """Everything a reader of the HTML page sees, as one JSON document."""
+def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -> dict[str, Any]:
+    """Everything a reader of the HTML page sees, as one JSON document.
+
+    `placed` is the run among public models, where tables of those were given.
+    """
     failed = failures(run)
     return {
         "schema": 1,
@@ -156,13 +170,18 @@ def run_document(run: Run, scores: list[Score]) -> dict[str, Any]:
         # Whose scores divide CE, FR and their like; "" for AlexNet's published ones.
         "baseline": str(run.baseline.info["model"]["name"]) if run.baseline else "",
         "notes": notes(run),
+        "marks": marks(run),
         "traps": [asdict(trap) for trap in traps(run, scores)],
         "scores": [score.to_json() for score in scores],
         "sequences": sequence_rows(run),
         "unsteady": unsteady_pictures(run),
         "published": published_field(run, scores),
+        "public": [placed_content(one, [run]) for one in placed],
         "deployment": deployment.section(run),
+        "detection": detection_section(run),
+        "frames": frame_section(run),
         "slices": worst_slices(run),
+        "confusions": confusions(run),
         "reliability": reliability_bins(run),
         "calibration_by_chance": calibration_by_chance(run),
         "tie_share": run.observed.tie_share,
@@ -178,8 +197,8 @@ def reliability_bins(run: Run) -> dict[str, list[dict[str, Any]]]:
     if not seen.gives_probabilities or not len(seen.ids):
         return {}
     return {
-        name: [asdict(one) for one in reliability(seen.confidence[:, chosen], seen.rank[:, chosen] == 0)]
-        for name, chosen in _clean_and_corrupted(run).items()
+        name: [asdict(one) for one in reliability(some.confidence[:, chosen], some.rank[:, chosen] == 0)]
+        for name, (some, chosen) in _judged(run).items()
     }
 
 
@@ -188,16 +207,17 @@ def calibration_by_chance(run: Run) -> dict[str, float]:
     seen = run.observed
     if not seen.gives_probabilities or not len(seen.ids):
         return {}
-    return {
-        name: ece_by_chance(seen.confidence[:, chosen]) for name, chosen in _clean_and_corrupted(run).items()
-    }
+    return {name: ece_by_chance(some.confidence[:, chosen]) for name, (some, chosen) in _judged(run).items()}
 
 
-def _clean_and_corrupted(run: Run) -> dict[str, list[int]]:
-    """Columns of the clean pictures and of all corrupted ones; what there is."""
-    clean = [place for place, name in enumerate(run.observed.conditions) if name == "clean"]
+def _judged(run: Run) -> dict[str, tuple[Observed, list[int]]]:
+    """Pictures and columns whose calibration is shown: clean and corrupted, or a natural set's parts."""
+    seen = run.observed
+    if run.parts:
+        return {one.name: (seen.over(one.rows), [0]) for one in run.parts if one.labelled and len(one.rows)}
+    clean = [place for place, name in enumerate(seen.conditions) if name == "clean"]
     found = {"clean": clean, "corrupted": corruption_columns(run)}
-    return {name: columns for name, columns in found.items() if columns}
+    return {name: (seen, columns) for name, columns in found.items() if columns}
 
 
 CSV_COLUMNS = ("metric", "condition", "value", "low", "high", "n", "recipe", "formula")

@@ -131,7 +131,7 @@ def _few_per_class(run: Run, _: Top1) -> Iterator[str]:
 
 
 def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
-    asked = {"relative_mce", "residual_robustness"} & set(run.metrics)
+    asked = {"relative_mce", "residual_robustness", "accuracy_drop"} & set(run.metrics)
     if asked:
         names = " and ".join(TITLES.get(name, name.replace("_", " ")) for name in sorted(asked))
         yield (

@@ -12,8 +12,8 @@ from windtunnel.store.run import Run
 SHOWN = 10
 # A column with more values than this divides pictures into names, not into kinds.
 MOST_VALUES = 20
-# Columns that name pictures, however few there are.
-NAMES = ("id", "path", "file", "filename")
+# Columns that name pictures, however few there are; and the parts of a natural set, scored on their own.
+NAMES = ("id", "path", "file", "filename", "part", "video")
 
 
 def worst_slices(run: Run) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv, expit, ndtri, stdtrit
 
 CONFIDENCE = 0.95
 
@@ -70,7 +70,7 @@ def mean_interval(
     return mean - reach, mean + reach
 
 
-def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def clopper_pearson(successes: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The exact interval for a share: it never covers less than it says, and often more.
 
     low = Beta(successes, n - successes + 1) at (1 - confidence)/2, high = Beta(successes + 1, n - successes)
@@ -80,6 +80,35 @@ def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> t
     low = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
     high = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
     return low, high
+
+
+def exact_share(values: NDArray[np.float64], groups: Groups = None) -> tuple[float, float]:
+    """Clopper and Pearson's interval for a share of pictures, at the number of pictures it is really worth.
+
+    Where pictures come in groups (anchors of one video) their number is `worth` of p(1-p), times the square
+    of the normal quantile over Student's (Korn and Graubard).
+    """
+    n, share = float(len(values)), float(values.mean())
+    if groups is not None:
+        units, middle = unit_count(len(values), groups), (1 + CONFIDENCE) / 2
+        narrower = ndtri(middle) / stdtrit(units - 1, middle) if units > 1 else 1.0
+        n = worth(values, share * (1 - share), 1, groups) * float(narrower) ** 2
+    return clopper_pearson(share * n, n)
+
+
+def mean_between_0_and_1(values: NDArray[np.float64], groups: Groups = None) -> tuple[float, float]:
+    """Student's interval for a mean that lies between 0 and 1, on the scale of its log odds.
+
+    logit(mean) -+ t*sqrt(its variance) / (mean (1 - mean)). At 0 and 1, and where nothing varies, the exact
+    interval of a share of as many pictures (or groups).
+    """
+    mean, units = float(values.mean()), unit_count(len(values), groups)
+    error = math.sqrt(variance_of_mean(values, groups))
+    if error == 0 or units < 2 or not 1e-12 < mean < 1 - 1e-12:
+        return clopper_pearson(min(max(mean, 0.0), 1.0) * units, units)
+    centre = math.log(mean / (1 - mean))
+    reach = float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * error / (mean * (1 - mean))
+    return float(expit(centre - reach)), float(expit(centre + reach))
 
 
 def unit_count(pictures: int, groups: Groups) -> int:

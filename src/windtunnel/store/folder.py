@@ -12,15 +12,17 @@ from typing import Any
 import pyarrow as pa
 
 from windtunnel.conditions import digest
+from windtunnel.data.frame_sets import FrameRow
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError
 from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
-from windtunnel.store.rows import COLUMNS
+from windtunnel.store.rows import ANSWERED, COLUMNS
 
 SCHEMA = 1
 RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
+GROUPS_FILE = "groups.parquet"
 SHARDS_FOLDER = "shards"
 # What every run says beside its recipe.
 INFO = ("model", "data")
@@ -59,6 +61,18 @@ def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> p
     return table.append_column("source", pa.array([sources.get(one.sample.id) for one in surveyed]))
 
 
+def groups_table(rows: Sequence[FrameRow]) -> pa.Table:
+    """Frame sets as a table: which frames belong to which anchor, and how far from it they are."""
+    return pa.table(
+        {
+            "group": pa.array([one.group for one in rows], pa.string()),
+            "sample_id": pa.array([one.sample_id for one in rows], pa.string()),
+            "offset": pa.array([one.offset for one in rows], pa.int32()),
+            "role": pa.array([one.role for one in rows], pa.string()),
+        }
+    )
+
+
 def _meta_text(meta: Mapping[str, str]) -> str:
     return json.dumps(dict(meta), sort_keys=True, ensure_ascii=False)
 
@@ -84,15 +98,21 @@ class RunFolder:
         if not self.path.is_dir() or any(entry.name not in ours for entry in self.path.iterdir()):
             raise UserError(f"{self.path} exists and is no run folder; choose another with --out.")
 
-    def open_for(self, recipe: dict[str, Any], info: dict[str, Any], samples: pa.Table) -> None:
+    def open_for(
+        self,
+        recipe: dict[str, Any],
+        info: dict[str, Any],
+        samples: pa.Table,
+        groups: pa.Table | None = None,
+    ) -> None:
         """Create the folder, or check that it holds the same recipe; a difference is named and refused."""
         if (self.path / RECIPE_FILE).exists():
             self.check_same(recipe, samples)
             self._score_as(info["scoring"])
-            self._complete(samples)
+            self._complete(samples, groups)
             return
         self._write({"schema": SCHEMA, "recipe": recipe, "recipe_digest": digest(recipe), "info": info})
-        self._complete(samples)
+        self._complete(samples, groups)
 
     def _score_as(self, scoring: dict[str, Any]) -> None:
         """Note other metrics or weights than at the last time: the predictions stay as they are."""
@@ -105,12 +125,15 @@ class RunFolder:
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         write_whole(self.path / RECIPE_FILE, text.encode())
 
-    def _complete(self, samples: pa.Table) -> None:
+    def _complete(self, samples: pa.Table, groups: pa.Table | None) -> None:
         """Add what a kill or a damage has left out."""
         (self.path / SHARDS_FOLDER).mkdir(exist_ok=True)
-        content, file = parquet_bytes(samples), self.path / SAMPLES_FILE
-        if not file.exists() or file.read_bytes() != content:
-            write_whole(file, content)
+        for name, table in ((SAMPLES_FILE, samples), (GROUPS_FILE, groups)):
+            if table is None:
+                continue
+            content, file = parquet_bytes(table), self.path / name
+            if not file.exists() or file.read_bytes() != content:
+                write_whole(file, content)
 
     def check_versions(self, versions: dict[str, str]) -> None:
         """Refuse to go on with other libraries: their pixels and sums may differ in the last bit."""
@@ -166,7 +189,7 @@ class RunFolder:
             table = read_parquet(self.shard_path(name), ["sample_id", "condition", "status", "reason"])
         except (pa.ArrowException, OSError):
             return []
-        return [row for row in table.to_pylist() if row["status"] != "ok"]
+        return [row for row in table.to_pylist() if row["status"] not in ANSWERED]
 
     def write_shard(self, name: str, table: pa.Table) -> None:
         """Write a shard under a temporary name and rename it."""

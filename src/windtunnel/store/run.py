@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from windtunnel.conditions import digest
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.store.folder import SAMPLES_FILE, SHARDS_FOLDER, read_run_json
+from windtunnel.labels import Projection
+from windtunnel.store.folder import GROUPS_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 
 if TYPE_CHECKING:
     from windtunnel.metrics.clips import Clips
     from windtunnel.metrics.observed import Observed
+    from windtunnel.metrics.outside import Outside
+    from windtunnel.metrics.parts import Part
     from windtunnel.metrics.score import Score
 
 
@@ -87,6 +90,45 @@ class Run:
         rows = [json.loads(text) for text in self.samples["meta"].to_pylist()]
         names = sorted({name for row in rows for name in row})
         return {name: [str(row.get(name) or "") for row in rows] for name in names}
+
+    @property
+    def natural(self) -> dict[str, Any]:
+        """Of a run over a natural set its `set`, `parts` and counts, as the recipe holds them; else {}."""
+        return dict(self.recipe["data"].get("natural") or {})
+
+    @cached_property
+    def outside(self) -> NDArray[np.bool_]:
+        """Which of the run's pictures are out of distribution, and so have no label."""
+        parts = self.natural.get("parts", ())
+        names = [one["name"] for one in parts if one["role"] == "out"]
+        if not names:
+            return np.zeros(int(self.recipe["data"]["count"]), bool)
+        return np.isin(np.array(self.columns["part"]), names)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of a natural set (shifted or out, and clean); () for ordinary runs."""
+        from windtunnel.metrics.parts import parts_of
+
+        return parts_of(self)
+
+    @cached_property
+    def frame_sets(self) -> pa.Table | None:
+        """Video frames by anchor: group, sample_id, offset, role (`anchor`, `neighbour`); None for none."""
+        rows = self.natural.get("frames")
+        return _read(self.path / GROUPS_FILE, None, int(rows)) if rows else None
+
+    @cached_property
+    def detectors(self) -> Outside | None:
+        """Every out-of-distribution score of out and clean pictures; None for runs without either."""
+        from windtunnel.metrics.outside import outside_of
+
+        return outside_of(self)
+
+    @property
+    def projection(self) -> Projection:
+        """How the model's outputs, as `logits` holds them, become classes."""
+        return Projection.from_json(self.recipe["projection"])
 
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
@@ -165,12 +207,20 @@ class Run:
 
         return Clips(self)
 
-    def report(self) -> Path:
-        """Write report.html, scores.json and scores.csv into the run folder; returns the page's path."""
-        from windtunnel.report.files import write_reports
+    def report(self, explain: Any = None, preprocess: str | Path | None = None) -> Path:
+        """Write report.html, scores.json and scores.csv into the run folder; returns the page's path.
 
+        Args:
+            explain: the run's model, to draw what the wrong answers of shown pictures hang on; None for none.
+            preprocess: as the run had it.
+        """
+        from windtunnel.models import load_model
+        from windtunnel.report.files import write_reports
+        from windtunnel.report.hanging import explain_nothing, explain_with
+
+        how = explain_nothing if explain is None else explain_with(self, load_model(explain, preprocess))
         try:
-            return write_reports(self, self.scores()).html
+            return write_reports(self, self.scores(), how).html
         except OSError as error:
             raise UserError(
                 f"{error.filename or self.path} cannot be written: {error.strerror or error}; copy the run "

@@ -19,12 +19,15 @@ from windtunnel.conditions import (
 )
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
 from windtunnel.data import Dataset
-from windtunnel.data.finished import FinishedDataset, place_text
+from windtunnel.data.finished import FinishedDataset, open_finished, place_text
+from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.natural_found import found_natural
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.metrics.names import MEASURES
-from windtunnel.pipeline import check_step, is_step, overrides_of
+from windtunnel.pipeline import REVISIONS, check_step, is_step, overrides_of
+from windtunnel.published.natural import natural_set
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.suites.canvas import Canvas
@@ -33,6 +36,9 @@ CANVASES = ("imagenet-c", "imagenet-s", "native")
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
 PUBLISHED = "published"
 PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
+
+# What ordinary pictures are run through where nobody names a suite.
+QUICK = "imagenet-c-quick"
 
 # Which suite a finished set is scored by: the one of which it holds most.
 FINISHED_SUITES = (
@@ -65,6 +71,8 @@ class Suite:
         mask: whether only the outputs of the data's classes count.
         stored: whether the units are read from a finished set and cannot be made; no units stand for all
             the set holds.
+        natural: the natural set (`published/natural.toml`) whose layout and way of counting answers apply; ""
+            for ordinary pictures.
     """
 
     name: str
@@ -80,6 +88,7 @@ class Suite:
     subset: int = 0
     mask: bool = False
     stored: bool = False
+    natural: str = ""
 
     @property
     def citation(self) -> str:
@@ -112,7 +121,7 @@ class Suite:
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
         found = [Condition("native")]
         # Where only steps are swapped on the model's own canvas, native is the clean one.
-        if self.corruptions or self.holds_sequences or self.canvas != "native":
+        if self.spoils or self.canvas != "native":
             found.append(Condition("clean", edition=edition, geometry=overrides))
         if self.corruptions and codec != "none":
             found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
@@ -125,9 +134,20 @@ class Suite:
                 corruption_condition(unit, one, edition, codec, overrides, texts) for one in self.levels
             ]
         return found + [
-            Condition("pipeline", step, edition=edition, geometry={**overrides, **change})
+            Condition(
+                "pipeline",
+                step,
+                edition=edition,
+                revision=REVISIONS.get(step, 0),
+                geometry={**overrides, **change},
+            )
             for step, change in overrides_of(self.units, canvas.geometry).items()
         ]
+
+    @property
+    def spoils(self) -> bool:
+        """Whether some units are corruptions or sequences, or may be in a finished set."""
+        return bool(self.corruptions or self.holds_sequences or self.stored)
 
     @property
     def holds_sequences(self) -> bool:
@@ -206,11 +226,19 @@ class Suite:
         """The same suite in one edition, under a name of its own."""
         if edition not in EDITIONS:
             raise UserError(f"The edition is {edition!r}; give {_listed(EDITIONS)}.")
+        if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.spoils):
+            raise UserError(
+                f"Suite {self.name} has a canvas of its own, whatever the edition; leave --edition out."
+            )
         return replace(self, name=f"{self.name}-{edition}", edition=edition)
 
     def stored_as(self, codec: str) -> Suite:
         """The same suite with another codec, under a name of its own."""
         checked = _check_codec(self, codec, "--codec")
+        if not self.spoils:
+            raise UserError(
+                f"Suite {self.name} stores no picture before the model sees it; leave --codec out."
+            )
         return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)
 
     def to_json(self) -> dict[str, object]:
@@ -219,7 +247,9 @@ class Suite:
 
     def recipe(self) -> dict[str, object]:
         """What of the suite decides predictions: neither its description nor how they are scored."""
-        return {key: value for key, value in asdict(self).items() if key not in ("about", *SCORING)}
+        found = {key: value for key, value in asdict(self).items() if key not in ("about", *SCORING)}
+        # Where it says nothing it is left away, as in runs from before there were natural sets.
+        return found if self.natural else {key: value for key, value in found.items() if key != "natural"}
 
     def scoring(self) -> dict[str, object]:
         """How predictions are scored."""
@@ -307,6 +337,13 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         raise UserError(f"{where}: subset is {suite.subset}; give the number of pictures, or 0 for all.")
     if not suite.name or suite.version < 1 or not suite.metrics:
         raise UserError(f"{where} needs a name, a version from 1 and at least one metric.")
+    if suite.natural:
+        natural_set(suite.natural)
+        if suite.units or suite.stored or suite.canvas != "native":
+            raise UserError(
+                f"{where} scores the natural set {suite.natural} as it is; leave units and stored away and "
+                "write canvas = 'native'."
+            )
     for metric in suite.metrics:
         if metric not in MEASURES:
             raise unknown_name(f"metric in {where}", metric, MEASURES)
@@ -376,6 +413,7 @@ _KINDS: dict[str, Any] = {
     "subset": int,
     "mask": bool,
     "stored": bool,
+    "natural": str,
 }
 
 
@@ -383,14 +421,23 @@ def _listed(values: Sequence[object]) -> str:
     return ", ".join(map(str, values)) or "none"
 
 
-def default_suite(dataset: Dataset) -> str:
-    """The suite for a user who names none: a quick one, or for a finished set what it holds."""
+def default_suite(dataset: Dataset, usual: str = QUICK) -> str:
+    """The suite for a user who names none: the usual one, or for a finished set what it holds."""
     if not isinstance(dataset, FinishedDataset):
-        return "imagenet-c-quick"
+        return usual
     held = {one.unit for one in dataset.stored}
     suites = {name: set(load_suite(name).units) for name in FINISHED_SUITES}
     best = max(suites, key=lambda name: (len(held & suites[name]), -len(suites[name] - held)))
     return best if held & suites[best] else "as-stored"
+
+
+def natural_at(source: object) -> str:
+    """The suite of the natural set that lies at a path, found by looking; "" for anything else."""
+    if isinstance(source, NaturalDataset):
+        return source.natural.name
+    found = found_natural(source)
+    # A corrupted copy of a natural set is a finished set.
+    return "" if found and isinstance(source, str | Path) and open_finished(Path(source)) else found
 
 
 def held_difficulty(dataset: Dataset) -> int | None:

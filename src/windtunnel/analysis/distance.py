@@ -1,0 +1,313 @@
+"""How far one set of pictures is from another, as a network sees them, beside how far a set is from itself.
+
+Every split draws four groups of n pictures: two of A that share none, two of B that share none. Three
+distances are taken at this same n: A to B, A to A, B to B. Few pictures make every Fréchet distance too
+large, A to B by about the mean of what the other two are; what it has over that is the shift.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.data import Dataset, Sample, stratified_subset
+from windtunnel.data.stored import StoredPictures, open_pictures
+from windtunnel.engine.local import opencv_on_one_thread
+from windtunnel.errors import PictureError, UserError
+from windtunnel.imaging import Image
+from windtunnel.imaging.geometry import Geometry, colour_step, crop_step, decode_step, resize_step
+from windtunnel.imaging.header import check_size, pillow_quiet
+from windtunnel.imaging.resizers import resize
+from windtunnel.models.features import FeatureNetwork
+from windtunnel.seeding import digest64
+from windtunnel.stats.frechet import frechet_distance, moments
+
+SPLITS = 20
+# A family that a network's TOML may declare, and how many features the FID is taken over.
+FID_FAMILY = "fid-inception-v3"
+FID_FEATURES = 2048
+# A covariance needs two points.
+LEAST = 2
+RANGE = (0.025, 0.975)
+# Nearer than halves of one set by more than this share of their distance is no chance.
+TOO_NEAR = 0.05
+
+Features = NDArray[np.float32]
+Advance = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True)
+class OverSplits:
+    """A number over all splits: median, and the range from 2.5 to 97.5 % of the splits."""
+
+    median: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class PictureSet:
+    """One of the two sets: where it is, how many pictures have features, and why others have none."""
+
+    location: str
+    pictures: int
+    failed: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far B is from A.
+
+    Attributes:
+        title: what the distance is called: FID, or the Fréchet distance in a network and output.
+        network, output: whose features.
+        features: how many per picture.
+        grid: height and width the features were averaged over, or None.
+        preprocess: how pictures were brought to the network, in words.
+        a, b: the sets.
+        n: pictures in every group of a split.
+        seed: of the splits.
+        between: A to B.
+        within_a, within_b: two groups of one set.
+        excess: A to B less the mean of the other two, split by split.
+        warnings: what a reader must know.
+    """
+
+    title: str
+    network: str
+    output: str
+    features: int
+    grid: tuple[int, int] | None
+    preprocess: str
+    a: PictureSet
+    b: PictureSet
+    n: int
+    seed: int
+    between: OverSplits
+    within_a: OverSplits
+    within_b: OverSplits
+    excess: OverSplits
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The distance as JSON keeps it."""
+        return {"schema": 1, "splits": len(self.between.values), **asdict(self)}
+
+
+def distance(
+    a: str | Path | Dataset,
+    b: str | Path | Dataset,
+    features: str | Path,
+    *,
+    output: str | None = None,
+    preprocess: str | Path | None = None,
+    size: int = 0,
+    splits: int = SPLITS,
+    subset: int = 0,
+    seed: int = 0,
+    advance: Advance = lambda _done, _failed, _total: None,
+    advance_splits: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Distance:
+    """Measure how far one set of pictures is from another in the features of a network.
+
+    ||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), of equal numbers of pictures, over several random splits.
+
+    Args:
+        a, b: data sets; of a finished set one condition, as `imagenet-c#fog:3`. Labels are not needed.
+        features: an ONNX file.
+        output: which output of it, or an inner tensor; its declared or first output by default. Features with
+            a height and a width are averaged over them.
+        preprocess: a preset's name or a TOML file; else the TOML beside the network; else the default.
+        size: pictures in every group; by default, and at most, half of the smaller set.
+        splits: how many times groups are drawn.
+        subset: only this many pictures of each set, each class in proportion; 0 for all.
+        seed: of the splits and the subset.
+        advance: told of pictures done and failed, of how many.
+        advance_splits: told of splits done, of how many.
+
+    Returns:
+        The distance, the same of two groups of A and of two groups of B, and the excess over those.
+
+    Raises:
+        UserError: no such data, network or output, or too few pictures.
+    """
+    if splits < 1 or size < 0 or subset < 0:
+        raise UserError(f"splits is {splits}, size {size}, subset {subset}; give at least 1, 0 and 0.")
+    sets = [open_pictures(one) for one in (a, b)]
+    network = FeatureNetwork(Path(features), output, preprocess)
+    if network.preprocess.geometry.output_px is None:
+        raise UserError(f"{network.name} declares no input size; give rule and crop_px under [geometry].")
+    chosen = [stratified_subset(sorted(one.samples(), key=lambda s: s.id), subset, seed) for one in sets]
+    _groups_of(size, [len(one) for one in chosen], sets)
+    total = sum(map(len, chosen))
+    with pillow_quiet(), opencv_on_one_thread():
+        found = [
+            _features(network, dataset, samples, lambda done, failed: advance(done, failed, total))
+            for dataset, samples in zip(sets, chosen, strict=True)
+        ]
+    ids, values, failed = zip(*found, strict=True)
+    n = _groups_of(size, [len(one) for one in ids], sets)
+    distances = []
+    for split in range(splits):
+        distances.append(_split(ids, values, n, seed, split))
+        advance_splits(1, splits)
+    between, within_a, within_b = np.array(distances).T
+    null = (within_a + within_b) / 2
+    excess = _over(between - null)
+    described = [
+        PictureSet(dataset.location, len(kept), dict(lost))
+        for dataset, kept, lost in zip(sets, ids, failed, strict=True)
+    ]
+    return Distance(
+        _title(network),
+        network.name,
+        network.output,
+        network.count,
+        network.grid,
+        f"{network.preprocess.geometry.describe()} ({network.preprocess.origin})",
+        described[0],
+        described[1],
+        n,
+        seed,
+        _over(between),
+        _over(within_a),
+        _over(within_b),
+        excess,
+        tuple(_warnings(network, n, described, excess, float(np.median(null)))),
+    )
+
+
+def _groups_of(size: int, counts: Sequence[int], sets: Sequence[Dataset]) -> int:
+    """How many pictures a group has: two groups of each set must not share any."""
+    most = min(counts) // 2
+    smaller = sets[int(np.argmin(counts))].location
+    if most < LEAST:
+        raise UserError(
+            f"{smaller} has {min(counts)} readable pictures; two groups of at least {LEAST} need {2 * LEAST}."
+        )
+    if size and not LEAST <= size <= most:
+        raise UserError(
+            f"size is {size}; {smaller} has {min(counts):,} pictures, so give {LEAST} to {most:,}: two "
+            "groups of it must share no picture."
+        )
+    return size or most
+
+
+def _features(
+    network: FeatureNetwork,
+    dataset: Dataset,
+    samples: Sequence[Sample],
+    advance: Callable[[int, int], None],
+) -> tuple[list[str], Features, Counter[str]]:
+    """Ids and features of every picture that can be read, and why the others cannot."""
+    ids: list[str] = []
+    rows: list[Features] = []
+    failed: Counter[str] = Counter()
+    for start in range(0, len(samples), network.batch):
+        batch = samples[start : start + network.batch]
+        pictures: list[Image] = []
+        lost = 0
+        for sample in batch:
+            try:
+                pictures.append(_picture(dataset, sample, network.preprocess.geometry))
+                ids.append(sample.id)
+            except PictureError as error:
+                failed[error.status] += 1
+                lost += 1
+        if pictures:
+            found = network.features(np.stack(pictures))
+            if not np.isfinite(found).all():
+                raise UserError(
+                    f"{network.name}:{network.output} gives numbers that are not finite for a picture of "
+                    f"{dataset.location}; check its preprocess, or name another output."
+                )
+            rows.append(found)
+        advance(len(batch), lost)
+    return ids, np.concatenate([np.empty((0, network.count), np.float32), *rows]), failed
+
+
+def _picture(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
+    """A picture as the network wants it; a finished canvas is only brought to its size."""
+    content = dataset.read(sample)
+    if not isinstance(content, bytes):
+        check_size(content.shape[1], content.shape[0])
+    image = colour_step(decode_step(content, geometry), geometry)
+    if isinstance(dataset, StoredPictures):
+        side = geometry.output_px or 0
+        return resize(image, side, side, geometry.resizer)
+    return crop_step(resize_step(image, geometry), geometry)
+
+
+def _split(
+    ids: Sequence[Sequence[str]], values: Sequence[Features], n: int, seed: int, split: int
+) -> tuple[float, float, float]:
+    """A to B, A to A and B to B of one split.
+
+    Both sets are shuffled by the same hash of ids, and B is taken from the other end: where A and B hold the
+    same pictures (one of them corrupted), the compared groups share none, as two groups of one set do not.
+    """
+    orders = [np.argsort([digest64("distance", seed, split, _bare(id_)) for id_ in one]) for one in ids]
+    (first_a, second_a), (second_b, first_b) = (
+        (moments(rows[order[:n]]), moments(rows[order[-n:]]))
+        for rows, order in zip(values, orders, strict=True)
+    )
+    return (
+        frechet_distance(first_a, first_b),
+        frechet_distance(first_a, second_a),
+        frechet_distance(first_b, second_b),
+    )
+
+
+def _bare(id_: str) -> str:
+    """An id without its ending: a corrupted copy may be stored in another format."""
+    return id_.rpartition(".")[0] or id_
+
+
+def _over(values: NDArray[np.float64]) -> OverSplits:
+    low, high = np.quantile(values, RANGE)
+    return OverSplits(float(np.median(values)), float(low), float(high), tuple(map(float, values)))
+
+
+def _title(network: FeatureNetwork) -> str:
+    """FID only where the network says it is FID's, and gives as many features."""
+    if network.family == FID_FAMILY and network.count == FID_FEATURES:
+        return "FID"
+    return f"Fréchet distance in {network.name}:{network.output}"
+
+
+def _warnings(
+    network: FeatureNetwork, n: int, sets: Sequence[PictureSet], excess: OverSplits, null: float
+) -> list[str]:
+    lines = []
+    if excess.high < -TOO_NEAR * null:
+        lines.append(
+            "B is nearer to A than halves of one set are to each other: both seem to hold the same pictures. "
+            "Give pictures the same names in both, and no picture will be compared with itself."
+        )
+    if n <= network.count:
+        lines.append(
+            f"{n:,} pictures a group for {network.count:,} features: covariances are singular, and much of "
+            f"each distance is the bias of few pictures. Read the excess; more than {network.count:,} a "
+            "group need no such care."
+        )
+    for one in sets:
+        if one.failed:
+            why = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in one.failed.items())
+            lines.append(f"{one.location}: pictures left out: {why}.")
+    if network.family == FID_FAMILY and network.count != FID_FEATURES:
+        lines.append(
+            f"Not called FID: {network.output} has {network.count:,} features, FID is over {FID_FEATURES:,}."
+        )
+    if network.preprocess.assumed:
+        lines.append(
+            f"Nothing is declared of {network.name}'s preprocess; the default was used. Declare it in "
+            f"{network.name}.onnx.toml."
+        )
+    return lines

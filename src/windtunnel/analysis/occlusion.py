@@ -1,0 +1,172 @@
+"""Occlusion: which part of a picture an answer hangs on, found by covering one patch after another.
+
+fall(P) = score(picture) - score(picture with patch P covered)
+map(x)  = mean of fall(P) over the patches P that cover pixel x
+
+Patches stand on a grid, 32 pixels wide and 16 apart on a picture of 224, in proportion elsewhere; the last
+ones end at the border. Any model can be asked: nothing but its answers is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.imaging import Image
+from windtunnel.imaging.window import Window
+from windtunnel.labels import Projection
+from windtunnel.models import Model
+
+Cover = Literal["mean", "blur"]
+Kind = Literal["probability", "logit"]
+
+# Shares of the short side.
+PATCH = 32 / 224
+STRIDE = 16 / 224
+# The blur that covers, as a share of the patch: nothing smaller than the patch is left to see.
+BLUR = 0.5
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """What a model says of one class while parts of a picture are covered.
+
+    Attributes:
+        shape: height and width of the picture.
+        patches: what was covered.
+        before: the class's score on the picture as it is.
+        after: the same with each patch covered.
+        said: the best-placed class with each patch covered.
+    """
+
+    shape: tuple[int, int]
+    patches: tuple[Window, ...]
+    before: float
+    after: NDArray[np.float64]
+    said: NDArray[np.int64]
+
+    @property
+    def falls(self) -> NDArray[np.float64]:
+        """How far the score falls, patch by patch; negative where it rises."""
+        return self.before - self.after
+
+    @property
+    def map(self) -> NDArray[np.float64]:
+        """The mean fall over the patches that cover a pixel, for every pixel."""
+        total, count = np.zeros(self.shape), np.zeros(self.shape)
+        for patch, fall in zip(self.patches, self.falls, strict=True):
+            inside(total, patch)[...] += fall
+            inside(count, patch)[...] += 1
+        return total / count
+
+
+def occlude(
+    model: Model,
+    image: Image,
+    target: int,
+    *,
+    cover: Cover = "mean",
+    kind: Kind = "probability",
+    projection: Projection | None = None,
+    advance: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Occlusion:
+    """Cover a picture patch by patch and note how far a class's score falls.
+
+    Args:
+        model: any model.
+        image: the picture as the model takes it.
+        target: the class whose score is watched.
+        cover: `mean`, the picture's own mean colour, or `blur`, a blur of it as wide as a patch.
+        kind: the score: `probability`, or `logit` of models that give logits.
+        projection: how the model's outputs become classes; as they are by default.
+        advance: called with (patches done just now, patches in all) as work goes on.
+    """
+    patches = patches_of(*image.shape[:2])
+    covering = covered_picture(image, cover)
+    before = class_scores(model, image[None], kind, projection)[0, target]
+    after, said = [], []
+    for start in range(0, len(patches), model.batch):
+        some = patches[start : start + model.batch]
+        scores = class_scores(
+            model, np.stack([cover_patch(image, covering, one) for one in some]), kind, projection
+        )
+        after.append(scores[:, target])
+        said.append(scores.argmax(axis=1))
+        advance(len(some), len(patches))
+    return Occlusion(image.shape[:2], patches, float(before), np.concatenate(after), np.concatenate(said))
+
+
+def patches_of(height: int, width: int) -> tuple[Window, ...]:
+    """The patches of a picture, row by row; together they cover all of it."""
+    side = min(height, width)
+    patch = max(1, round(side * PATCH))
+    stride = max(1, round(side * STRIDE))
+    return tuple(
+        Window(top, left, patch, patch)
+        for top in _starts(height, patch, stride)
+        for left in _starts(width, patch, stride)
+    )
+
+
+def covered_picture(image: Image, cover: Cover = "mean") -> Image:
+    """What a patch shows when it is covered: the whole picture in its mean colour, or blurred."""
+    if cover not in get_args(Cover):
+        raise unknown_name("cover", cover, get_args(Cover))
+    if cover == "mean":
+        mean = np.rint(image.mean(axis=(0, 1), dtype=np.float64)).astype(np.uint8)
+        return np.broadcast_to(mean, image.shape)
+    sigma = BLUR * patches_of(*image.shape[:2])[0].width
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REFLECT_101), np.uint8)
+
+
+def cover_patch(image: Image, covering: Image, patch: Window) -> Image:
+    """A picture with one patch covered."""
+    covered = image.copy()
+    inside(covered, patch)[...] = inside(covering, patch)
+    return covered
+
+
+def class_scores(
+    model: Model, pictures: Image, kind: Kind = "probability", projection: Projection | None = None
+) -> NDArray[np.float64]:
+    """Scores (n, classes) of a batch; classes that do not count have probability 0, logit minus infinity."""
+    if kind not in get_args(Kind):
+        raise unknown_name("score", kind, get_args(Kind))
+    if kind == "logit" and model.outputs != "logits":
+        raise UserError(f"{model.name} gives {model.outputs}, no logits; explain its probability.")
+    projection = projection or Projection()
+    scores = model.predict(pictures)
+    if not np.isfinite(scores).all():
+        raise UserError(
+            f"{model.name} gives numbers that are not finite; nothing can be said of this picture."
+        )
+    counts = projection.mask_for(model.class_count)
+    values = projection.apply(scores).astype(np.float64)
+    if model.outputs == "logits":
+        values[:, ~counts] = -np.inf
+        if kind == "logit":
+            return values
+        values = np.exp(values - values.max(axis=1, keepdims=True))
+    else:
+        values = np.where(counts, values, 0.0).clip(min=0.0)
+    total = values.sum(axis=1, keepdims=True)
+    # Where every class that counts has no probability at all, none is likelier than another.
+    return np.asarray(np.where(total > 0, values / np.where(total > 0, total, 1), counts / counts.sum()))
+
+
+def _starts(length: int, patch: int, stride: int) -> list[int]:
+    """Where patches begin along one side."""
+    last = length - patch
+    starts = list(range(0, last + 1, stride))
+    return starts if starts[-1] == last else [*starts, last]
+
+
+def inside(values: NDArray[Any], patch: Window) -> NDArray[Any]:
+    """The part of an array of pixels or of other numbers that a patch holds (a view)."""
+    return values[patch.top : patch.top + patch.height, patch.left : patch.left + patch.width]

@@ -1,0 +1,260 @@
+"""Public models: tables of other people's results, joined by (model, image size), and the line through them.
+
+A table is a CSV file with the columns model, img_size and top1 (per cent), and perhaps param_count
+(millions), crop_pct and interpolation. One model may stand in it at several sizes: its name alone is no key.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from windtunnel import published
+from windtunnel.errors import UserError
+
+NEEDED = ("model", "img_size", "top1")
+# The file of clean results beside a table that nothing is known of.
+CLEAN_FILE = "results-imagenet.csv"
+# Missing rows that are told by name.
+NAMED = 3
+
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class PublicResult:
+    """One row: a model at an image size, its accuracy as a fraction, its parameters (0 for unknown)."""
+
+    model: str
+    img_size: int
+    top1: float
+    parameters: int = 0
+    crop_pct: str = ""
+    interpolation: str = ""
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """A file of results, by model and image size."""
+
+    path: Path
+    rows: Mapping[Key, PublicResult]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """logit(shifted) = intercept + slope logit(clean), by least squares.
+
+    Attributes:
+        correlation: Pearson's, of the two logits.
+        n: how many models it rests on.
+        left_out: models at 0 or 100 %, which have no logit.
+    """
+
+    slope: float
+    intercept: float
+    correlation: float
+    n: int
+    left_out: int
+
+    def shifted_at(self, clean: float) -> float:
+        """The shifted accuracy that the line gives for a clean accuracy between 0 and 1."""
+        return 1 / (1 + math.exp(-(self.intercept + self.slope * logit(clean))))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of the tables of one natural set; see `public_tables.toml`."""
+
+    shifted: str
+    clean: str
+    alike: str
+    pictures: int
+    clean_pictures: int
+    absent: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class PublicField:
+    """Public models on a clean and on a shifted set.
+
+    Attributes:
+        clean, shifted: the tables' files.
+        pairs: clean and shifted result of every model and size that both have.
+        missing: models and sizes that one of them lacks, a sentence each; those without a known reason at the
+            end, together.
+        missing_count: how many.
+        fit: the line through them; None of fewer than three models.
+        preprocess: in how many ways pictures were brought to the models.
+        facts: what is known of the tables, or None.
+    """
+
+    clean: Path
+    shifted: Path
+    pairs: tuple[tuple[PublicResult, PublicResult], ...]
+    missing: tuple[str, ...]
+    missing_count: int
+    fit: Fit | None
+    preprocess: int
+    facts: Facts | None
+
+
+@lru_cache(maxsize=1)
+def known_tables() -> dict[str, Facts]:
+    """What is known of public tables, by natural set."""
+    content = tomllib.loads(published.read_text("public_tables.toml"))
+    return {name: Facts(**table) for name, table in content.items()}
+
+
+def logit(share: float) -> float:
+    """ln(p / (1 - p))."""
+    return math.log(share / (1 - share))
+
+
+def read_table(path: str | Path) -> PublicTable:
+    """Read a table of results; a model that stands twice at one image size is refused."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"No such table: {path}. Give a CSV file with the columns {', '.join(NEEDED)}.")
+    rows: dict[Key, PublicResult] = {}
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream)
+            lacking = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+            if lacking:
+                raise UserError(
+                    f"{path} lacks the column{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}; a table "
+                    f"of results has {', '.join(NEEDED)}, and perhaps param_count, crop_pct, interpolation."
+                )
+            for row in reader:
+                found = _result(row, f"{path}, line {reader.line_num}")
+                key = (found.model, found.img_size)
+                if key in rows:
+                    raise UserError(
+                        f"{path}, line {reader.line_num}: {found.model} stands twice at {found.img_size} "
+                        "pixels; keep one of the rows."
+                    )
+                rows[key] = found
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is no CSV file: {error}.") from error
+    if not rows:
+        raise UserError(f"{path} holds no results.")
+    if max(one.top1 for one in rows.values()) <= 0.01:
+        raise UserError(f"{path}: top1 is nowhere above 1; give per cent, such as 76.1, not fractions.")
+    return PublicTable(path, rows)
+
+
+def join_tables(clean: PublicTable, shifted: PublicTable, facts: Facts | None = None) -> PublicField:
+    """Pair two tables by (model, image size), in the clean table's order, and lay a line through them."""
+    pairs = tuple((row, shifted.rows[key]) for key, row in clean.rows.items() if key in shifted.rows)
+    if not pairs:
+        raise UserError(
+            f"{clean.path} and {shifted.path} share no model at the same image size; give tables of the same "
+            "models."
+        )
+    missing = _missing(clean, shifted, facts.absent if facts else {})
+    apart = len(clean.rows.keys() ^ shifted.rows.keys())
+    ways = {(one.img_size, one.crop_pct, one.interpolation) for _, one in pairs}
+    fit = fit_logits([one.top1 for one, _ in pairs], [one.top1 for _, one in pairs])
+    return PublicField(clean.path, shifted.path, pairs, missing, apart, fit, len(ways), facts)
+
+
+def fit_logits(clean: Sequence[float], shifted: Sequence[float]) -> Fit | None:
+    """The line through accuracies on logit axes; None where fewer than three models have logits."""
+    usable = [(x, y) for x, y in zip(clean, shifted, strict=True) if 0 < x < 1 and 0 < y < 1]
+    across, up = (np.array([logit(pair[place]) for pair in usable]) for place in (0, 1))
+    if len(usable) < 3 or not across.std() or not up.std():
+        return None
+    correlation = float(np.corrcoef(across, up)[0, 1])
+    slope = correlation * float(up.std() / across.std())
+    intercept = float(up.mean() - slope * across.mean())
+    return Fit(slope, intercept, correlation, len(usable), len(clean) - len(usable))
+
+
+def public_field(source: str | Path, natural: str = "", *, alike: bool = True) -> PublicField:
+    """The public models on one natural set.
+
+    Args:
+        source: a folder of tables by their usual names, or the shifted set's table, the clean one beside it.
+        natural: the set, such as imagenet-a; needed for a folder.
+        alike: compare with clean results on the same classes where there are some; else on all of ImageNet.
+    """
+    path = Path(source)
+    if not path.exists():
+        raise UserError(f"No such table: {path}. Give a folder of result tables, or a CSV file.")
+    if path.is_dir():
+        facts = known_tables().get(natural)
+        if facts is None:
+            raise UserError(
+                f"No public table of {natural or 'this set'} is known; give the CSV file of the shifted set. "
+                f"Known: {', '.join(known_tables())}."
+            )
+        shifted = path / facts.shifted
+        if not shifted.is_file():
+            raise UserError(f"{path} holds no {facts.shifted}, the public results on {natural}.")
+    else:
+        shifted = path
+        facts = next((one for one in known_tables().values() if one.shifted == path.name), None)
+    return join_tables(read_table(_clean_beside(shifted, facts, alike)), read_table(shifted), facts)
+
+
+def _clean_beside(shifted: Path, facts: Facts | None, alike: bool) -> Path:
+    own = facts.alike if facts else f"{shifted.stem}-clean.csv"
+    names = [*([own] if alike and own else []), facts.clean if facts else CLEAN_FILE]
+    for name in names:
+        if (shifted.parent / name).is_file() and name != shifted.name:
+            return shifted.parent / name
+    raise UserError(f"{shifted} needs its clean results beside it: {' or '.join(names)}.")
+
+
+def _result(row: Mapping[str, str | None], where: str) -> PublicResult:
+    model = (row["model"] or "").strip()
+    if not model:
+        raise UserError(f"{where}: the model has no name.")
+    size, top1 = (_number(row, name, where) for name in ("img_size", "top1"))
+    if not 0 <= top1 <= 100:
+        raise UserError(f"{where}: top1 is {top1:g}; give per cent, 0 to 100.")
+    millions = _number(row, "param_count", where) if (row.get("param_count") or "").strip() else 0.0
+    return PublicResult(
+        model,
+        round(size),
+        top1 / 100,
+        round(1e6 * millions),
+        (row.get("crop_pct") or "").strip(),
+        (row.get("interpolation") or "").strip(),
+    )
+
+
+def _number(row: Mapping[str, str | None], name: str, where: str) -> float:
+    """A number, perhaps with a comma after the thousands."""
+    text = (row[name] or "").strip()
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UserError(f"{where}: {name} is '{text}'; give a number.")
+    return value
+
+
+def _missing(clean: PublicTable, shifted: PublicTable, absent: Mapping[str, str]) -> tuple[str, ...]:
+    """What one of two tables lacks: with its reason where that is known, else together."""
+    known, others = [], []
+    for one, other in ((clean, shifted), (shifted, clean)):
+        for key in one.rows:
+            if key in other.rows:
+                continue
+            text = f"{key[0]} at {key[1]} pixels is not in {other.path.name}"
+            if key[0] in absent:
+                known.append(f"{text}: {absent[key[0]]}.")
+            else:
+                others.append(text)
+    more = f", and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
+    return (*known, *([f"{'; '.join(others[:NAMED])}{more}."] if others else []))

@@ -1,0 +1,65 @@
+"""Several runs on one page: compared where they are of one test, side by side where they are of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.analysis.comparison import Comparison, compare
+from windtunnel.analysis.join import open_runs
+from windtunnel.analysis.placing import Placed, place_runs
+from windtunnel.analysis.shifts import Shift, TagDrop, drops_by_tag, shift_of
+from windtunnel.store.run import Run
+
+
+@dataclass(frozen=True)
+class Several:
+    """Several runs.
+
+    Attributes:
+        runs: as given.
+        shifts: what each run's shift costs, in the order of runs.
+        tags: median and best drop by tag and test; empty where no model has a tag.
+        comparison: picture by picture, where the runs are of one test.
+        not_compared: why there is none, or "".
+        placed: runs among public models, where tables of those were given.
+    """
+
+    runs: tuple[Run, ...]
+    shifts: tuple[Shift, ...]
+    tags: tuple[TagDrop, ...]
+    comparison: Comparison | None
+    not_compared: str
+    placed: tuple[Placed, ...]
+
+
+def several(*runs: Run | str | Path, public: str | Path | None = None) -> Several:
+    """Put runs beside each other; those of one test are compared with the first.
+
+    Args:
+        runs: run folders or runs, two or more.
+        public: a folder of public result tables, or one table, to place runs over natural sets among.
+    """
+    opened = open_runs(runs)
+    why = _why_not_compared(opened)
+    shifts = tuple(map(shift_of, opened))
+    return Several(
+        opened,
+        shifts,
+        tuple(drops_by_tag(shifts)),
+        None if why else compare(*opened),
+        why,
+        tuple(place_runs(opened, public)) if public else (),
+    )
+
+
+def _why_not_compared(runs: Sequence[Run]) -> str:
+    """Why runs are of different tests, or "": other natural sets, or other suites over other pictures."""
+    sets = list(dict.fromkeys(str(run.natural.get("set") or run.info["suite"]) for run in runs))
+    if len(sets) < 2:
+        return ""
+    if any(run.natural for run in runs):
+        return f"they are over different tests ({', '.join(sets)})"
+    shared = set.intersection(*(set(run.pictures.values()) for run in runs))
+    return "" if shared else f"they are of different suites ({', '.join(sets)}) and share no picture"

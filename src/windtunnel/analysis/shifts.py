@@ -1,0 +1,139 @@
+"""What every run's shift costs its model: runs over natural sets beside runs over corruptions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from windtunnel.metrics.score import Score
+from windtunnel.store.run import Run
+
+NO_TAG = "no tag"
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of pictures, or a difference of two, with its 95 % interval and number of pictures."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One run: how often its model is right on clean and on shifted pictures.
+
+    Attributes:
+        run: its folder.
+        model: the model's name.
+        tags: of the model, as declared.
+        suite: what was run, such as imagenet-a@1.
+        data: on what.
+        natural: whether the shift was found rather than made.
+        over: what the shifted accuracy is a mean over.
+        clean: accuracy on clean pictures; None where there are none.
+        shifted: accuracy on shifted pictures; None where the run has no such.
+        drop: clean less shifted.
+    """
+
+    run: str
+    model: str
+    tags: tuple[str, ...]
+    suite: str
+    data: str
+    natural: bool
+    over: str
+    clean: Share | None
+    shifted: Share | None
+    drop: Share | None
+
+    @property
+    def test(self) -> str:
+        """What drops of two models must share to be compared: suite and data."""
+        return f"{self.suite} on {self.data}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The shift as JSON keeps it."""
+        return {**asdict(self), "tags": list(self.tags)}
+
+
+@dataclass(frozen=True)
+class TagDrop:
+    """The drops of all runs of one test whose models carry a tag.
+
+    Attributes:
+        tag: or "no tag".
+        test: suite and data.
+        runs: how many.
+        median: of their drops.
+        best: the least drop.
+        best_model: whose.
+    """
+
+    tag: str
+    test: str
+    runs: int
+    median: float
+    best: float
+    best_model: str
+
+
+def shift_of(run: Run) -> Shift:
+    """What a run's shift costs.
+
+    Natural sets: accuracy on the clean part less accuracy on the shifted part, different pictures.
+    Corruptions: accuracy on clean pictures less the mean over all corrupted conditions, the same pictures.
+    """
+    model, data = run.info["model"], run.info["data"]
+    names = {part.role: part.name for part in run.parts}
+    if run.natural:
+        scores = _scores(run, ("top1_error", "accuracy_drop"))
+        clean, shifted = (scores.get(("top1_error", names.get(role, role))) for role in ("clean", "shifted"))
+        drop, over = scores.get(("accuracy_drop", "")), "natural pictures"
+    else:
+        scores = _scores(run, ("top1_error", "mean_error", "residual_robustness"))
+        clean, shifted = scores.get(("top1_error", "clean")), scores.get(("mean_error", ""))
+        drop = scores.get(("residual_robustness", ""))
+        over = f"{sum(one['kind'] == 'corruption' for one in run.conditions)} corrupted conditions"
+    return Shift(
+        str(run.path),
+        str(model["name"]),
+        tuple(model.get("tags", ())),
+        str(run.info["suite"]),
+        str(data["name"]),
+        bool(run.natural),
+        over,
+        _accuracy(clean),
+        _accuracy(shifted),
+        Share(drop.value, drop.low, drop.high, drop.n) if drop else None,
+    )
+
+
+def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
+    """Median and best drop of every tag and test; runs without tags stand together.
+
+    Nothing is said of one model alone, or where no model has a tag.
+    """
+    if not any(one.tags for one in shifts) or len({one.model for one in shifts}) < 2:
+        return []
+    found: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for one in shifts:
+        for tag in one.tags or (NO_TAG,):
+            if one.drop is not None:
+                found.setdefault((one.test, tag), []).append((one.drop.value, one.model))
+    return [
+        TagDrop(tag, test, len(drops), median(value for value, _ in drops), *min(drops))
+        for (test, tag), drops in sorted(found.items(), key=lambda item: (item[0][0], item[0][1] == NO_TAG))
+    ]
+
+
+def _scores(run: Run, metrics: Sequence[str]) -> dict[tuple[str, str], Score]:
+    return {(one.metric, one.condition): one for one in run.scores(metrics)}
+
+
+def _accuracy(error: Score | None) -> Share | None:
+    return Share(1 - error.value, 1 - error.high, 1 - error.low, error.n) if error else None

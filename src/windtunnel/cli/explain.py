@@ -1,0 +1,126 @@
+"""windtunnel explain: what a model sees in a picture, and on which part of it the answer hangs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from rich.console import Console
+
+from windtunnel.analysis.explain import Explanation, Method, explain
+from windtunnel.analysis.occlusion import Cover, Kind
+from windtunnel.analysis.placing import Placed
+from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.present import Bar, describe_model, print_lines
+from windtunnel.errors import UserError
+from windtunnel.metrics.score import Score
+from windtunnel.models import load_model
+from windtunnel.report.files import Written, write_reports
+from windtunnel.report.hanging import explain_with
+from windtunnel.report.overlay import side_by_side
+from windtunnel.store.run import Run
+
+
+@click.command()
+@click.argument("model")
+@click.argument("picture")
+@click.option(
+    "--class", "of", metavar="NAME", help="Explain this class (name, WordNet id, index), not the best answer."
+)
+@click.option("--method", type=click.Choice(get_args(Method)), default="occlusion", show_default=True)
+@click.option("--cover", type=click.Choice(get_args(Cover)), default="mean", show_default=True,
+              help="What covers a patch: the picture's mean colour, or its blur.")  # fmt: skip
+@click.option("--score", "kind", type=click.Choice(get_args(Kind)), default="probability", show_default=True,
+              help="What falls in the map of occlusion.")  # fmt: skip
+@click.option("--layer", metavar="NAME", help="Of grad-cam: the layer; by default the last convolution.")
+@click.option(
+    "--preprocess",
+    metavar="PRESET|FILE.toml",
+    help="How the model wants its pictures; else MODEL.toml beside the model, else preset imagenet.",
+)
+@click.option("--out", metavar="FILE.png", help="Where to write; default <picture>.explained.png here.")
+@AS_JSON
+def command(
+    model: str, picture: str, preprocess: str | None, out: str | None, as_json: bool, **options: Any
+) -> None:
+    """Write PICTURE beside a map of what MODEL's answer hangs on, and print the best answers.
+
+    Occlusion, for any model: the picture is covered patch by patch, and the map is how far the answer's
+    probability falls. Orange: the answer hangs on it; blue: the answer gains when it is covered. Grad-CAM,
+    for torch modules: the last layer's maps by the gradient of the answer's score.
+
+    \b
+    Examples:
+      windtunnel explain resnet50.onnx cat.jpg
+      windtunnel explain net.py:make cat.jpg --class tabby --method grad-cam
+    """
+    target = _target(picture, out)
+    console = Console(stderr=True)
+    loaded = load_model(model, preprocess)
+    with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
+        found = explain(loaded, picture, advance=bar.look, **options)
+    side_by_side(found.picture, found.map, found.hang.patch).save(target, "PNG")
+    if as_json:
+        print_json({"model": loaded.name, "picture": picture, "written": str(target), **found.to_json()})
+        return
+    print_lines(
+        Console(),
+        [
+            ("model", f"{loaded.name}   {describe_model(loaded)}"),
+            *_lines(found, options["kind"]),
+            ("written", str(target)),
+        ],
+    )
+
+
+def explained_reports(
+    console: Console,
+    run: Run,
+    scores: list[Score],
+    model: str | None,
+    preprocess: str | None,
+    placed: Sequence[Placed] = (),
+) -> Written:
+    """Write a run's reports; with a model given, with maps of what its wrong answers hang on.
+
+    `placed` is the run among public models, where tables of those were given.
+    """
+    if model is None:
+        return write_reports(run, scores, placed=placed)
+    with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
+        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar.look), placed)
+
+
+def _target(picture: str, out: str | None) -> Path:
+    target = Path(out) if out else Path(f"{Path(picture).stem}.explained.png")
+    if target.suffix.lower() != ".png":
+        raise UserError(f"--out is {target}; give a file ending in .png.")
+    if not target.parent.is_dir():
+        raise UserError(f"--out is {target}; there is no folder {target.parent}.")
+    if target.exists() and Path(picture).exists() and target.samefile(picture):
+        raise UserError(f"--out is {target}, the picture itself; give another file.")
+    return target
+
+
+def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
+    height, width = found.picture.shape[:2]
+    patch = found.hang.patch
+    lines = [
+        ("says", "   ".join(f"{one.name} {100 * one.probability:.1f} %" for one in found.top)),
+        (
+            "explained",
+            f"{found.explained.name} (class {found.explained.index}) by {found.method}; the model sees "
+            f"{width}x{height}",
+        ),
+        ("hangs on", found.words),
+        ("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"),
+        ("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"),
+    ]
+    if found.patches:
+        what = f"{found.patches} covered one by one; {found.lowering} lower the {kind}"
+        lines.append(("patches", f"{what}, {found.changing} change the best answer"))
+    return lines

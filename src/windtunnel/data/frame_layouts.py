@@ -1,0 +1,305 @@
+"""Frames of videos on disk: published JSON files, and tables of a user's own frames."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from windtunnel.data import Dataset, Sample, nfc, read_file
+from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, FrameRow
+from windtunnel.data.natural import Pictures
+from windtunnel.data.table import TableDataset
+from windtunnel.errors import UserError
+from windtunnel.labels import LabelSpace, index_space, label_space_of
+from windtunnel.published.natural import NaturalSet
+
+# Where a set keeps its JSON files and its frames, from its root.
+JSON_FOLDERS = ("metadata", "", "misc")
+FRAME_FOLDERS = ("", "images", "frames", "val")
+SETS, LABELS = "pmsets.json", "labels.json"
+ANCHOR_LABELS, PAIR_LABELS, RAW_ANCHORS = "anchor_labels.json", "pmk_labels.json", "*test_anchors_full.csv"
+# What annotators said of an anchor, before the classes in their list of words.
+ANCHOR_WORDS = ("good", "unsure", "bad")
+# What annotators said of a pair without spoiling it; any other word does.
+FINE = frozenset({"similar", "correct"})
+SIMILAR, BAD_ANCHOR = "similar", "bad-anchor"
+# The raw list of YTBB's anchors has these two classes the other way round.
+SWAPPED = {22: 23, 23: 22}
+SET_COLUMNS = ("set", "anchor", "group")
+
+
+@dataclass(frozen=True)
+class FrameFiles:
+    """Frames below a folder, by their keys."""
+
+    name: str
+    location: str
+    label_space: LabelSpace
+    frames: tuple[Sample, ...]
+    root: str
+
+    portable = True
+    parallel_reads = True
+
+    def samples(self) -> Sequence[Sample]:
+        """Every frame of some set, sorted by id."""
+        return self.frames
+
+    def read(self, sample: Sample) -> bytes:
+        """The file's bytes."""
+        return read_file(Path(self.root) / sample.meta["path"])
+
+
+def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
+    """The frames of a video set, and which of them belong to which anchor."""
+    if isinstance(source, TableDataset):
+        return _of_table(natural, source)
+    if not isinstance(source, str | Path):
+        raise UserError(f"{natural.title} is read from a folder or a table; give its path.")
+    path = Path(source)
+    if path.is_file() and natural.layout == "frames":
+        return _of_table(natural, TableDataset(path))
+    if not path.is_dir():
+        raise UserError(f"No such data: {path}. Give the folder with {SETS} and the frames, or a table.")
+    if _find(path, SETS):
+        return _of_sets(natural, path)
+    if natural.layout == "ytbb":
+        return _of_annotations(natural, path)
+    raise UserError(
+        f"{path} has no {SETS} (in {', '.join(one or 'the folder itself' for one in JSON_FOLDERS)}); "
+        "give such a folder, or a table with the columns file, set, offset and label."
+    )
+
+
+def holds_frame_sets(path: Path) -> bool:
+    """Whether a folder has the JSON files of a video set."""
+    found = _find(path, SETS) and _find(path, LABELS)
+    return bool(found or _find(path, ANCHOR_LABELS))
+
+
+def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
+    """`pmsets.json` (anchor to neighbours) and `labels.json` (frame to classes)."""
+    sets: dict[str, list[str]] = _read_json(root, SETS, dict)
+    given: dict[str, list[Any]] = _read_json(root, LABELS, dict)
+    for anchor in sets:
+        if anchor not in given:
+            raise UserError(f"{root}: {LABELS} has no labels of the anchor {anchor} of {SETS}.")
+    if natural.layout == "ytbb":
+        given = {frame: given[anchor] for anchor, near in sets.items() for frame in (*near, anchor)}
+    space, names = _space(natural, root, [one for row in given.values() for one in row])
+    labels = {frame: tuple(names[one] for one in map(str, row)) for frame, row in given.items()}
+    unlabelled = next((one for near in sets.values() for one in near if one not in labels), "")
+    if unlabelled:
+        raise UserError(f"{root}: {LABELS} has no labels of the frame {unlabelled} of {SETS}.")
+    return _assembled(natural, root, sets, labels, space)
+
+
+def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
+    """YTBB-Robust's annotation files: anchors with their labels, and pairs that people judged.
+
+    An anchor's labels are the raw list's and whatever annotators added. A pair counts if its last annotation
+    says "similar" and nothing against it; one "bad-anchor" takes the whole set away.
+    """
+    anchors = _last_words(root, ANCHOR_LABELS)
+    raw = _raw_anchors(root)
+    labels: dict[str, tuple[int, ...]] = {}
+    for key, words in anchors.items():
+        if "good" not in words or {"bad", "unsure"} & words:
+            continue
+        added = {_ytbb_class(natural, word, root) for word in words - set(ANCHOR_WORDS)}
+        own = raw.get(key.split("/")[0])
+        labels[key] = tuple(sorted(added | ({own} if own is not None else set())))
+    sets: dict[str, list[str]] = {key: [] for key in labels if labels[key]}
+    bad: set[str] = set()
+    for pair, words in _last_words(root, PAIR_LABELS).items():
+        anchor, _, frame = pair.partition(",")
+        if BAD_ANCHOR in words:
+            bad.add(anchor)
+        elif anchor in sets and SIMILAR in words and words <= FINE:
+            sets[anchor].append(frame)
+    kept = {anchor: near for anchor, near in sets.items() if anchor not in bad}
+    if not kept:
+        raise UserError(f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} leave no anchor that is good.")
+    every = {frame: labels[anchor] for anchor, near in kept.items() for frame in (*near, anchor)}
+    return _assembled(natural, root, kept, every, _class_space(natural))
+
+
+def _ytbb_class(natural: NaturalSet, word: str, root: Path) -> int:
+    if word not in natural.classes:
+        raise UserError(f"{root}: {ANCHOR_LABELS} names the class '{word}', which {natural.title} lacks.")
+    return natural.classes.index(word)
+
+
+def _last_words(root: Path, name: str) -> dict[str, set[str]]:
+    """By key what its last annotation says, in words."""
+    content = _read_json(root, name, dict)
+    try:
+        words = list(content["labels"])
+        return {
+            str(row["key"]): {str(words[place]) for place in row["labels"]} for row in content["annotations"]
+        }
+    except (KeyError, TypeError, IndexError) as error:
+        raise UserError(f"{root}: {name} is no list of annotations with keys and labels.") from error
+
+
+def _raw_anchors(root: Path) -> dict[str, int]:
+    """By video and time (`<id>_<ms>`) the raw class of an anchor, in the order of the class index."""
+    files = [one for folder in JSON_FOLDERS for one in sorted((root / folder).glob(RAW_ANCHORS))]
+    if not files:
+        return {}
+    with files[0].open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    if rows and not {"ytid", "time_ms", "label"} <= set(rows[0]):
+        raise UserError(f"{files[0]} has the columns {', '.join(rows[0])}; it needs ytid, time_ms, label.")
+    found = {}
+    for row in rows:
+        label = int(row["label"])
+        found[f"{row['ytid']}_{row['time_ms']}"] = SWAPPED.get(label, label)
+    return found
+
+
+def _of_table(natural: NaturalSet, table: TableDataset) -> Pictures:
+    """A table of frames: a file, the set (or its anchor), how far from the anchor, and labels."""
+    samples: dict[str, Sample] = {}
+    rows: list[tuple[str, str, int]] = []
+    for one in table.samples():
+        set_ = next((one.meta[name] for name in SET_COLUMNS if one.meta.get(name)), "")
+        offset = one.meta.get("offset", "")
+        if not set_ or not re.fullmatch(r"[+-]?\d+", offset):
+            raise UserError(
+                f"{table.location}: {one.id} has set '{set_}' and offset '{offset}'; every frame needs the "
+                "name of its set (or its anchor's file) and a whole number of frames from the anchor."
+            )
+        path = one.meta["path"]
+        video = one.meta.get("video") or set_
+        found = samples.setdefault(nfc(path), Sample(nfc(path), one.labels, {"path": path, "video": video}))
+        if found.labels != one.labels:
+            raise UserError(
+                f"{table.location}: {path} has other labels in another row; a frame has one list of them."
+            )
+        rows.append((set_, found.id, int(offset)))
+    frames = tuple(
+        FrameRow(set_, id_, offset, NEIGHBOUR if offset else ANCHOR) for set_, id_, offset in sorted(rows)
+    )
+    _check_sets(frames, table.location)
+    return Pictures(
+        natural.part,
+        natural.role,
+        table,
+        sorted(samples.values(), key=lambda one: one.id),
+        table.label_space,
+        frames,
+    )
+
+
+def _check_sets(frames: Iterable[FrameRow], where: str) -> None:
+    offsets: dict[str, list[int]] = {}
+    for one in frames:
+        offsets.setdefault(one.group, []).append(one.offset)
+    for group, found in offsets.items():
+        if found.count(0) != 1:
+            raise UserError(
+                f"{where}: set '{group}' has {found.count(0)} frames with offset 0; it needs one, its anchor."
+            )
+        if len(set(found)) < len(found):
+            raise UserError(f"{where}: set '{group}' has two frames at one offset.")
+
+
+def _assembled(
+    natural: NaturalSet,
+    root: Path,
+    sets: Mapping[str, Sequence[str]],
+    labels: Mapping[str, tuple[int, ...]],
+    space: LabelSpace,
+) -> Pictures:
+    """Samples and frame rows of sets that name their frames by keys."""
+    frames: list[FrameRow] = []
+    for anchor in sorted(sets):
+        frames.append(FrameRow(nfc(anchor), nfc(anchor), 0, ANCHOR))
+        frames += [
+            FrameRow(nfc(anchor), nfc(one), frame_number(one) - frame_number(anchor), NEIGHBOUR)
+            for one in sorted(sets[anchor], key=frame_number)
+        ]
+    _check_sets(frames, str(root))
+    keys = sorted({key for anchor, near in sets.items() for key in (anchor, *near)})
+    inside = next((one for one in FRAME_FOLDERS if keys and (root / one / keys[0]).exists()), "")
+    samples = tuple(
+        Sample(
+            nfc(key), labels[key], {"path": (Path(inside) / key).as_posix(), "video": key.rpartition("/")[0]}
+        )
+        for key in keys
+    )
+    files = FrameFiles(root.resolve().name, str(root), space, samples, str(root))
+    return Pictures(natural.part, natural.role, files, samples, space, tuple(frames))
+
+
+def frame_number(key: str) -> int:
+    """Which frame of its video a key names: the last number of the file's name."""
+    numbers = re.findall(r"\d+", key.rpartition("/")[2].partition(".")[0])
+    if not numbers:
+        raise UserError(f"The frame '{key}' has no number in its name, by which it is placed in its video.")
+    return int(numbers[-1])
+
+
+def _space(natural: NaturalSet, root: Path, given: Sequence[Any]) -> tuple[LabelSpace, dict[str, int]]:
+    """The classes of a set's labels, and the index of every label as it is written."""
+    if natural.classes:
+        space = _class_space(natural)
+        names = {str(place): place for place in range(len(space))}
+        names |= {name: place for place, name in enumerate(space.classes)}
+        wrong = next((one for one in map(str, given) if one not in names), "")
+        if wrong:
+            raise UserError(f"{root}: {LABELS} has the label '{wrong}'; {natural.title} has {len(space)}.")
+        return space, names
+    if all(isinstance(one, int) for one in given):
+        listed = _class_index(root)
+        if listed:
+            wrong = next((str(one) for one in given if not 0 <= one < len(listed)), "")
+            if wrong:
+                raise UserError(f"{root}: {LABELS} has the label {wrong}; the class index has {len(listed)}.")
+            space = LabelSpace("names", tuple(listed), "the set's class index")
+        else:
+            space = index_space(max(given, default=0) + 1)
+        return space, {str(place): place for place in range(len(space))}
+    return label_space_of(map(str, given))
+
+
+def _class_space(natural: NaturalSet) -> LabelSpace:
+    return LabelSpace(natural.name, natural.classes, f"the classes of {natural.title}")
+
+
+def _class_index(root: Path) -> list[str]:
+    """The names of a set's classes in the order of their indices, where a file says so; else none."""
+    for folder in JSON_FOLDERS:
+        for file in sorted((root / folder).glob("*class_index.json")):
+            content = _read_json(root, file.name, dict)
+            # Names stand alone, or after a WordNet id.
+            named = {
+                int(key): value[-1] if isinstance(value, list) else value for key, value in content.items()
+            }
+            if sorted(named) != list(range(len(named))):
+                raise UserError(f"{file} lacks a class between 0 and {max(named)}.")
+            return [str(named[place]) for place in range(len(named))]
+    return []
+
+
+def _find(root: Path, name: str) -> Path | None:
+    return next((root / one / name for one in JSON_FOLDERS if (root / one / name).is_file()), None)
+
+
+def _read_json(root: Path, name: str, kind: type) -> Any:
+    file = _find(root, name)
+    if file is None:
+        raise UserError(f"{root} has no {name}, in metadata/ or beside the frames.")
+    try:
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read as JSON: {error}.") from error
+    if not isinstance(content, kind):
+        raise UserError(f"{file} is no JSON object.")
+    return content

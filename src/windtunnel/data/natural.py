@@ -1,0 +1,150 @@
+"""Natural sets: pictures that are another test than the clean ones, with the clean ones beside them.
+
+`NaturalDataset` joins two parts: the set's own pictures under their own ids, and the clean pictures of the
+same classes under `clean/`. `meta["part"]` of a sample is the part's name, under which it is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from windtunnel.data import Dataset, Sample, stratified_subset
+from windtunnel.data.frame_sets import ANCHOR, FrameRow
+from windtunnel.errors import PictureError
+from windtunnel.imaging import Image
+from windtunnel.imaging.decoders import decode
+from windtunnel.imaging.header import read_header
+from windtunnel.labels import LabelSpace
+from windtunnel.published.natural import NaturalSet
+
+CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The pictures of one part.
+
+    Attributes:
+        part: its name.
+        role: `shifted`, `out` or `clean`.
+        dataset: what reads them.
+        samples: with labels in the natural set's label space; ids and meta are the data set's own.
+        space: that label space.
+        frames: of video sets, which frames belong to which anchor.
+        name: of the set, where it is not the data set's.
+        border_px: how many pixels are cut from every side on reading.
+        remarks: what a user must know.
+    """
+
+    part: str
+    role: str
+    dataset: Dataset
+    samples: Sequence[Sample]
+    space: LabelSpace
+    frames: tuple[FrameRow, ...] = ()
+    name: str = ""
+    border_px: int = 0
+    remarks: tuple[str, ...] = field(default=())
+
+    def read(self, sample: Sample) -> bytes | Image:
+        """A picture's bytes; pixels where a border is cut."""
+        content = self.dataset.read(sample)
+        if not self.border_px:
+            return content
+        pixels = decode(content, read_header(content)) if isinstance(content, bytes) else content
+        if min(pixels.shape[:2]) <= 2 * self.border_px:
+            raise PictureError("too_small", f"nothing is left within a border of {self.border_px} pixels")
+        cut = slice(self.border_px, -self.border_px)
+        return pixels[cut, cut].copy()
+
+
+class NaturalDataset:
+    """A natural set, and the clean pictures of the same classes where there are some.
+
+    Attributes:
+        natural: the facts of the set.
+        pictures: its own pictures.
+        clean: the clean ones, or None.
+    """
+
+    def __init__(
+        self, natural: NaturalSet, pictures: Pictures, clean: Pictures | None, remarks: Sequence[str] = ()
+    ) -> None:
+        self.natural = natural
+        self._remarks = tuple(remarks)
+        self.pictures = pictures
+        self.clean = clean
+        self.name = pictures.name or pictures.dataset.name
+        self.location = pictures.dataset.location
+        self.label_space = pictures.space
+        self._parts = (pictures, *([clean] if clean else []))
+        self.portable = all(one.dataset.portable for one in self._parts)
+        self.parallel_reads = all(getattr(one.dataset, "parallel_reads", False) for one in self._parts)
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """Name and role of every part."""
+        return tuple((one.part, one.role) for one in self._parts)
+
+    @property
+    def frames(self) -> tuple[FrameRow, ...]:
+        """Of video sets, which frames belong to which anchor."""
+        return self.pictures.frames
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a user must know of the set and of what was read."""
+        return [
+            *self._remarks,
+            *self.natural.remarks,
+            *(remark for one in self._parts for remark in one.remarks),
+        ]
+
+    @cached_property
+    def _samples(self) -> list[Sample]:
+        own = [replace(one, meta={**one.meta, "part": self.pictures.part}) for one in self.pictures.samples]
+        beside = [
+            replace(one, id=f"{CLEAN}/{one.id}", meta={**one.meta, "part": CLEAN})
+            for one in (self.clean.samples if self.clean else ())
+        ]
+        return sorted(own + beside, key=lambda one: one.id)
+
+    def samples(self) -> Sequence[Sample]:
+        """Every picture of both parts, sorted by id."""
+        return self._samples
+
+    def read(self, sample: Sample) -> bytes | Image:
+        """A picture of either part."""
+        if self.clean is not None and sample.meta["part"] == CLEAN:
+            return self.clean.read(replace(sample, id=sample.id.removeprefix(f"{CLEAN}/")))
+        return self.pictures.read(sample)
+
+    def subset(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
+        """About `count` pictures, each part in proportion to its size and its classes likewise.
+
+        Frame sets stay whole.
+        """
+        if not count or count >= len(samples):
+            return list(samples)
+        found: list[Sample] = []
+        for name, _ in self.parts:
+            members = [one for one in samples if one.meta["part"] == name]
+            share = max(1, round(count * len(members) / len(samples)))
+            found += (
+                self._whole_sets(members, share, seed)
+                if self.frames and name == self.pictures.part
+                else stratified_subset(members, share, seed)
+            )
+        return sorted(found, key=lambda one: one.id)
+
+    def _whole_sets(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
+        """Frame sets drawn by the classes of their anchors, so many that they hold about `count` frames."""
+        by_id = {one.id: one for one in samples}
+        anchors = [by_id[one.sample_id] for one in self.frames if one.role == ANCHOR]
+        sets = max(1, round(count * len(anchors) / len(samples)))
+        chosen = {one.id for one in stratified_subset(anchors, sets, seed)}
+        groups = {one.group for one in self.frames if one.role == ANCHOR and one.sample_id in chosen}
+        kept = {one.sample_id for one in self.frames if one.group in groups}
+        return [one for one in samples if one.id in kept]

@@ -1,0 +1,271 @@
+"""How natural sets lie on disk: class folders of several kinds, opened with the labels they really have."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from windtunnel.answers import counted_imagenet_classes, labels_of_imagenet_class
+from windtunnel.data import Dataset, Sample, open_dataset
+from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.frame_layouts import frame_pictures
+from windtunnel.data.natural import CLEAN, NaturalDataset, Pictures
+from windtunnel.errors import UserError
+from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k
+from windtunnel.published.natural import NaturalSet, natural_set, several_ids
+
+V2_VERSIONS = {
+    "matched-frequency": "matched-?frequency",
+    "threshold-0.7": "threshold-?0\\.?7",
+    "top-images": "top-?images",
+}
+OBJECTNET_BORDER_PX = 2
+NO_CLEAN = "No clean pictures were given (--clean DATA): there is no clean error and no accuracy drop."
+
+
+def open_natural(
+    source: str | Path | Dataset,
+    name: str,
+    clean: str | Path | Dataset | None = None,
+    remarks: Sequence[str] = (),
+) -> NaturalDataset:
+    """Open a natural set, and beside it the clean pictures of the same classes.
+
+    Args:
+        source: the set's folder, archive or table, or a data set that is open already.
+        name: which set it is, as in `published/natural.toml`.
+        clean: ordinary pictures of the same classes, such as ImageNet's validation set.
+        remarks: what else a user must know.
+    """
+    if isinstance(source, NaturalDataset):
+        if clean is not None or source.natural.name != name:
+            raise UserError(f"{source.location} is open as {source.natural.name} already; give its path.")
+        return source
+    natural = natural_set(name)
+    if clean is None and natural.role == "out":
+        raise UserError(
+            f"{natural.title} needs the in-distribution pictures it is told from: give --clean DATA."
+        )
+    beside = None if clean is None else _plain(clean)
+    pictures = _pictures(natural, source, beside)
+    if not pictures.samples:
+        raise UserError(f"{pictures.dataset.location} holds no picture of {natural.title}.")
+    if beside is None:
+        return NaturalDataset(natural, pictures, None, [*remarks, NO_CLEAN])
+    return NaturalDataset(natural, pictures, _clean_pictures(natural, pictures, beside), remarks)
+
+
+def _pictures(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | None) -> Pictures:
+    if natural.layout in ("video", "ytbb", "frames"):
+        return frame_pictures(natural, source)
+    if natural.layout == "objectnet":
+        return _objectnet(natural, source)
+    dataset = _plain(source)
+    if natural.layout == "indices":
+        return _numbered(natural, dataset)
+    if natural.layout == "wordnet":
+        return _by_wordnet_id(natural, dataset)
+    return _own(natural, dataset, clean)
+
+
+def _plain(source: str | Path | Dataset) -> Dataset:
+    """A data set of ordinary pictures; of a finished set its clean ones."""
+    found = open_dataset(source)
+    if isinstance(found, FinishedDataset):
+        if found.clean is None:
+            raise UserError(f"{found.location} holds corrupted pictures only; give ordinary ones.")
+        return found.clean
+    return found
+
+
+def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Pictures:
+    """Folders named by WordNet ids, all of them of the set's classes; of pictures that are out, no labels."""
+    names = imagenet_1k().classes
+    allowed = {names[index] for index in counted_imagenet_classes(natural)}
+    classes = dataset.label_space.classes
+    used = Counter(classes[label] for sample in dataset.samples() for label in sample.labels)
+    foreign = sorted(set(used) - allowed)
+    if foreign or not used:
+        what = (
+            f"{len(foreign)} of its {len(used)} folders ('{foreign[0]}' ...) are none of them"
+            if used
+            else "its pictures lie in no folder"
+        )
+        raise UserError(
+            f"{dataset.location} is not {natural.title}, whose folders are {len(allowed):,} WordNet ids: "
+            f"{what}. Remove them, or name another --suite (natural takes any class folders)."
+        )
+    place = {name: index for index, name in enumerate(names)}
+    labels = {label: () if natural.role == "out" else (place[classes[label]],)
+              for label, name in enumerate(classes) if name in used}  # fmt: skip
+    samples = [replace(one, labels=labels[one.labels[0]]) for one in dataset.samples() if one.labels]
+    remarks = _count_remarks(natural, len(used), len(allowed), len(dataset.samples()) - len(samples))
+    return Pictures(natural.part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
+
+
+def _count_remarks(natural: NaturalSet, used: int, allowed: int, left_out: int) -> tuple[str, ...]:
+    """What of a published set is not there, and what is there beside it."""
+    found = []
+    if used < allowed:
+        found.append(f"{used:,} of {natural.title}'s {allowed:,} class folders are there.")
+    if left_out:
+        found.append(f"{left_out:,} pictures outside of any class folder are left out.")
+    return tuple(found)
+
+
+def _numbered(natural: NaturalSet, dataset: Dataset) -> Pictures:
+    """Folders 0 to 999, read as numbers: 10 comes after 9. The version stands in the folder's name."""
+    names, space = imagenet_1k().classes, dataset.label_space
+    used = {label for sample in dataset.samples() for label in sample.labels}
+    if space.name != "indices" or max(used, default=len(names)) >= len(names):
+        shown = space.classes[max(used)] if used else "none"
+        raise UserError(
+            f"{dataset.location} is not {natural.title}, whose folders are the numbers 0 to 999: there is "
+            f"'{shown}'. Name another --suite (natural takes any class folders)."
+        )
+    samples = [one for one in dataset.samples() if one.labels]
+    version = v2_version(dataset.location)
+    remarks = _count_remarks(natural, len(used), len(names), len(dataset.samples()) - len(samples))
+    if not version:
+        remarks = (
+            f"{natural.title} is three sets, and the folder's name does not say which this is "
+            f"({', '.join(V2_VERSIONS)}): version unknown.",
+            *remarks,
+        )
+    part = f"{natural.part}-{version}" if version else natural.part
+    return Pictures(part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
+
+
+def v2_version(location: str) -> str:
+    """Which of ImageNet-V2's three sets a path names, or ""."""
+    parts = [re.sub("[_ ]", "-", part.lower()) for part in Path(location).resolve().parts[-2:]]
+    return next(
+        (name for part in reversed(parts) for name, text in V2_VERSIONS.items() if re.search(text, part)), ""
+    )
+
+
+def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
+    """The folders that overlap with ImageNet, each with all ids that are right for it."""
+    inside = isinstance(source, str | Path) and (Path(source) / "images").is_dir()
+    dataset = _plain(Path(str(source)) / "images" if inside else source)
+    table = several_ids(natural.table)
+    folders = {label: table.get(folder_key(name)) for label, name in enumerate(dataset.label_space.classes)}
+    samples, others = [], Counter[str]()
+    for one in dataset.samples():
+        ids = folders[one.labels[0]] if one.labels else None
+        if ids is None:
+            others[dataset.label_space.classes[one.labels[0]] if one.labels else ""] += 1
+        else:
+            samples.append(replace(one, labels=ids))
+    if not samples:
+        raise UserError(
+            f"{dataset.location} holds none of {natural.title}'s {len(table)} folders that overlap with "
+            f"ImageNet, such as '{next(iter(table))}'; give the folder around them, or another --suite."
+        )
+    remarks: tuple[str, ...] = ()
+    if others:
+        remarks = (
+            f"{others.total():,} pictures in {len(others):,} other folders are left out: ImageNet has "
+            "no such class.",
+        )
+    return Pictures(
+        natural.part,
+        natural.role,
+        dataset,
+        samples,
+        imagenet_1k(),
+        name=Path(str(source)).resolve().name if inside else "",
+        border_px=OBJECTNET_BORDER_PX,
+        remarks=remarks,
+    )
+
+
+def folder_key(name: str) -> str:
+    """An ObjectNet folder as the table of classes spells it: lower case, words joined by underscores."""
+    return "_".join(re.findall(r"[a-z0-9]+", name.lower().replace("'", "")))
+
+
+def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Pictures:
+    """A user's own pictures: class folders like the clean ones', or pictures that are of none of them."""
+    if natural.role == "out":
+        space = clean.label_space if clean is not None else dataset.label_space
+        samples = [replace(one, labels=()) for one in dataset.samples()]
+        return Pictures(natural.part, natural.role, dataset, samples, space)
+    space = dataset.label_space
+    if clean is not None and _contains(clean.label_space, space):
+        # The model may have more classes than the shift has pictures of.
+        place = {name: index for index, name in enumerate(clean.label_space.classes)}
+        names, space = space.classes, clean.label_space
+        samples = [
+            replace(one, labels=tuple(place[names[label]] for label in one.labels))
+            for one in dataset.samples()
+        ]
+        return Pictures(natural.part, natural.role, dataset, samples, space)
+    return Pictures(natural.part, natural.role, dataset, dataset.samples(), space)
+
+
+def _contains(larger: LabelSpace, smaller: LabelSpace) -> bool:
+    return larger.name == smaller.name and set(smaller.classes) <= set(larger.classes)
+
+
+def _clean_pictures(natural: NaturalSet, pictures: Pictures, clean: Dataset) -> Pictures:
+    """The clean pictures of the classes that the set's pictures are of."""
+    labels = _labels_of_clean(natural, pictures.space, clean)
+    used = {label for one in pictures.samples for label in one.labels}
+    found: list[Sample] = []
+    for one in clean.samples():
+        mapped = tuple(dict.fromkeys(new for old in one.labels for new in labels[old]))
+        if mapped and (natural.role == "out" or used & set(mapped)):
+            found.append(replace(one, labels=mapped))
+    if not found:
+        raise UserError(
+            f"{clean.location} has no picture of a class of {pictures.dataset.location} "
+            f"({clean.label_space.order}); give clean pictures in folders of the same names."
+        )
+    return Pictures(
+        CLEAN, CLEAN, clean, found, pictures.space, remarks=_clean_remarks(pictures, clean, found)
+    )
+
+
+def _clean_remarks(pictures: Pictures, clean: Dataset, found: Sequence[Sample]) -> tuple[str, ...]:
+    """How many clean pictures are of other classes, and which classes have none."""
+    remarks = []
+    if len(found) < len(clean.samples()):
+        remarks.append(
+            f"Of the clean pictures {len(found):,} of {len(clean.samples()):,} are of the same classes; the "
+            "others are left out."
+        )
+    there = {label for one in found for label in one.labels}
+    lacking = {label for one in pictures.samples for label in one.labels if not set(one.labels) & there}
+    if lacking:
+        remarks.append(
+            f"{len(lacking):,} classes have no clean picture: the drop compares other classes too."
+        )
+    return tuple(remarks)
+
+
+def _labels_of_clean(natural: NaturalSet, space: LabelSpace, clean: Dataset) -> dict[int, tuple[int, ...]]:
+    """By class of the clean set, its labels in the natural set's label space; () where it has none."""
+    theirs = clean.label_space
+    if natural.answers == "own":
+        place = {name: index for index, name in enumerate(space.classes)}
+        if theirs.name == space.name:
+            return {
+                label: (place[name],) if name in place else () for label, name in enumerate(theirs.classes)
+            }
+        raise UserError(
+            f"The classes of {clean.location} ({theirs.order}) are not those of the shifted pictures "
+            f"({space.order}); name folders alike in both."
+        )
+    own = set(theirs.classes) <= set(natural.classes)
+    if theirs.name == IMAGENET_1K or (theirs.name == "indices" and len(theirs) <= len(imagenet_1k())):
+        return {label: labels_of_imagenet_class(natural, label) for label in range(len(theirs))}
+    if natural.answers == "collapse" and own:
+        return {label: (natural.classes.index(name),) for label, name in enumerate(theirs.classes)}
+    raise UserError(
+        f"The clean pictures of {clean.location} are in folders of another kind ({theirs.order}); "
+        f"{natural.title} is compared with ImageNet's, by WordNet id."
+    )

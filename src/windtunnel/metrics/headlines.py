@@ -1,0 +1,46 @@
+"""Which scores stand at the head of a report, and what people call them there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from windtunnel.metrics.names import DETECTION_TITLES, TITLES
+
+# Metric, and condition or "" for several.
+Key = tuple[str, str]
+
+# The out-of-distribution score by which the paper of ImageNet-O judges models.
+PAPERS_SCORE = "msp"
+PM_0 = "pm-0"
+
+
+def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str]:
+    """The scores that head a report, in the order given, each with its title.
+
+    Args:
+        keys: every score there is.
+        parts: of a natural set, the parts whose errors head it too.
+    """
+    every = list(keys)
+    farthest = farthest_pm(every)
+    titles: dict[Key, str] = {("pm_k", PM_0): PM_0, ("pm_k", farthest): farthest}
+    titles[("pm_drop", farthest)] = f"{PM_0} less {farthest}"
+    titles |= {
+        (metric, PAPERS_SCORE): f"{title} of {PAPERS_SCORE}" for metric, title in DETECTION_TITLES.items()
+    }
+    titles |= {("top1_error", name): f"{name} error" for name in ("native", "clean", *parts)}
+    found = {key: titles.get(key, TITLES.get(key[0], "")) for key in every}
+    return {key: title for key, title in found.items() if title}
+
+
+def farthest_pm(keys: Iterable[Key]) -> str:
+    """The condition of pm-k whose frames reach farthest from their anchor; "" where there is none."""
+    conditions = [condition for metric, condition in keys if metric == "pm_k"]
+    return max(conditions, key=lambda one: int(one.removeprefix("pm-")), default="")
+
+
+def natural_head(keys: Iterable[Key], shifted: Sequence[str]) -> Key | None:
+    """The score that orders models on a natural set: pm-k, the paper's AUPR, or the shifted part's error."""
+    every = list(keys)
+    wanted = [("pm_k", farthest_pm(every)), ("aupr", PAPERS_SCORE), *(("top1_error", one) for one in shifted)]
+    return next((key for key in wanted if key in every), None)

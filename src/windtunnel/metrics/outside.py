@@ -1,0 +1,210 @@
+"""Detection scores of a run: every out-of-distribution score, judged on the run's out and clean pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.metrics import detection
+from windtunnel.metrics.names import OF_DETECTION
+from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.ood_scores import (
+    KL_MATCHING,
+    OF_LOGITS,
+    OF_SHARES,
+    WORDS,
+    Numbers,
+    Templates,
+    Truths,
+    log_shares,
+)
+from windtunnel.metrics.parts import part_of_role
+from windtunnel.metrics.score import Measure, log_odds_interval
+from windtunnel.seeding import digest64
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+
+class Outside:
+    """Every out-of-distribution score of a run's out and clean pictures, read from its shards in blocks.
+
+    Attributes:
+        rows: which of the run's scored pictures these are, ascending.
+        out: which of them are out.
+        template: which of them KL-matching's templates are made of: about half of those that are in, by id.
+        values: by score, a number per picture.
+    """
+
+    def __init__(self, run: Run, rows: NDArray[np.int64], out: Truths) -> None:
+        self.rows, self.out = rows, out
+        ids = run.observed.ids[rows]
+        self.template: Truths = ~out & np.array([digest64(KL_MATCHING, one) & 1 for one in ids], bool)
+        logits = run.observed.gives_logits
+        names = [one for one in WORDS if logits or one not in OF_LOGITS]
+        self.values: dict[str, Numbers] = {name: np.empty(len(rows)) for name in names}
+        templates = self._templates(run)
+        if not templates.count:
+            del self.values[KL_MATCHING]
+        for where, scores in self._blocks(run):
+            shares = log_shares(scores, logits=logits)
+            for name, found in self.values.items():
+                if name in OF_LOGITS:
+                    found[where] = OF_LOGITS[name](scores)
+                elif name in OF_SHARES:
+                    found[where] = OF_SHARES[name](shares)
+                else:
+                    found[where] = templates.distance(shares)
+
+    def _templates(self, run: Run) -> Templates:
+        found: Templates | None = None
+        for where, scores in self._blocks(run):
+            chosen = scores[self.template[where]]
+            found = found or Templates(scores.shape[1])
+            if len(chosen):
+                found.add(log_shares(chosen, logits=run.observed.gives_logits))
+        return found or Templates(0)
+
+    def _blocks(self, run: Run) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """Which of these pictures, and every class's score as the recipe counts them, shard by shard."""
+        scored = np.flatnonzero(run.observed.kept)[self.rows]
+        projection, before = run.projection, 0
+        kept = np.flatnonzero(projection.mask_for(int(run.recipe["model"]["classes"])))
+        for shard in run.shards(["logits"]):
+            column = shard["logits"].combine_chunks()
+            pictures = len(column) // run.views
+            where = np.flatnonzero((scored >= before) & (scored < before + pictures))
+            if len(where):
+                told = column.take((scored[where] - before) * run.views)
+                scores = np.asarray(told.flatten(), np.float32).reshape(len(where), -1)
+                yield where, projection.apply(scores)[:, kept]
+            before += pictures
+
+    def taken_by(self, score: str) -> NDArray[np.int64]:
+        """Which of these pictures a score is judged on: all, but of KL-matching not its templates."""
+        return np.flatnonzero(~self.template) if score == KL_MATCHING else np.arange(len(self.rows))
+
+
+def outside_of(run: Run) -> Outside | None:
+    """The out-of-distribution scores of a run that has out and clean pictures; None for others."""
+    out, inside = part_of_role(run, "out"), part_of_role(run, "clean")
+    if out is None or inside is None or not len(out.rows) or not len(inside.rows):
+        return None
+    if not run.recipe["keep"]:
+        raise UserError(
+            f"{run.path} keeps no full outputs, which out-of-distribution scores need; run with --keep "
+            "logits."
+        )
+    rows = np.sort(np.concatenate([out.rows, inside.rows]))
+    return Outside(run, rows, np.isin(rows, out.rows))
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One way to judge a score: the name of the metric, its words, and its pseudo-values' maker."""
+
+    metric: str
+    words: str
+    of: Callable[[detection.Curve], detection.Gradient]
+    chance: bool = False
+
+
+AUROC = Judge("auroc", "area under the receiver operating curve, out against in", detection.auroc)
+AUPR = Judge(
+    "aupr",
+    "area under the precision-recall curve as average precision, out positive",
+    detection.average_precision,
+    chance=True,
+)
+AUPR_TRAPEZOID = Judge(
+    "aupr_trapezoid",
+    "area under the precision-recall curve by trapezoids, out positive",
+    detection.trapezoid_precision,
+    chance=True,
+)
+FPR95 = Judge(
+    "fpr95",
+    "share of in pictures called out at the first threshold that finds 95 % of the out ones",
+    detection.fpr_at_recall,
+)
+FPR95_COMPAT = Judge(
+    "fpr95_compat",
+    "share of in pictures called out at the threshold whose recall of out pictures is nearest to 95 %, as in "
+    "ImageNet-O's code",
+    detection.fpr_near_recall,
+)
+
+
+def judged(judge: Judge, run: Run, _seen: Observed, only: str = "") -> list[Measure]:
+    """A detection metric of every score, or of one; none where the run has no out pictures."""
+    found = run.detectors
+    if found is None:
+        return []
+    if only:
+        _check_asked(only, found)
+    return [_measure(judge, score, found) for score in ([only] if only else found.values)]
+
+
+def _check_asked(score: str, found: Outside) -> None:
+    if score not in WORDS:
+        raise unknown_name("out-of-distribution score", score, WORDS)
+    if score in OF_LOGITS and score not in found.values:
+        allowed = ", ".join(found.values)
+        raise UserError(
+            f"{score} needs logits, and the model gives probabilities, which have lost them; ask for "
+            f"{allowed}."
+        )
+    if score not in found.values:
+        raise UserError(f"{score} has no in-distribution picture to make its templates of; give more.")
+
+
+def _measure(judge: Judge, score: str, found: Outside) -> Measure:
+    taken = found.taken_by(score)
+    values, out = found.values[score][taken], found.out[taken]
+
+    def remake(some: NDArray[np.int64]) -> Numbers:
+        if out[some].all() or not out[some].any():
+            return np.full((len(some), 1), np.nan)
+        return detection.detection_values(values[some], out[some], judge.of)[:, None]
+
+    made_of = f"; templates of {found.template.sum():,} pictures" if score == KL_MATCHING else ""
+    chance = f"; a score that says nothing has {out.mean():.1%}" if judge.chance else ""
+    return Measure(
+        judge.metric,
+        score,
+        f"{judge.words}; score: {WORDS[score]}",
+        (),
+        remake(np.arange(len(taken))),
+        limits=(0, 1),
+        remake=remake,
+        rows=found.rows[taken],
+        interval_of=log_odds_interval,
+        detail=f"{out.sum():,} out, {(~out).sum():,} in{made_of}{chance}",
+    )
+
+
+def detection_notes(run: Run) -> list[str]:
+    """What a reader of detection scores must know."""
+    if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
+        return []
+    found = run.detectors
+    lacking = [one for one in OF_LOGITS if found and one not in found.values]
+    lines = ["AUPR depends on how many pictures are out: compare it only at the same numbers of both."]
+    if lacking:
+        lines.append(
+            f"No {', no '.join(lacking)}: the model gives probabilities, which have lost what they measure."
+        )
+    return lines
+
+
+auroc = partial(judged, AUROC)
+aupr = partial(judged, AUPR)
+aupr_trapezoid = partial(judged, AUPR_TRAPEZOID)
+fpr95 = partial(judged, FPR95)
+fpr95_compat = partial(judged, FPR95_COMPAT)

@@ -1,0 +1,48 @@
+"""The parts of a natural set: which of a run's pictures are shifted, clean or out of distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of a run's pictures that scores stand for on their own.
+
+    Attributes:
+        name: the condition under which they are scored, such as `imagenet-a` or `clean`.
+        role: `shifted` or `clean`, which have labels, or `out`, which has none.
+        rows: which of the run's scored pictures they are, ascending.
+    """
+
+    name: str
+    role: str
+    rows: NDArray[np.int64]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether its pictures have labels."""
+        return self.role != "out"
+
+
+def parts_of(run: Run) -> tuple[Part, ...]:
+    """The parts of a run over a natural set, as the data says; () for other runs."""
+    stored = run.natural.get("parts", ())
+    if not stored:
+        return ()
+    names = np.array(run.columns["part"], object)[run.observed.kept]
+    return tuple(
+        Part(str(one["name"]), str(one["role"]), np.flatnonzero(names == one["name"])) for one in stored
+    )
+
+
+def part_of_role(run: Run, role: str) -> Part | None:
+    """The part that plays a role, or None where there is none."""
+    return next((part for part in run.parts if part.role == role), None)

@@ -1,0 +1,108 @@
+"""Feature networks: any output of an ONNX file as one row of numbers per picture."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.models import Scores, probe_pictures
+from windtunnel.models.onnx import (
+    DTYPES,
+    DYNAMIC_BATCH,
+    first_line,
+    fit_to_graph,
+    in_batches,
+    open_session,
+    single_image_input,
+)
+from windtunnel.models.preprocess import declared
+
+
+class FeatureNetwork:
+    """One output of an ONNX file.
+
+    Attributes:
+        name: of the file, without its ending.
+        output: which output is read.
+        family: as declared in the network's TOML; "" for unknown.
+        preprocess: how it wants its pictures.
+        count: features per picture.
+        grid: height and width that features were averaged over, or None where they have no place.
+        batch: how many pictures one call should hold.
+    """
+
+    def __init__(self, path: Path, output: str | None = None, preprocess: str | Path | None = None) -> None:
+        if not str(path).lower().endswith(".onnx"):
+            raise UserError(f"{path} is no feature network; give an .onnx file.")
+        declaration = declared(preprocess, path)
+        self._path = path
+        self.name = path.stem
+        self.family = declaration.about.family
+        session = open_session(path)
+        wanted = output or declaration.output or session.get_outputs()[0].name
+        self._session = _giving(session, path, wanted)
+        self.output = wanted
+        graph_input = single_image_input(session, path)
+        self._input_name = graph_input.name
+        shape = [size if isinstance(size, int) and size > 0 else None for size in graph_input.shape]
+        self._fixed_batch = shape[0]
+        self.batch = shape[0] if shape[0] and shape[0] > 1 else DYNAMIC_BATCH
+        self.preprocess = fit_to_graph(declaration, shape, DTYPES[graph_input.type], path)
+        self.grid: tuple[int, int] | None = None
+        self.count = self._probe().shape[1]
+
+    def features(self, batch: NDArray[np.uint8]) -> Scores:
+        """Features (n, count) of a batch of uint8 NHWC pictures."""
+        return in_batches(self._rows, self.preprocess.tensor.apply(batch), self._fixed_batch)
+
+    def _rows(self, tensor: NDArray[Any]) -> Scores:
+        found = np.asarray(self._session.run([self.output], {self._input_name: tensor})[0])
+        shape = found.shape
+        if found.ndim not in (2, 4) or shape[0] != len(tensor) or found.dtype.kind != "f":
+            raise UserError(
+                f"{self._path.name}:{self.output} is {found.dtype} {shape} for {len(tensor)} picture(s); "
+                "features are floating-point numbers, (pictures, features) or with two axes of place beside."
+            )
+        if found.ndim == 4:
+            axes = (2, 3) if self.preprocess.tensor.layout == "nchw" else (1, 2)
+            place = (shape[axes[0]], shape[axes[1]])
+            self.grid = place if place != (1, 1) else None
+            found = found.mean(axis=axes, dtype=np.float64)
+        return np.ascontiguousarray(found, np.float32)
+
+    def _probe(self) -> Scores:
+        try:
+            return self.features(probe_pictures(self.preprocess, 2))
+        except UserError:
+            raise
+        except Exception as error:  # ONNX Runtime's own exceptions share no base class
+            raise UserError(
+                f"{self._path} cannot be run: {first_line(error)} Declare its preprocess in "
+                f"{self._path.name}.toml."
+            ) from error
+
+
+def _giving(session: Any, path: Path, output: str) -> Any:
+    """A session that gives an output: one the graph has, or an inner tensor where onnx is installed."""
+    outputs = [item.name for item in session.get_outputs()]
+    if output in outputs:
+        return session
+    if importlib.util.find_spec("onnx") is None:
+        hint = "inner tensors can be named too with: pip install 'windtunnel[numerics]'"
+        raise unknown_name(f"output of {path.name}", output, outputs, hint)
+    import onnx
+
+    proto = onnx.load(str(path))
+    inner = [name for node in proto.graph.node for name in node.output if name and name not in outputs]
+    if output not in inner:
+        last = ", ".join(inner[-3:])
+        raise unknown_name(
+            f"output of {path.name}", output, outputs, f"or an inner tensor; the last are {last}"
+        )
+    proto.graph.output.append(onnx.ValueInfoProto(name=output))
+    return open_session(path, proto.SerializeToString())

@@ -1,0 +1,90 @@
+"""The facts of natural sets: `natural.toml`, and the tables of classes it names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from windtunnel import published
+from windtunnel.errors import unknown_name
+
+Layout = Literal["wordnet", "indices", "objectnet", "video", "ytbb", "own", "frames"]
+Answers = Literal["mask", "all", "several", "collapse", "own"]
+Role = Literal["shifted", "out"]
+
+
+@dataclass(frozen=True)
+class NaturalSet:
+    """A natural set as `natural.toml` has it; see there for what each key means."""
+
+    name: str
+    title: str
+    source: str
+    layout: Layout
+    role: Role
+    part: str
+    answers: Answers
+    names: tuple[str, ...]
+    filtered_by: tuple[str, ...]
+    not_trained_on: tuple[str, ...]
+    remarks: tuple[str, ...]
+    table: str = ""
+    classes: tuple[str, ...] = ()
+
+    def networks_that_filtered(self, *texts: str) -> tuple[str, ...]:
+        """Which of the networks that chose the pictures a model's name or family says it is."""
+        return tuple(one for one in self.filtered_by if any(names_network(text, one) for text in texts))
+
+
+@lru_cache(maxsize=1)
+def natural_sets() -> dict[str, NaturalSet]:
+    """Every natural set, by name."""
+    found = {}
+    for name, table in tomllib.loads(published.read_text("natural.toml")).items():
+        facts: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        }
+        found[name] = NaturalSet(name, **facts)
+    return found
+
+
+def natural_set(name: str) -> NaturalSet:
+    """A natural set by its name."""
+    if name not in natural_sets():
+        raise unknown_name("natural set", name, natural_sets())
+    return natural_sets()[name]
+
+
+@lru_cache(maxsize=8)
+def masked_classes(column: str) -> tuple[int, ...]:
+    """The ImageNet-1k indices that a column of `imagenet_1k.csv` marks."""
+    rows = csv.DictReader(io.StringIO(published.read_text("imagenet_1k.csv")))
+    return tuple(int(row["index"]) for row in rows if row[column] == "1")
+
+
+@lru_cache(maxsize=8)
+def several_ids(table: str) -> dict[str, tuple[int, ...]]:
+    """By folder, the ImageNet-1k indices that are right for its pictures."""
+    rows = csv.DictReader(io.StringIO(published.read_text(table)))
+    return {row["folder"]: tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
+
+
+@lru_cache(maxsize=8)
+def collapse_map(table: str) -> dict[int, int]:
+    """By ImageNet-1k index, the class it stands for."""
+    rows = csv.DictReader(io.StringIO(published.read_text(table)))
+    return {int(row["imagenet1k_index"]): int(row["target_index"]) for row in rows}
+
+
+def names_network(text: str, network: str) -> bool:
+    """Whether a text begins by naming a network, however it is spelt: `resnet50.tv_in1k` names ResNet-50.
+
+    What goes on with a letter or a digit is another network: resnet50d, resnet501.
+    """
+    words = re.findall(r"[a-z]+|\d+", network.lower())
+    return re.match(r"[-_ ]?".join(words) + r"(?![a-z0-9])", text.lower().strip()) is not None

@@ -1,0 +1,131 @@
+"""What a model takes for what: its most frequent wrong answers, each with a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.parts import Part, part_of_role
+from windtunnel.report.hanging import Explain, Hanging, explain_nothing
+from windtunnel.report.originals import class_names, label_names, open_originals, thumbnail
+from windtunnel.store.run import Run
+
+# Fewer different pictures than this are anecdotes.
+MINIMUM = 3
+SHOWN = 10
+PICTURE_PX = 96
+
+
+@dataclass(frozen=True)
+class Example:
+    """A picture that was confused so, surely, and what the answer hangs on."""
+
+    picture: str
+    hanging: Hanging | None
+
+
+@dataclass(frozen=True)
+class Examples:
+    """By condition, picture and answer, pictures of confusions; and why there are not more."""
+
+    pictures: dict[tuple[str, str, int], Example]
+    note: str
+
+
+def plain_condition(run: Run) -> str:
+    """The condition that does nothing to pictures: the model's own way, or the canvas; "" for none."""
+    return next((name for name in ("native", "clean") if name in run.observed.conditions), "")
+
+
+def part_in_question(run: Run) -> Part | None:
+    """The part of a natural run whose failures are shown: the shifted pictures, else the clean ones."""
+    return part_of_role(run, "shifted") or part_of_role(run, "clean")
+
+
+def rows_in_question(run: Run) -> NDArray[np.int64]:
+    """The scored pictures whose failures are shown: all, or a natural run's part."""
+    part = part_in_question(run)
+    return np.arange(len(run.observed.ids)) if part is None else part.rows
+
+
+def confusions(run: Run) -> list[dict[str, Any]]:
+    """Wrong answers by (said, right), the most frequent first: of plain pictures, and of corrupted ones.
+
+    share = wrong answers so / answers to pictures of the right class. A confusion counts from three different
+    pictures on: fewer are anecdotes.
+    """
+    part, plain, spoilt = part_in_question(run), plain_condition(run), corruption_columns(run)
+    parts = {part.name if part else plain: [run.observed.column(plain)]} if plain else {}
+    parts |= {"corrupted": spoilt} if spoilt else {}
+    if not len(rows_in_question(run)):
+        return []
+    return [_part(run, name, columns) for name, columns in parts.items()]
+
+
+def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
+    seen = run.observed
+    rows = rows_in_question(run)
+    labels = [seen.labels[row] for row in rows]
+    kinds = sorted(set(labels))
+    number = {label: place for place, label in enumerate(kinds)}
+    right = np.array([number[label] for label in labels], np.int64)
+    wrong = seen.rank[rows][:, columns] > 0
+    place, offset = np.nonzero(wrong)
+    said = seen.chosen[rows][:, columns][wrong].astype(np.int64)
+    pairs, pair, count = np.unique(said * len(kinds) + right[place], return_inverse=True, return_counts=True)
+    pictures = np.bincount(np.unique(pair * len(rows) + place) // len(rows), minlength=len(pairs))
+    asked = np.bincount(right, minlength=len(kinds))[pairs % len(kinds)] * len(columns)
+    shown = [int(one) for one in np.lexsort((pairs, -count / asked, -count)) if pictures[one] >= MINIMUM][
+        :SHOWN
+    ]
+    # Of best classes alone nobody knows how sure the model was: the first will do.
+    sure = seen.confidence[rows][:, columns][wrong] if seen.gives_probabilities else np.zeros(len(said))
+    names = class_names(run)
+    found = []
+    for one in shown:
+        answer, label = divmod(int(pairs[one]), len(kinds))
+        members = np.flatnonzero(pair == one)
+        surest = members[sure[members].argmax()]
+        found.append(
+            {
+                "said": names.get(answer, f"class {answer}"),
+                "right": label_names(run, kinds[label]),
+                "n": int(count[one]),
+                "pictures": int(pictures[one]),
+                "of": int(asked[one]),
+                "share": float(count[one] / asked[one]),
+                "output": answer,
+                "picture": str(seen.ids[rows[place[surest]]]),
+                "condition": seen.conditions[columns[offset[surest]]],
+            }
+        )
+    return {
+        "part": name,
+        "conditions": len(columns),
+        "answers": int(wrong.size),
+        "wrong": int(wrong.sum()),
+        "kinds": len(pairs),
+        "minimum": MINIMUM,
+        "rows": found,
+    }
+
+
+def examples(run: Run, parts: list[dict[str, Any]], explain: Explain = explain_nothing) -> Examples:
+    """A picture of every confusion that is shown, made again from the recipe."""
+    rows = [row for part in parts for row in part["rows"]]
+    originals = open_originals(run) if rows else None
+    if originals is None:
+        return Examples({}, "")
+    made = {}
+    for row in rows:
+        frames = originals.under(row["picture"], row["condition"])
+        if frames:
+            made[row["condition"], row["picture"], row["output"]] = frames[0][0]
+    maps = explain([(image, said) for (*_, said), image in made.items()], PICTURE_PX)
+    shown = zip(made.items(), maps.maps, strict=True)
+    pictures = {key: Example(thumbnail(image, PICTURE_PX), one) for (key, image), one in shown}
+    return Examples(pictures, " ".join(filter(None, (originals.note, maps.note))))

@@ -1,0 +1,88 @@
+"""What is said of a run over a natural set: its parts, which outputs counted, and what marks a score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windtunnel.metrics.headlines import head_titles
+from windtunnel.published.natural import natural_set
+from windtunnel.store.run import Run
+
+
+def parts_text(natural: Mapping[str, Any]) -> str:
+    """The parts of a natural set with their counts, as the recipe holds them."""
+    parts = ", ".join(_part_text(one) for one in natural["parts"])
+    frames = f"; {natural['frame_sets']:,} frame sets" if "frame_sets" in natural else ""
+    return parts + frames
+
+
+def _part_text(part: Mapping[str, Any]) -> str:
+    of = "" if part["count"] == part["of"] else f" of {part['of']:,}"
+    return f"{part['count']:,}{of} {part['name']}"
+
+
+def counted_text(recipe: Mapping[str, Any]) -> str:
+    """Which of the model's outputs may win, in a few words."""
+    projection, outputs = recipe["projection"], f"{recipe['model']['classes']:,}"
+    kept = f"{len(projection['kept']):,}"
+    if projection["kind"] == "mask":
+        return f"{kept} of {outputs} outputs count (mask before softmax)"
+    if projection["kind"] == "collapse":
+        used = sum(map(len, projection["outputs"]))
+        return f"{used:,} of {outputs} outputs stand for {kept} classes (the best of a class's outputs)"
+    return f"all {outputs} outputs count"
+
+
+def natural_notes(run: Run) -> list[str]:
+    """What a reader must know of a natural set's scores before comparing them."""
+    if not run.natural:
+        return []
+    lines = [f"Pictures: {parts_text(run.natural)}. {counted_text(run.recipe).capitalize()}."]
+    lines += [f"{mark}." for mark in marks(run)]
+    unanswerable = _without_output(run)
+    if unanswerable:
+        lines.append(
+            f"{unanswerable:,} pictures are of classes that no output of the model stands for: they count as "
+            "wrong."
+        )
+    return lines
+
+
+def marks(run: Run) -> list[str]:
+    """What makes this model's score on a natural set no score like others: filter networks, training data."""
+    if not run.natural:
+        return []
+    natural, model = natural_set(str(run.natural["set"])), run.info["model"]
+    found = [
+        f"Low by construction: {natural.title} was filtered by {network}, and this model says it is one"
+        for network in natural.networks_that_filtered(str(model["name"]), str(model.get("family", "")))
+    ]
+    seen = {spelt(one): one for one in model["trained_on"]}
+    conflicts = [seen[spelt(one)] for one in natural.not_trained_on if spelt(one) in seen]
+    if conflicts:
+        found.append(
+            f"The model was trained on {', '.join(conflicts)}: its score on {natural.title} is not what the "
+            "set is meant to measure"
+        )
+    return found
+
+
+def spelt(name: str) -> str:
+    """A data set's name without case, dots and dashes: `ImageNet-21k` and imagenet_21k are the same."""
+    return "".join(one for one in name.lower() if one.isalnum())
+
+
+def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The scores at the head of a run's report, each with its `title`."""
+    parts = [one["name"] for one in document["recipe"]["data"].get("natural", {}).get("parts", ())]
+    scores = {(one["metric"], one["condition"]): one for one in document["scores"]}
+    return [scores[key] | {"title": title} for key, title in head_titles(scores, parts).items()]
+
+
+def _without_output(run: Run) -> int:
+    """How many scored pictures have only labels that no output stands for."""
+    projection = run.projection
+    kept = set(projection.kept) or set(range(len(projection.outputs) or int(run.recipe["model"]["classes"])))
+    possible = {label for label, output in enumerate(run.recipe["projection"]["labels"]) if output in kept}
+    return sum(bool(labels) and not possible & set(labels) for labels in run.observed.labels)

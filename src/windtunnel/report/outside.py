@@ -1,0 +1,67 @@
+"""Out-of-distribution scores on the page: how each tells out from in, and how the paper's score falls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from windtunnel.metrics.headlines import PAPERS_SCORE
+from windtunnel.metrics.names import DETECTION_TITLES, OF_DETECTION
+from windtunnel.report.figures import COLOURS
+from windtunnel.store.run import Run
+
+BINS = 25
+
+
+def detection_section(run: Run) -> dict[str, Any]:
+    """How many pictures are out and in, and how the paper's score falls over both; {} for other runs."""
+    found = run.detectors if set(OF_DETECTION) & set(run.metrics) else None
+    if found is None:
+        return {}
+    # The score is the largest probability negated: shown as that probability.
+    confidence = -found.values[PAPERS_SCORE]
+    edges = np.linspace(0, 1, BINS + 1)
+    shares = {
+        name: (np.histogram(confidence[some], edges)[0] / some.sum()).tolist()
+        for name, some in (("out", found.out), ("in", ~found.out))
+    }
+    return {"n_out": int(found.out.sum()), "n_in": int((~found.out).sum()), "edges": edges.tolist(), **shares}
+
+
+def detection_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One row per out-of-distribution score: its name, and by metric how it tells out from in."""
+    rows: dict[str, dict[str, Any]] = {}
+    for score in document["scores"]:
+        if score["metric"] in DETECTION_TITLES:
+            rows.setdefault(score["condition"], {})[score["metric"]] = score
+    return [{"score": name, **found} for name, found in rows.items() if set(found) == set(DETECTION_TITLES)]
+
+
+def confidence_histogram(section: Mapping[str, Any]) -> dict[str, Any]:
+    """How sure the model is of out and of in pictures, as shares of each."""
+    edges = section["edges"]
+    middles = [50 * (low + high) for low, high in pairwise(edges)]
+    return {
+        "data": [
+            {
+                "type": "bar",
+                "name": f"{name}, {section[f'n_{name}']:,} pictures",
+                "x": middles,
+                "y": [100 * share for share in section[name]],
+                "marker": {"color": colour, "opacity": 0.6},
+                "hovertemplate": f"about %{{x:.0f}} % sure: %{{y:.1f}} % of {name} pictures<extra></extra>",
+            }
+            for name, colour in (("in", COLOURS[0]), ("out", COLOURS[1]))
+        ],
+        "layout": {
+            "barmode": "overlay",
+            "bargap": 0,
+            "xaxis": {"title": {"text": "largest probability, %"}, "range": [0, 100]},
+            "yaxis": {"title": {"text": "share of pictures, %"}},
+            "height": 360,
+            "showlegend": True,
+        },
+    }

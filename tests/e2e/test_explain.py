@@ -1,0 +1,305 @@
+"""Explanations through the command line, the API and reports; confusions against scikit-learn."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+from sklearn.metrics import confusion_matrix
+
+import windtunnel
+from tests.natural_sets import WNIDS, clean_folder, put, write_model
+from tests.onnx_models import write_colour_model
+from windtunnel.cli import cli
+from windtunnel.data.demo import demo_model_path
+from windtunnel.errors import UserError
+from windtunnel.labels import imagenet_names
+from windtunnel.models import load_model
+from windtunnel.published.natural import masked_classes
+from windtunnel.report.confusions import confusions, examples
+from windtunnel.report.failures import worst_failures
+from windtunnel.report.hanging import explain_with
+
+IN_A = masked_classes("in_imagenet_a")
+NETWORK = """
+import torch
+
+def make():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 5, stride=4), torch.nn.ReLU(), torch.nn.Conv2d(8, 8, 3), torch.nn.ReLU(),
+        torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(8, 5),
+    )
+"""
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(one) for one in arguments], catch_exceptions=True)
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    """A grey field with a bright square in its lower right."""
+    pixels = np.full((64, 64, 3), 60, np.uint8)
+    pixels[40:60, 40:60] = (240, 200, 30)
+    Image.fromarray(pixels).save(tmp_path / "field.png")
+    return tmp_path / "field.png"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("explained") / "demo"
+    windtunnel.run("demo", "demo", "demo", out=out)
+    return out
+
+
+def test_the_command_writes_both_pictures_and_says_where(picture: Path, tmp_path: Path) -> None:
+    model = write_colour_model(tmp_path / "colours.onnx", classes=4)
+    out = tmp_path / "why.png"
+    done = call("explain", model, picture, "--out", out)
+    assert done.exit_code == 0, done.exception
+    assert Image.open(out).size == (2 * 448 + 8, 448)
+    lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("hangs"))
+    assert len(re.findall(r"\d \d+\.\d %", lines["says"])) == 4
+    assert re.search(r"hangs on +the \w+( \w+)?: covered, .*\nframed +5x5 pixels at \d+,\d+\n", done.stdout)
+    assert lines["written"] == str(out)
+
+
+def test_json_is_the_library_s_explanation(picture: Path, tmp_path: Path) -> None:
+    model = write_colour_model(tmp_path / "colours.onnx", classes=4)
+    done = call("explain", model, picture, "--class", "2", "--out", tmp_path / "why.png", "--json")
+    found = json.loads(done.stdout)
+    same = windtunnel.explain(model, picture, 2)
+    assert found == {"model": "colours", "picture": str(picture), "written": str(tmp_path / "why.png"),
+                     **json.loads(json.dumps(same.to_json()))}  # fmt: skip
+    assert found["explained"]["index"] == 2 and found["size"] == [32, 32]
+    as_array = windtunnel.explain(model, np.asarray(Image.open(picture)), "2")
+    np.testing.assert_array_equal(as_array.map, same.map)
+    # What the patch does is what the model says of the covered picture.
+    network, patch = load_model(model), same.hang.patch
+    covered = same.picture.copy()
+    rows, columns = (slice(at, at + patch.width) for at in (patch.top, patch.left))
+    covered[rows, columns] = np.rint(same.picture.mean(axis=(0, 1)))
+    scores = np.exp(network.predict(np.stack([same.picture, covered])).astype(np.float64))
+    shares = scores / scores.sum(axis=1, keepdims=True)
+    assert [same.hang.before, same.hang.after] == pytest.approx(shares[:, 2].tolist(), rel=1e-5)
+
+
+def test_grad_cam_of_a_torch_file(picture: Path, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NETWORK)
+    model = f"{tmp_path / 'net.py'}:make"
+    done = call("explain", model, picture, "--method", "grad-cam", "--out", tmp_path / "g.png", "--json")
+    assert done.exit_code == 0, done.exception
+    found = json.loads(done.stdout)
+    assert found["method"] == "grad-cam" and found["patches"] == 0
+    named = windtunnel.explain(model, picture, method="grad-cam", layer="2")
+    assert named.map.shape == (224, 224) and named.map.min() >= 0
+    assert named.hang.before == pytest.approx(found["hang"]["before"])
+    with pytest.raises(UserError, match=r"Unknown layer 'conv'. Known: 0, 2"):
+        windtunnel.explain(model, picture, method="grad-cam", layer="conv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("{model}", "none.png"), "No such picture: none.png"),
+        (("{model}", "{text}"), "cannot be explained: "),
+        (("none.onnx", "{picture}"), "No such model: none.onnx"),
+        (("{model}", "{picture}", "--class", "seven"), "Unknown class of colours 'seven'"),
+        (("{model}", "{picture}", "--class", "9"), "class 9 is not among the 4 outputs"),
+        (("{model}", "{picture}", "--method", "grad-cam"), "needs gradients, and colours is of kind onnx"),
+        (("{model}", "{picture}", "--layer", "0"), "a layer ('0') is for grad-cam"),
+        (("{model}", "{picture}", "--out", "why.gif"), "give a file ending in .png"),
+        (("{model}", "{picture}", "--out", "{picture}"), "the picture itself"),
+    ],
+)  # fmt: skip
+def test_mistakes_take_one_line(
+    picture: Path, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    model = write_colour_model(tmp_path / "colours.onnx", classes=4)
+    (tmp_path / "notes.png").write_text("no picture")
+    given = [one.format(model=model, picture=picture, text=tmp_path / "notes.png") for one in arguments]
+    before = picture.read_bytes()
+    done = call("explain", *given)
+    assert isinstance(done.exception, UserError) and words in str(done.exception)
+    assert "\n" not in str(done.exception) and picture.read_bytes() == before
+
+
+def test_classes_go_by_name_wordnet_id_and_index(tmp_path: Path, picture: Path) -> None:
+    model = write_colour_model(tmp_path / "colours.onnx", classes=1000)
+    for given in ("tabby", "Tabby cat", "n02123045", "281", 281):
+        assert windtunnel.explain(model, picture, given).explained.index == 281
+    with pytest.raises(UserError, match=r"2 classes of colours are called 'crane': n02012849 \(134\), "):
+        windtunnel.explain(model, picture, "crane")
+    with pytest.raises(UserError, match="Did you mean goldfish"):
+        windtunnel.explain(model, picture, "golddfish")
+
+
+def test_reports_carry_maps_only_when_asked(demo: Path) -> None:
+    done = call("report", demo)
+    assert done.exit_code == 0
+    page = (demo / "report.html").read_text()
+    assert "hangs on" not in page and "What it takes for what" in page
+    assert call("report", demo, "--explain", "demo").exit_code == 0
+    page = (demo / "report.html").read_text()
+    shown = re.findall(r'alt="What (\d) hangs on in (\d+) under', page)
+    failures = worst_failures(windtunnel.load_run(demo)).failures
+    assert shown == [(one.said, one.picture) for one in failures[:6]]
+    assert "It hangs on the " in page and "The last picture is the answer's map" in page
+
+
+def test_a_map_is_of_the_picture_and_the_answer_the_run_holds(demo: Path) -> None:
+    run = windtunnel.load_run(demo)
+    model = load_model("demo")
+    for one in worst_failures(run, explain_with(run, model)).failures[:6]:
+        assert one.hanging is not None and one.score is not None
+        told = re.search(r"covered, (\d) goes from ([\d.]+) % to", one.hanging.words)
+        assert told and told[1] == one.said
+        assert float(told[2]) == pytest.approx(100 * one.score, abs=0.1)
+
+
+def test_time_bounds_the_maps_and_not_the_report(demo: Path) -> None:
+    run = windtunnel.load_run(demo)
+    shown = worst_failures(run, explain_with(run, load_model("demo"), seconds=0))
+    assert all(one.hanging is None for one in shown.failures)
+    assert "0 of 6 maps could be made in 0 seconds" in shown.note
+
+
+def test_other_models_and_preprocesses_are_refused(demo: Path, tmp_path: Path) -> None:
+    model = write_colour_model(tmp_path / "colours.onnx")
+    twin = Path(shutil.copy(model, tmp_path / "twin.onnx"))
+    shutil.copy(demo_model_path().with_name(demo_model_path().name + ".toml"), tmp_path / "twin.onnx.toml")
+    for arguments, words in (
+        (("--explain", model), "give that model and its --preprocess"),
+        (("--explain", twin), "twin is not the model of"),
+        (("--explain", "demo", "--preprocess", "imagenet"), "digits (preset imagenet) is not what "),
+        (("--explain", "demo", "--json"), "--explain draws pictures into report.html"),
+        (("--preprocess", "imagenet"), "give both or neither"),
+    ):
+        done = call("report", demo, *arguments)
+        assert isinstance(done.exception, UserError) and words in str(done.exception)
+
+
+def test_confusions_are_scikit_learns(demo: Path) -> None:
+    run = windtunnel.load_run(demo)
+    seen = run.observed
+    right = np.array([labels[0] for labels in seen.labels])
+    spoilt = [place for place, one in enumerate(run.conditions) if one["kind"] == "corruption"]
+    for part, columns in zip(confusions(run), ([seen.column("native")], spoilt), strict=True):
+        counts = confusion_matrix(np.repeat(right, len(columns)), seen.chosen[:, columns].ravel())
+        assert part["answers"] == counts.sum() and part["wrong"] == counts.sum() - np.trace(counts)
+        assert part["kinds"] == (counts > 0).sum() - (np.diag(counts) > 0).sum()
+        pictures = {
+            (said, label): int((seen.chosen[right == label][:, columns] == said).any(axis=1).sum())
+            for said in range(10) for label in range(10) if said != label
+        }  # fmt: skip
+        expected = sorted((-counts[label, said] for (said, label), n in pictures.items() if n >= 3))
+        assert [-row["n"] for row in part["rows"]] == expected[:10]
+        for row in part["rows"]:
+            said, label = int(row["said"]), int(row["right"])
+            assert row["n"] == counts[label, said] and row["pictures"] == pictures[said, label]
+            assert row["share"] == pytest.approx(counts[label, said] / counts[label].sum())
+            place = list(seen.ids).index(row["picture"])
+            column = seen.column(row["condition"])
+            assert (seen.chosen[place, column], right[place]) == (said, label)
+
+
+def test_every_confusion_shows_its_picture(demo: Path) -> None:
+    run = windtunnel.load_run(demo)
+    parts = confusions(run)
+    found = examples(run, parts, explain_with(run, load_model("demo")))
+    rows = [row for part in parts for row in part["rows"]]
+    assert len(found.pictures) == len({(row["condition"], row["picture"], row["output"]) for row in rows})
+    assert sum(one.hanging is not None for one in found.pictures.values()) == 6
+    assert all(one.picture.startswith("data:image/jpeg") for one in found.pictures.values())
+
+
+def test_markdown_and_json_hold_the_confusions(demo: Path) -> None:
+    parts = confusions(windtunnel.load_run(demo))
+    assert json.loads(call("report", demo, "--json").output)["confusions"] == parts
+    first = parts[1]["rows"][0]
+    cells = (first["said"], first["right"], first["n"], first["pictures"], f"{100 * first['share']:.1f}")
+    assert f"| {' | '.join(map(str, cells))} |" in call("report", demo, "--markdown").output
+
+
+def test_a_run_of_nothing_but_pictures_shows_the_surest_wrong_answers(tmp_path: Path) -> None:
+    suite = tmp_path / "plain.toml"
+    suite.write_text('name = "plain"\nversion = 1\nunits = []\nmetrics = ["top1_error"]\n')
+    done = call(
+        "run", "demo", "demo", "--suite", suite, "--out", tmp_path / "run", "--workers", 1, "--explain"
+    )
+    assert done.exit_code == 0, done.exception
+    run = windtunnel.load_run(tmp_path / "run")
+    shown = worst_failures(run).failures
+    seen = run.observed
+    column = seen.column("native")
+    wrong = np.flatnonzero(seen.rank[:, column] > 0)
+    assert shown[0].picture == seen.ids[wrong[seen.confidence[wrong, column].argmax()]]
+    assert {one.condition for one in shown} == {"native"} and {one.clean_picture for one in shown} == {""}
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Wrong as they are, the surest wrong answers first" in page and 'class="pictures of-2"' in page
+    assert page.count("hangs on in") >= 6
+    assert run.report().read_text().count("hangs on in") == 0
+    assert run.report(explain="demo").read_text().count("hangs on in") >= 6
+
+
+def test_missing_pictures_leave_the_table(digit_folder: Path, tmp_path: Path) -> None:
+    run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run")
+    parts = confusions(run)
+    assert any(part["rows"] for part in parts), "else this shows nothing"
+    for file in digit_folder.rglob("*.png"):
+        file.unlink()
+    assert "What it takes for what" in windtunnel.load_run(tmp_path / "run").report().read_text()
+
+
+def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> None:
+    """Four of six pictures of one class are taken for another; the clean ones' mistakes do not count."""
+    first, second = IN_A[:2]
+    for place, said in enumerate([second] * 4 + [first] * 2):
+        put(tmp_path / "imagenet-a" / WNIDS[first] / f"{place}.jpg", said, shade=place)
+    put(tmp_path / "imagenet-a" / WNIDS[second] / "x.jpg", second)
+    clean = clean_folder(tmp_path / "val", IN_A[:2], right=0, wrong=5)
+    model = f"{write_model(tmp_path)}:answers"
+    done = call("run", model, tmp_path / "imagenet-a", "--clean", clean, "--suite", "imagenet-a",
+                "--out", tmp_path / "run", "--workers", 1, "--explain")  # fmt: skip
+    assert done.exit_code == 0, done.exception
+    run = windtunnel.load_run(tmp_path / "run")
+    (part,) = confusions(run)
+    (row,) = part["rows"]
+    assert (part["part"], part["answers"], part["wrong"], part["kinds"]) == ("imagenet-a", 7, 4, 1)
+    names = [imagenet_names()[WNIDS[label]] for label in (second, first)]
+    assert [row["said"], row["right"], row["n"], row["of"]] == [*names, 4, 6]
+    shown = worst_failures(run).failures
+    assert len(shown) == 2 and not any(one.picture.startswith("clean/") for one in shown)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert page.count(f'alt="What {names[0]} hangs on in') == 3, "two failures, one confusion"
+    assert f"It hangs on no single patch: whichever is covered, {names[0]} does not fall" in page, (
+        "one colour"
+    )
+
+
+def test_collapsed_classes_are_explained_under_their_own_names(tmp_path: Path) -> None:
+    """Outputs 3 and 4 stand for one class; the model says 3, the label is the other class."""
+    for place in range(4):
+        put(tmp_path / "pictures" / "bird" / f"{place}.png", 3, shade=place)
+        put(tmp_path / "pictures" / "fish" / f"{place}.png", 3 + place % 2, shade=place)
+    (tmp_path / "map.csv").write_text("output,class\n0,bird\n1,bird\n3,fish\n4,fish\n")
+    suite = tmp_path / "plain.toml"
+    suite.write_text('name = "plain"\nversion = 1\nunits = []\nmetrics = ["top1_error"]\n')
+    model = f"{write_model(tmp_path)}:ten"
+    run = windtunnel.run(
+        model, tmp_path / "pictures", suite, label_map=tmp_path / "map.csv", out=tmp_path / "r"
+    )
+    (row,) = confusions(run)[0]["rows"]
+    assert (row["said"], row["right"], row["n"], row["share"]) == ("fish", "bird", 4, 1)
+    failure = worst_failures(run, explain_with(run, load_model(model))).failures[0]
+    assert failure.hanging is not None and failure.score is not None
+    assert (
+        f"whichever is covered, fish does not fall from {100 * failure.score:.1f} %" in failure.hanging.words
+    )

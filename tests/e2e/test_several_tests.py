@@ -1,0 +1,228 @@
+"""Runs of several tests on one page: what every shift costs, drops by tag, and public models around them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import windtunnel
+from tests.conftest import Command
+from windtunnel.analysis.several import several
+from windtunnel.analysis.shifts import Share, Shift, drops_by_tag
+from windtunnel.labels import imagenet_1k
+
+CLASSES = 8
+PER_CLASS = 5
+SIDE = 32
+COLOURS = np.random.default_rng(0).integers(40, 216, size=(CLASSES, 3))
+
+
+class NearestColour:
+    """Says which of the first classes of ImageNet has the mean colour nearest to a picture's."""
+
+    def __init__(self, name: str, bias: float = 0.0) -> None:
+        self.__name__ = name
+        self._bias = bias
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        mean = batch.reshape(len(batch), -1, 3).mean(axis=1)
+        scores = np.full((len(batch), 1000), -1e3, np.float32)
+        scores[:, :CLASSES] = -np.abs(mean[:, None] - COLOURS - self._bias).sum(axis=2)
+        return scores
+
+
+def declared(folder: Path, name: str, *tags: str) -> Path:
+    path = folder / f"{name}.toml"
+    tagged = ", ".join(f"'{tag}'" for tag in tags)
+    path.write_text(
+        f"labels = 'imagenet-1k'\noutputs = 'logits'\ntags = [{tagged}]\n"
+        f"[geometry]\nrule = 'exact'\ncrop_px = {SIDE}\n"
+    )
+    return path
+
+
+def write_pictures(root: Path, names: list[str], noise: float, seed: int) -> Path:
+    rng = np.random.default_rng(seed)
+    for label, name in enumerate(names):
+        folder = root / name
+        folder.mkdir(parents=True)
+        for row in range(PER_CLASS):
+            tint = COLOURS[label] + rng.normal(0, noise, size=3)
+            image = np.clip(rng.normal(tint, 20, size=(SIDE, SIDE, 3)), 0, 255).astype(np.uint8)
+            Image.fromarray(image).save(folder / f"{row}.png")
+    return root
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two models, each over ImageNet-V2's layout and over corruptions."""
+    root = tmp_path_factory.mktemp("several-tests")
+    wnids = list(imagenet_1k().classes[:CLASSES])
+    clean = write_pictures(root / "val", wnids, 4, 1)
+    shifted = write_pictures(root / "imagenet-v2", [str(label) for label in range(CLASSES)], 45, 2)
+    found = {}
+    for name, bias, tags in (("keen", 0.0, ("trained-long", "small")), ("dull", 22.0, ("small",))):
+        preprocess = declared(root, name, *tags)
+        model = windtunnel.load_model(NearestColour(name, bias), preprocess)
+        natural = windtunnel.run(
+            model, shifted, suite="imagenet-v2", clean=clean, out=root / f"{name}-v2", workers=1
+        )
+        spoilt = windtunnel.run(model, clean, suite="smoke", out=root / f"{name}-smoke", workers=1)
+        found |= {f"{name}-v2": natural.path, f"{name}-smoke": spoilt.path}
+    return found
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Public results on the line logit(shifted) = logit(clean) - 1, all at one size but one."""
+    folder = tmp_path_factory.mktemp("public")
+    shares = np.linspace(0.4, 0.95, 12)
+    odds = shares / (1 - shares) / np.e
+    for file, values in (
+        ("results-imagenet.csv", shares),
+        ("results-imagenetv2-matched-frequency.csv", odds / (1 + odds)),
+    ):
+        rows = [
+            f'net{place},{224 + 32 * (place == 3)},{100 * value:.6f},"1,0{place:02d}.5",0.875,bicubic'
+            for place, value in enumerate(values)
+        ]
+        header = "model,img_size,top1,param_count,crop_pct,interpolation"
+        (folder / file).write_text("\n".join([header, *rows]) + "\n")
+    return folder
+
+
+def accuracy(run: Path, part: str) -> float:
+    """Share of right answers, counted from the stored predictions."""
+    opened = windtunnel.load_run(run)
+    table = opened.predictions(["condition", "top"]).to_pylist()
+    samples = {row["id"]: row for row in opened.samples.to_pylist()}
+    of_part = [row for row in table if json.loads(samples[row["sample_id"]]["meta"])["part"] == part]
+    return statistics.mean(row["top"][0] in samples[row["sample_id"]]["labels"] for row in of_part)
+
+
+def test_shares_are_those_of_the_predictions(runs: dict[str, Path]) -> None:
+    found = several(runs["keen-v2"], runs["keen-smoke"])
+    natural, spoilt = found.shifts
+    assert natural.natural and not spoilt.natural
+    assert natural.clean is not None and natural.shifted is not None and natural.drop is not None
+    assert natural.clean.value == pytest.approx(accuracy(runs["keen-v2"], "clean"))
+    assert natural.shifted.value == pytest.approx(accuracy(runs["keen-v2"], "imagenet-v2"))
+    assert natural.drop.value == pytest.approx(natural.clean.value - natural.shifted.value)
+    assert (natural.clean.n, natural.shifted.n) == (CLASSES * PER_CLASS,) * 2
+    scores = {(one.metric, one.condition): one.value for one in windtunnel.load_run(spoilt.run).scores()}
+    assert spoilt.clean is not None and spoilt.shifted is not None and spoilt.drop is not None
+    assert spoilt.clean.value == pytest.approx(1 - scores["top1_error", "clean"])
+    assert spoilt.shifted.value == pytest.approx(1 - scores["mean_error", ""])
+    assert spoilt.drop.value == pytest.approx(spoilt.clean.value - spoilt.shifted.value)
+    for share in (natural.clean, natural.shifted, natural.drop, spoilt.shifted, spoilt.drop):
+        assert share.low <= share.value <= share.high
+
+
+def test_one_page_of_several_tests(
+    runs: dict[str, Path], tmp_path: Path, windtunnel_command: Command
+) -> None:
+    given = (runs["keen-v2"], runs["keen-smoke"])
+    done = windtunnel_command("report", *given, "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "not compared picture by picture, since they are over different tests" in page
+    assert "What every shift costs" in page
+    assert "Drop by tag" not in page
+    as_json = json.loads(windtunnel_command("report", *given, "--json").stdout)
+    assert [one["natural"] for one in as_json["shifts"]] == [True, False]
+    assert as_json["not_compared"]
+    rows = list(csv.DictReader(io.StringIO(windtunnel_command("report", *given, "--csv").stdout)))
+    assert [row["quantity"] for row in rows] == ["clean", "shifted", "drop"] * 2
+    assert float(rows[0]["value"]) == as_json["shifts"][0]["clean"]["value"]
+    text = windtunnel_command("report", *given, "--markdown").stdout
+    assert text.startswith("# keen: imagenet-v2, smoke")
+
+
+def test_runs_of_one_test_are_still_compared(runs: dict[str, Path]) -> None:
+    found = several(runs["keen-v2"], runs["dull-v2"])
+    assert found.comparison is not None
+    assert found.not_compared == ""
+    assert [one.model for one in found.shifts] == ["keen", "dull"]
+
+
+def test_drops_by_tag_worked_by_hand() -> None:
+    def run(model: str, drop: float, *tags: str, suite: str = "a@1") -> Shift:
+        share = Share(drop, drop, drop, 10)
+        return Shift("", model, tags, suite, "data", True, "", share, share, share)
+
+    found = drops_by_tag(
+        [
+            run("one", 0.3, "big", "old"),
+            run("two", 0.1, "big"),
+            run("three", 0.2, "big"),
+            run("four", 0.5),
+            run("one", 0.05, "big", suite="c@1"),
+        ]
+    )
+    told = {(one.tag, one.test): (one.runs, one.median, one.best, one.best_model) for one in found}
+    assert told == {
+        ("big", "a@1 on data"): (3, 0.2, 0.1, "two"),
+        ("old", "a@1 on data"): (1, 0.3, 0.3, "one"),
+        ("no tag", "a@1 on data"): (1, 0.5, 0.5, "four"),
+        ("big", "c@1 on data"): (1, 0.05, 0.05, "one"),
+    }
+    assert drops_by_tag([run("one", 0.3, "big")]) == []
+    assert drops_by_tag([run("one", 0.3), run("two", 0.3)]) == []
+
+
+def test_tags_and_public_models_on_the_page(
+    runs: dict[str, Path], tables: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    done = windtunnel_command("report", *runs.values(), "--public", tables, "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "Drop by tag" in page
+    assert "ImageNet-V2: among public models" in page
+    assert "net3, 256 px" in page and "1,003.5 million parameters" in page
+    as_json = json.loads(windtunnel_command("report", *runs.values(), "--public", tables, "--json").stdout)
+    (public,) = as_json["public"]
+    assert public["models"] == 12
+    assert public["fit"]["correlation"] == pytest.approx(1)
+    assert public["fit"]["intercept"] == pytest.approx(-1, abs=1e-4)
+    assert [one["name"] for one in public["points"]] == ["keen", "dull"]
+    for one in public["points"]:
+        odds = (
+            one["clean"]["value"] / (1 - one["clean"]["value"]) / np.e if one["clean"]["value"] < 1 else None
+        )
+        assert one["line"] == (None if odds is None else pytest.approx(odds / (1 + odds), abs=1e-4))
+        assert any("public results rest on 10,000" in line for line in one["unlike"])
+    assert any("2 ways in all" in note for note in public["notes"])
+
+
+def test_one_run_among_public_models(
+    runs: dict[str, Path], tables: Path, windtunnel_command: Command
+) -> None:
+    table = tables / "results-imagenetv2-matched-frequency.csv"
+    done = windtunnel_command("report", runs["dull-v2"], "--public", table)
+    assert done.returncode == 0, done.stderr
+    assert "among public models" in (runs["dull-v2"] / "report.html").read_text()
+    assert "among 12 public models" in (runs["dull-v2"] / "report.md").read_text()
+    again = windtunnel_command("report", runs["dull-v2"])
+    assert again.returncode == 0
+    assert "among public models" not in (runs["dull-v2"] / "report.html").read_text()
+
+
+def test_what_cannot_be_placed_is_told_in_one_line(
+    runs: dict[str, Path], tables: Path, windtunnel_command: Command
+) -> None:
+    for arguments, words in (
+        ((runs["keen-smoke"], "--public", tables), "None of the runs can be placed"),
+        ((runs["keen-v2"], "--public", tables / "nothing"), "No such table"),
+        ((runs["keen-v2"], "--public", tables.parent), "holds no results-imagenetv2"),
+    ):
+        done = windtunnel_command("report", *arguments)
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1

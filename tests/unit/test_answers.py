@@ -1,0 +1,130 @@
+"""How answers to natural sets are counted, for models of every kind of output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from tests.natural_sets import WNIDS
+from windtunnel.answers import count_answers
+from windtunnel.engine.summary import summarise
+from windtunnel.errors import UserError
+from windtunnel.labels import LabelSpace, imagenet_1k
+from windtunnel.metrics.drop import difference_of_shares, square_and_add
+from windtunnel.metrics.score import Measure
+from windtunnel.published.natural import masked_classes, names_network, natural_set, natural_sets
+
+
+@dataclass
+class Outputs:
+    """As much of a model as counting needs."""
+
+    class_count: int
+    classes: tuple[str, ...] = ()
+    name: str = "net"
+
+
+def space_of(name: str) -> LabelSpace:
+    natural = natural_set(name)
+    return LabelSpace(name, natural.classes, "") if natural.classes else imagenet_1k()
+
+
+@pytest.mark.parametrize(("name", "count"), [("imagenet-a", 200), ("imagenet-o", 200), ("imagenet-r", 200)])
+def test_masks_count_two_hundred_outputs(name: str, count: int) -> None:
+    labels, projection = count_answers(natural_set(name), space_of(name), Outputs(1000))
+    assert labels == tuple(range(1000)) and len(projection.kept) == count
+    turned = tuple(reversed(WNIDS))
+    labels, other = count_answers(natural_set(name), space_of(name), Outputs(1000, turned))
+    assert sorted(999 - place for place in other.kept) == list(projection.kept)
+    assert labels[0] == 999
+
+
+def test_a_model_of_the_sets_own_classes_is_taken_as_it_is() -> None:
+    own = masked_classes("in_imagenet_a")
+    labels, projection = count_answers(natural_set("imagenet-a"), space_of("imagenet-a"), Outputs(200))
+    assert projection.kind == "identity"
+    assert [labels[index] for index in own] == list(range(200)) and labels.count(-1) == 800
+    labels, projection = count_answers(natural_set("vid-robust"), space_of("vid-robust"), Outputs(30))
+    assert projection.kind == "identity" and labels == tuple(range(30))
+    labels, _ = count_answers(natural_set("objectnet"), space_of("objectnet"), Outputs(113))
+    assert labels[409] == labels[530] == 0 and labels[0] == -1
+
+
+def test_what_cannot_be_projected_is_refused() -> None:
+    for outputs, what in ((Outputs(10), "10 outputs"), (Outputs(2, ("cat", "dog")), "'cat'")):
+        for name in ("imagenet-a", "imagenet-sketch", "objectnet", "ytbb-robust"):
+            with pytest.raises(UserError, match=what):
+                count_answers(natural_set(name), space_of(name), outputs)
+
+
+def test_classes_collapse_by_their_best_output() -> None:
+    natural = natural_set("vid-robust")
+    _, projection = count_answers(natural, space_of("vid-robust"), Outputs(1000))
+    assert projection.outputs[3] == (444, 671) and len(projection.kept) == 30
+    assert sum(map(len, projection.outputs)) == 288
+    scores = np.full((1, 1000), -9.0, np.float32)
+    scores[0, 671], scores[0, 0] = -1.0, 50.0  # a bicycle for two; tench stands for nothing
+    assert projection.apply(scores)[0].argmax() == 3
+
+
+def test_ytbb_classes_without_output_never_win_and_are_never_right() -> None:
+    natural = natural_set("ytbb-robust")
+    _, projection = count_answers(natural, space_of("ytbb-robust"), Outputs(1000))
+    empty = [place for place in range(24) if place not in projection.kept]
+    assert [natural.classes[place] for place in empty] == ["cow", "giraffe", "skateboard", "toilet", "none"]
+    scores = np.full((3, 1000), -5.0, np.float32)
+    scores[:, 404] = -1.0
+    classes = projection.apply(scores)
+    mask = projection.mask_for(1000)
+    found = summarise(classes, [[6], [6, 13], []], "logits", mask)
+    assert found.top[0, 0] == 13, "not one of the empty classes, whose score might be 0"
+    # Only a cow: wrong. A cow and an airplane: right. No label: none.
+    assert found.label_rank.tolist() == [19, 0, -1]
+    assert np.isfinite(found.label_score[:2]).all()
+    shares = np.full((1, 1000), 0.001, np.float32)
+    assert summarise(projection.apply(shares), [[6]], "probabilities", mask).label_score.tolist() == [0.0]
+
+
+def test_filter_networks_are_known_by_name() -> None:
+    for text in ("resnet50.tv_in1k", "ResNet-50", "resnet_50-v1", "ResNet50_fp16.onnx"):
+        assert names_network(text, "ResNet-50"), text
+    for text in ("resnet50d", "wide_resnet50_2", "resnext50", "resnet152", "seresnet50", "resnet501"):
+        assert not names_network(text, "ResNet-50"), text
+
+
+def test_every_set_has_its_facts() -> None:
+    for natural in natural_sets().values():
+        assert natural.title and natural.source and natural.part
+        if natural.answers in ("mask", "several", "collapse"):
+            labels, _ = count_answers(natural, space_of(natural.name), Outputs(1000))
+            assert len(labels) == len(space_of(natural.name))
+
+
+def test_the_drops_interval_is_newcombes() -> None:
+    """The two examples of Newcombe 1998, table II, method 10: 56/70 - 48/80 and 9/10 - 3/10."""
+    for (first, n), (second, m), ends in (
+        ((56, 70), (48, 80), (0.0524, 0.3339)),
+        ((9, 10), (3, 10), (0.1705, 0.8090)),
+    ):
+        wrong = np.concatenate([np.arange(n) < first, np.arange(m) < second])
+        of = np.arange(n + m) < n
+        columns = np.stack([wrong & of, of, wrong & ~of, ~of], axis=1)
+        measure = Measure(
+            "accuracy_drop", "", "", (), columns, combine=difference_of_shares, interval_of=square_and_add
+        )
+        assert measure.value == pytest.approx(first / n - second / m)
+        assert measure.interval() == pytest.approx(ends, abs=5e-5)
+
+
+def test_measures_of_a_part_follow_the_pictures_that_are_joined() -> None:
+    wrong = np.array([[True], [False], [True]])
+    measure = Measure("top1_error", "x", "", (), wrong, rows=np.array([1, 4, 6]))
+    some = measure.over(np.array([6, 0, 1]))
+    assert some.columns[:, 0].tolist() == [True, True] and some.rows is not None
+    assert some.rows.tolist() == [0, 2]
+    assert some.in_groups(np.array([7, 8, 9])).groups is None, "each on its own is no group"
+    grouped = measure.in_groups(np.array([0, 1, 2, 3, 1, 5, 6]))
+    assert grouped.groups is not None and grouped.groups.tolist() == [1, 1, 6]
+    assert len(measure.over(np.array([0, 2])).columns) == 0

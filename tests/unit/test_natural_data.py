@@ -1,0 +1,302 @@
+"""Readers of natural sets: every layout as published, with the traps that it holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv
+from windtunnel.api import open_for_suite
+from windtunnel.data.folder import FolderDataset
+from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.natural_layouts import open_natural
+from windtunnel.errors import UserError
+from windtunnel.published.natural import masked_classes, several_ids
+
+IN_A, IN_O, IN_R = (list(masked_classes(f"in_imagenet_{name}")) for name in "aor")
+
+
+def labels_of(dataset: NaturalDataset, part: str) -> dict[str, tuple[int, ...]]:
+    return {one.id: one.labels for one in dataset.samples() if one.meta["part"] == part}
+
+
+def test_imagenet_a_keeps_imagenets_indices(tmp_path: Path) -> None:
+    for label in IN_A[:10]:
+        put(tmp_path / "imagenet-a" / WNIDS[label] / "0.001_x.jpg", label)
+    clean = clean_folder(tmp_path / "val", [*IN_A[:12], 0])
+    found = open_natural(tmp_path / "imagenet-a", "imagenet-a", clean)
+    assert sorted(labels_of(found, "imagenet-a").values()) == [(label,) for label in IN_A[:10]]
+    assert max(IN_A[:10]) > 9, "numbered by folder they would be 0 to 9"
+    assert {one for (one,) in labels_of(found, "clean").values()} == set(IN_A[:10])
+    assert len(labels_of(found, "clean")) == 40
+    assert all(id_.startswith("clean/") for id_ in labels_of(found, "clean"))
+    assert any("10 of ImageNet-A's 200" in remark for remark in found.remarks)
+
+
+def test_a_folder_that_is_none_of_the_sets_is_refused(tmp_path: Path) -> None:
+    put(tmp_path / "imagenet-a" / WNIDS[IN_A[0]] / "a.png", 1)
+    put(tmp_path / "imagenet-a" / WNIDS[0] / "b.png", 1)
+    with pytest.raises(UserError, match=r"1 of its 2 folders.*n01440764.*natural takes"):
+        open_natural(tmp_path / "imagenet-a", "imagenet-a")
+
+
+def test_imagenet_o_has_no_labels(tmp_path: Path) -> None:
+    for label in IN_O[:3]:
+        put(tmp_path / "imagenet-o" / WNIDS[label] / "x.jpg", label)
+    outside = next(label for label in range(1000) if label not in IN_O)
+    clean = clean_folder(tmp_path / "val", [*IN_O[:5], outside])
+    found = open_natural(tmp_path / "imagenet-o", "imagenet-o", clean)
+    assert set(labels_of(found, "imagenet-o").values()) == {()}
+    # In distribution are all classes of the list, whatever folders the pictures lie in.
+    assert {one for (one,) in labels_of(found, "clean").values()} == set(IN_O[:5])
+    assert found.parts == (("imagenet-o", "out"), ("clean", "clean"))
+
+
+@pytest.mark.parametrize("name", ["imagenet-o", "ood"])
+def test_out_of_distribution_needs_clean_pictures(tmp_path: Path, name: str) -> None:
+    put(tmp_path / "x" / "y" / "a.png", 1)
+    with pytest.raises(UserError, match="--clean DATA"):
+        open_natural(tmp_path / "x", name)
+
+
+@pytest.mark.parametrize(
+    ("folder", "part"),
+    [
+        ("imagenetv2-matched-frequency-format-val", "imagenet-v2-matched-frequency"),
+        ("imagenetv2-threshold0.7-format-val", "imagenet-v2-threshold-0.7"),
+        ("imagenetv2-topimages-format-val", "imagenet-v2-top-images"),
+        ("ImageNetV2", "imagenet-v2"),
+    ],
+)
+def test_numbers_are_numbers_and_the_version_is_named(tmp_path: Path, folder: str, part: str) -> None:
+    for label in (1, 2, 9, 10, 100, 999):
+        put(tmp_path / folder / str(label) / "x.jpeg", label)
+    dataset, suite = open_for_suite(tmp_path / folder, None, None)
+    assert suite.name == "imagenet-v2"
+    assert isinstance(dataset, NaturalDataset)
+    found = labels_of(dataset, part)
+    assert {id_.split("/")[0]: label for id_, (label,) in found.items()} == {
+        str(label): label for label in (1, 2, 9, 10, 100, 999)
+    }
+    assert dataset.label_space.classes == WNIDS
+    assert any("version unknown" in one for one in dataset.remarks) == (part == "imagenet-v2")
+
+
+def test_numbers_beyond_imagenets_are_refused(tmp_path: Path) -> None:
+    put(tmp_path / "imagenetv2" / "1000" / "x.png", 1)
+    with pytest.raises(UserError, match=r"0 to 999.*'1000'"):
+        open_natural(tmp_path / "imagenetv2", "imagenet-v2")
+
+
+def test_objectnet_has_several_ids_and_a_border(tmp_path: Path) -> None:
+    ids = several_ids("objectnet_113.csv")
+    assert len(ids) == 113 and ids["alarm_clock"] == (409, 530)
+    root = tmp_path / "objectnet-1.0"
+    put(root / "images" / "alarm_clock" / "a.png", 409, border=2)
+    put(root / "images" / "banana" / "b.png", 954, border=2)
+    put(root / "images" / "abacus_of_no_class" / "c.png", 1, border=2)
+    clean = clean_folder(tmp_path / "val", [409, 954, 530, 7], right=1, wrong=0)
+    found = open_natural(root, "objectnet", clean)
+    assert labels_of(found, "objectnet") == {"alarm_clock/a.png": (409, 530), "banana/b.png": (954,)}
+    # A clean alarm clock may be either clock too, so that both parts are as easy to get right.
+    assert sorted(labels_of(found, "clean").values()) == [(409, 530), (409, 530), (954,)]
+    pixels = found.read(next(one for one in found.samples() if one.id == "banana/b.png"))
+    assert not isinstance(pixels, bytes) and pixels.shape == (16, 16, 3)
+    assert pixels[0, 0].tolist() == [954 % 256, 954 // 256, 0]
+    assert any("1 pictures in 1 other folders" in one for one in found.remarks)
+
+
+VID = {
+    "ILSVRC2015_val_0": {0: ([4], 7), -1: ([4], 7), 1: ([4, 8], 151), 10: ([4], 0)},
+    "ILSVRC2015_val_1": {0: ([8], 151)},
+}
+
+
+def test_vid_robust_reads_sets_and_each_frames_own_labels(tmp_path: Path) -> None:
+    dataset, suite = open_for_suite(video_set(tmp_path / "some-name", VID), None, None)
+    assert suite.name == "vid-robust" and isinstance(dataset, NaturalDataset)
+    anchor = "val/ILSVRC2015_val_0/000100.JPEG"
+    rows = {(one.sample_id, one.offset, one.role) for one in dataset.frames if one.group == anchor}
+    assert rows == {
+        (anchor, 0, "anchor"),
+        ("val/ILSVRC2015_val_0/000099.JPEG", -1, "neighbour"),
+        ("val/ILSVRC2015_val_0/000101.JPEG", 1, "neighbour"),
+        ("val/ILSVRC2015_val_0/000110.JPEG", 10, "neighbour"),
+    }
+    # An anchor without neighbours is a set of one.
+    assert [one.offset for one in dataset.frames if "val_1" in one.group] == [0]
+    assert labels_of(dataset, "vid-robust")["val/ILSVRC2015_val_0/000101.JPEG"] == (4, 8)
+    assert {one.meta["video"] for one in dataset.samples()} == {
+        "val/ILSVRC2015_val_0",
+        "val/ILSVRC2015_val_1",
+    }
+
+
+def test_frames_without_labels_or_numbers_are_refused(tmp_path: Path) -> None:
+    root = video_set(tmp_path / "vid-robust", VID)
+    file = root / "metadata" / "labels.json"
+    labels = json.loads(file.read_text())
+    del labels["val/ILSVRC2015_val_0/000110.JPEG"]
+    file.write_text(json.dumps(labels))
+    with pytest.raises(UserError, match=r"no labels of the frame .*000110"):
+        open_natural(root, "vid-robust")
+    file.write_text(json.dumps({key: [30] for key in labels} | {"val/ILSVRC2015_val_0/000110.JPEG": [30]}))
+    with pytest.raises(UserError, match="label '30'"):
+        open_natural(root, "vid-robust")
+
+
+def ytbb(root: Path) -> Path:
+    """Annotations as published: words before classes, keys of pairs with a comma, the swapped raw list."""
+    from windtunnel.published.natural import natural_set
+
+    classes = list(natural_set("ytbb-robust").classes)
+    words = ["good", "unsure", "bad", *classes]
+    pair_words = [
+        "similar",
+        "dissimilar",
+        "correct",
+        "incorrect",
+        "problematic",
+        "blur-increase",
+        "bad-anchor",
+    ]
+    anchors = {
+        "aaa_1000/frame-30.jpg": ["good", "person"],
+        "bbb_2000/frame-60.jpg": ["good"],
+        "ccc_3000/frame-90.jpg": ["bad"],
+        "ddd_4000/frame-99.jpg": ["good"],
+        "eee_5000/frame-10.jpg": ["good"],
+    }
+    pairs = [
+        ("aaa_1000/frame-30.jpg,aaa_1000/frame-29.jpg", ["similar", "correct"]),
+        ("aaa_1000/frame-30.jpg,aaa_1000/frame-31.jpg", ["similar", "blur-increase"]),
+        ("aaa_1000/frame-30.jpg,aaa_1000/frame-32.jpg", ["dissimilar"]),
+        ("aaa_1000/frame-30.jpg,aaa_1000/frame-33.jpg", ["dissimilar"]),
+        ("aaa_1000/frame-30.jpg,aaa_1000/frame-33.jpg", ["similar"]),
+        ("aaa_1000/frame-30.jpg,aaa_1000/frame-34.jpg", ["similar"]),
+        ("aaa_1000/frame-30.jpg,aaa_1000/frame-34.jpg", ["similar", "problematic"]),
+        ("ddd_4000/frame-99.jpg,ddd_4000/frame-98.jpg", ["similar"]),
+        ("ddd_4000/frame-99.jpg,ddd_4000/frame-97.jpg", ["bad-anchor"]),
+    ]
+    folder = root / "metadata"
+    folder.mkdir(parents=True)
+    for name, table, rows in (
+        ("anchor_labels.json", words, anchors.items()),
+        ("pmk_labels.json", pair_words, pairs),
+    ):
+        notes = [
+            {"key": key, "notes": "", "labels": [table.index(one) for one in said]} for key, said in rows
+        ]
+        (folder / name).write_text(json.dumps({"annotations": notes, "labels": table}))
+    raw = [["aaa", 1000, 22], ["bbb", 2000, 23], ["ccc", 3000, 1], ["ddd", 4000, 1], ["eee", 5000, 6]]
+    write_csv(folder / "ytbb_test_anchors_full.csv", ["ytid", "time_ms", "label"], raw)
+    for key in ("aaa_1000/frame-30.jpg", "aaa_1000/frame-29.jpg", "aaa_1000/frame-33.jpg",
+                "bbb_2000/frame-60.jpg", "eee_5000/frame-10.jpg"):  # fmt: skip
+        put(root / key, 7)
+    return root
+
+
+def test_ytbb_robust_follows_the_annotations(tmp_path: Path) -> None:
+    dataset, suite = open_for_suite(ytbb(tmp_path / "robust"), None, None)
+    assert suite.name == "ytbb-robust" and isinstance(dataset, NaturalDataset)
+    car, none, person, cow = 23, 22, 0, 6
+    # The raw list's 22 is a car, its 23 none; annotators added a person; neighbours have the anchor's labels.
+    assert labels_of(dataset, "ytbb-robust") == {
+        "aaa_1000/frame-29.jpg": (person, car),
+        "aaa_1000/frame-30.jpg": (person, car),
+        "aaa_1000/frame-33.jpg": (person, car),
+        "bbb_2000/frame-60.jpg": (none,),
+        "eee_5000/frame-10.jpg": (cow,),
+    }
+    # A bad anchor and a set with a bad-anchor mark are gone; the last word on a pair counts.
+    offsets = {one.group: [] for one in dataset.frames}
+    for one in dataset.frames:
+        offsets[one.group].append(one.offset)
+    assert offsets == {
+        "aaa_1000/frame-30.jpg": [0, -1, 3],
+        "bbb_2000/frame-60.jpg": [0],
+        "eee_5000/frame-10.jpg": [0],
+    }
+
+
+def test_own_frames_come_as_json_with_a_class_index_or_as_a_table(tmp_path: Path) -> None:
+    root = video_set(tmp_path / "cows", {"v1": {0: ([0], 0), 2: ([1], 1)}}, "frames")
+    (root / "metadata" / "class_index.json").write_text(json.dumps({"0": ["n1", "calf"], "1": ["n2", "cow"]}))
+    dataset, suite = open_for_suite(root, None, None)
+    assert suite.name == "pm-k" and dataset.label_space.classes == ("calf", "cow")
+    table = write_csv(
+        tmp_path / "frames.csv",
+        ["file", "set", "offset", "label", "video"],
+        [["a.png", "s1", 0, "cow", "v"], ["b.png", "s1", "+1", "cow", "v"], ["b.png", "s2", 0, "cow", "v"],
+         ["a.png", "s2", -1, "cow", "v"]],
+    )  # fmt: skip
+    found = open_natural(table, "pm-k")
+    assert [one.id for one in found.samples()] == ["a.png", "b.png"]
+    rows = [(one.group, one.sample_id, one.offset) for one in found.frames]
+    assert rows == [("s1", "a.png", 0), ("s1", "b.png", 1), ("s2", "a.png", -1), ("s2", "b.png", 0)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ([["a.png", "s", 1, "x"]], "set 's' has 0 frames with offset 0"),
+        ([["a.png", "s", 0, "x"], ["b.png", "s", 0, "x"]], "set 's' has 2 frames with offset 0"),
+        ([["a.png", "", 0, "x"]], "set '' and offset '0'"),
+        ([["a.png", "s", "near", "x"]], "offset 'near'"),
+        ([["a.png", "s", 0, "x"], ["a.png", "t", 0, "y"]], "a.png has other labels"),
+    ],
+)
+def test_tables_of_frames_that_make_no_sets_are_refused(tmp_path: Path, rows: list, what: str) -> None:
+    table = write_csv(tmp_path / "frames.csv", ["file", "set", "offset", "label"], rows)
+    with pytest.raises(UserError, match=what):
+        open_natural(table, "pm-k")
+
+
+def test_sets_are_found_by_their_classes_but_imagenets_own_pictures_are_clean(tmp_path: Path) -> None:
+    for label in IN_R:
+        put(tmp_path / "renditions" / WNIDS[label] / "art_0.jpg", label)
+    assert open_for_suite(tmp_path / "renditions", None, None)[1].name == "imagenet-r"
+    clean = clean_folder(tmp_path / "val-of-o", IN_O, right=1, wrong=0)
+    dataset, suite = open_for_suite(clean, None, None)
+    assert suite.name == "imagenet-c-quick" and isinstance(dataset, FolderDataset)
+
+
+def test_a_suite_that_is_not_natural_takes_the_folder_as_it_is(tmp_path: Path) -> None:
+    put(tmp_path / "imagenet-a" / WNIDS[IN_A[0]] / "a.png", 1)
+    assert isinstance(open_for_suite(tmp_path / "imagenet-a", "imagenet-c", None)[0], FolderDataset)
+    found = open_for_suite(tmp_path / "imagenet-a", None, None)[0]
+    assert isinstance(found, NaturalDataset)
+    assert "taken for ImageNet-A" in found.remarks[0]
+    assert any("No clean pictures" in one for one in found.remarks)
+
+
+def test_own_classes_are_joined_by_name(tmp_path: Path) -> None:
+    put(tmp_path / "night" / "zebra" / "a.png", 1)
+    for name in ("ant", "bee", "zebra"):
+        put(tmp_path / "day" / name / "b.png", 1)
+    found = open_natural(tmp_path / "night", "natural", tmp_path / "day")
+    assert found.label_space.classes == ("ant", "bee", "zebra")
+    assert labels_of(found, "shifted") == {"zebra/a.png": (2,)}
+    assert labels_of(found, "clean") == {"clean/zebra/b.png": (2,)}
+    put(tmp_path / "other" / "wasp" / "a.png", 1)
+    with pytest.raises(UserError, match="no picture of a class"):
+        open_natural(tmp_path / "night", "natural", tmp_path / "other")
+
+
+def test_subsets_draw_from_every_part_and_keep_sets_whole(tmp_path: Path) -> None:
+    for label in IN_A[:5]:
+        for place in range(20):
+            put(tmp_path / "imagenet-a" / WNIDS[label] / f"{place}.png", label)
+    clean = clean_folder(tmp_path / "val", IN_A[:5], right=10, wrong=0)
+    found = open_natural(tmp_path / "imagenet-a", "imagenet-a", clean)
+    some = found.subset(found.samples(), 30, seed=1)
+    parts = [one.meta["part"] for one in some]
+    assert (parts.count("imagenet-a"), parts.count("clean")) == (20, 10)
+    assert set(np.unique([one.labels[0] for one in some], return_counts=True)[1]) == {6}
+    sets = {f"ILSVRC2015_val_{v}": {k: ([4], 7) for k in range(-2, 3)} for v in range(6)}
+    video = open_natural(video_set(tmp_path / "vid-robust", sets), "vid-robust")
+    few = video.subset(video.samples(), 10, seed=0)
+    assert len(few) == 10 and len({one.meta["video"] for one in few}) == 2
