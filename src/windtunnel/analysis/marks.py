@@ -22,8 +22,3 @@ def marks(run: Run) -> list[str]:
             "set is meant to measure"
         )
     return found
-
-
-def spelt(name: str) -> str:
-    """A data set's name without case, dots and dashes: `ImageNet-21k` and imagenet_21k are the same."""
-    return "".join(one for one in name.lower() if one.isalnum())
