@@ -57,14 +57,16 @@ class Clips:
         return self._measured[key]
 
     def scores(self, condition: str) -> Iterator[NDArray[np.float32]]:
-        """Every class's score, frames x classes, picture by picture; only of runs that kept them."""
+        """The score of every class that counts, frames x classes, picture by picture; only where kept."""
+        projection = self._run.projection
+        counts = projection.mask_for(int(self._run.recipe["model"]["classes"]))
         number = 0
         for shard in self._run.shards(["logits"]):
             rows = shard["logits"].combine_chunks()
             for start in range(0, len(rows), self._width):
                 if self.kept[number]:
                     some = rows[start : start + self._width][self._places[condition]]
-                    yield np.array(some.to_pylist(), np.float32)
+                    yield projection.apply(np.array(some.to_pylist(), np.float32))[:, counts]
                 number += 1
 
 
