@@ -276,6 +276,33 @@ def test_damage_is_found_by_verify_and_repaired_by_making_again(
         assert list(verify(tmp_path / "made").damaged) == ["tilt"]
 
 
+def test_a_repaired_set_is_scored_again_where_it_failed(
+    cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path, windtunnel_command: Command
+) -> None:
+    made = ("make", "imagenet-p", cifar[0], "made", "--layout", "videos", "--only", "tilt", "--workers", 1)
+    model = write_colour_model(tmp_path / "model.onnx", classes=10, side=32)
+    scored = ("run", model, "made", "--chunk", 2, "--out", "run", "--workers", 1)
+    assert windtunnel_command(*made).returncode == 0
+    clip = tmp_path / "made" / "tilt" / "3" / "00000000.mp4"
+    content = clip.read_bytes()
+    clip.write_bytes(b"no video")
+    assert windtunnel_command(*scored).returncode == 0
+    assert windtunnel.load_run(tmp_path / "run").observed.left_out == 1
+    again = windtunnel_command(*scored)
+    assert "192 already done" in again.stderr and "scored again" not in again.stderr, "nothing was repaired"
+    shards = sorted((tmp_path / "run" / "shards").iterdir())
+    before = {path: path.stat().st_mtime_ns for path in shards}
+    assert windtunnel_command(*made).returncode == 0 and clip.read_bytes() == content
+    again = windtunnel_command(*scored, "--strict")
+    assert again.returncode == 0, again.stderr
+    assert "128 already done" in again.stderr and "scored again: 1." in again.stderr
+    assert sum(path.stat().st_mtime_ns != time for path, time in before.items()) == 1
+    run = windtunnel.load_run(tmp_path / "run")
+    assert run.observed.left_out == 0
+    whole = windtunnel.run(model, tmp_path / "made", out=tmp_path / "whole")
+    assert rows(run) == rows(whole)
+
+
 def test_rows_that_are_not_made_are_failures_not_black_clips(
     cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:

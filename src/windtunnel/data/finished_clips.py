@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.data import Sample, is_picture_name, nfc, read_file
 from windtunnel.data.finished import AS_STORED, CLEAN, Place
 from windtunnel.data.finished_folders import LEVEL_NAMES, Kept, common_pictures, subfolders
@@ -180,8 +181,23 @@ def _sequence_folders(root: Path) -> dict[Place, Path]:
 
 
 def _holds_clips(folder: Path, kept: Videos | Frames) -> bool:
-    """Whether a class folder of a sequence holds a clip; numbered ones alone are ImageNet-C's severities."""
+    """Whether a class folder of a sequence holds a clip."""
     classes = subfolders(folder)
-    if isinstance(kept, Frames) and all(entry.name in LEVEL_NAMES for entry in classes):
-        return False
+    if isinstance(kept, Frames) and _may_be_severities(folder, classes):
+        return any(
+            _is_counted(Path(clip.path)) for class_ in classes for clip in subfolders(Path(class_.path))
+        )
     return any(kept.holds(entry) for class_ in classes for entry in os.scandir(class_.path))
+
+
+def _may_be_severities(folder: Path, classes: Sequence[os.DirEntry[str]]) -> bool:
+    """Whether this may be ImageNet-C's: a corruption of the same name, and classes called 1 to 5."""
+    place = place_named(folder.resolve().name)
+    shared = place is None or place[0].removeprefix(SEQUENCE_PREFIX) in CORRUPTIONS.names()
+    return shared and all(entry.name in LEVEL_NAMES for entry in classes)
+
+
+def _is_counted(folder: Path) -> bool:
+    """Whether a folder holds frames 000, 001, 002 ... without a gap."""
+    stems = [path.stem for path in _numbered(folder)]
+    return len(stems) > 1 and stems == [f"{number:03d}" for number in range(len(stems))]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windtunnel.data.finished import FinishedDataset
+from windtunnel.engine.mended import mended_pictures
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
 from windtunnel.engine.work import Work, score_chunk, warm_up
@@ -55,7 +56,7 @@ def execute(
     target.check_free()
     with target.locked():
         target.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
-        missing = [chunk for chunk in plan.chunks if not target.has_shard(chunk.name, _rows(plan, chunk))]
+        missing = [chunk for chunk in plan.chunks if not _is_done(plan, target, chunk)]
         advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
         if missing:
             target.check_versions(plan.info["versions"])
@@ -75,6 +76,8 @@ def _refuse_failures(plan: Plan, target: RunFolder) -> None:
         if one.status != "ok":
             raise UserError(f"{one.sample.id}: {one.reason}. --strict stops at the first such picture.")
     for chunk in plan.chunks:
+        if mended_pictures(plan, target, chunk):
+            continue
         for row in target.failures(chunk.name):
             raise UserError(
                 f"{row['sample_id']} under {row['condition']}: {row['reason']}. "
@@ -86,9 +89,17 @@ def finished_predictions(plan: Plan, folder: Path) -> int:
     """How many of a plan's predictions a run folder already holds; another recipe's folder is refused."""
     target = RunFolder(folder)
     target.check_same(plan.recipe, plan.samples_table)
-    return sum(
-        _rows(plan, chunk) for chunk in plan.chunks if target.has_shard(chunk.name, _rows(plan, chunk))
-    )
+    return sum(_rows(plan, chunk) for chunk in plan.chunks if _is_done(plan, target, chunk))
+
+
+def mended_count(plan: Plan, folder: Path) -> int:
+    """How many pictures of a finished set failed in a run folder and can be read now."""
+    return sum(len(mended_pictures(plan, RunFolder(folder), chunk)) for chunk in plan.chunks)
+
+
+def _is_done(plan: Plan, target: RunFolder, chunk: Chunk) -> bool:
+    """Whether a chunk is stored, and would be stored so again."""
+    return target.has_shard(chunk.name, _rows(plan, chunk)) and not mended_pictures(plan, target, chunk)
 
 
 def _rows(plan: Plan, chunk: Chunk) -> int:
