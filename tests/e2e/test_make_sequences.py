@@ -185,9 +185,9 @@ def test_videos_are_laid_out_as_imagenet_p_is_published(
             assert clip.shape == (FRAMES[unit], 32, 32, 3)
             difference = np.abs(clip.astype(int) - frames)
             assert 0 < difference.mean() < 12
-    type_ = {"gaussian_noise": "noise"}.get(unit, "temporal")
-    written = (made["videos"] / unit / str(labels[5]) / "00000005.mp4").read_bytes()
-    assert written == encode_clip(frames_in_memory(images, unit, 5), type_)
+        type_ = {"gaussian_noise": "noise"}.get(unit, "temporal")
+        written = (made["videos"] / unit / str(labels[5]) / "00000005.mp4").read_bytes()
+        assert written == encode_clip(frames_in_memory(images, unit, 5), type_)
 
 
 def test_by_default_all_fourteen_sequences_are_made_lossless(

@@ -386,6 +386,33 @@ def test_a_gate_without_rules_looks_at_mfp(runs: tuple[Run, Run]) -> None:
     assert [check.score for check in each.checks] == [f"{name} flip_probability" for name in names]
 
 
+def test_a_default_rule_that_cannot_be_compared_cannot_be_told(
+    pictures: Path, tmp_path: Path, runs: tuple[Run, Run]
+) -> None:
+    """The same pictures stored as video are other conditions: flips were never looked at."""
+    some = ["gaussian_noise", "brightness", "tilt"]
+    new = windtunnel.run(
+        Flickering(600), pictures, "imagenet-p", only=some, codec="h264", out=tmp_path / "new"
+    )
+    found = windtunnel.gate(new, new.path.parent / "new")
+    assert not found.unchecked
+    found = windtunnel.gate(new, runs[1])
+    assert [check.score for check in found.checks] == ["clean top1_error"]
+    assert [one.rule for one in found.unchecked] == ["mfp <= +1"] and found.count("unsure") == 1
+    files = ("--markdown", tmp_path / "gate.md", "--junit", tmp_path / "gate.xml", "--github")
+    for unsure, code, kind in (("pass", 0, "skipped"), ("fail", 1, "failure")):
+        done = call("gate", new.path, "--against", runs[1].path, "--unsure", unsure, *files)
+        said = (
+            "The default rule mfp <= +1 cannot be told: the runs' mfp cannot be compared: of other conditions"
+        )
+        assert done.exit_code == code and said in done.output and "1 cannot tell" in done.output
+        assert said in (tmp_path / "gate.md").read_text()
+        assert f'<{kind} message="The default rule mfp &lt;= +1' in (tmp_path / "gate.xml").read_text()
+        assert f"::{'error' if code else 'warning'} title=windtunnel gate::{said}" in done.output
+    document = json.loads(call("gate", new.path, "--against", runs[1].path, "--json").output)
+    assert document["unchecked"][0]["rule"] == "mfp <= +1"
+
+
 def test_slices_of_flips(runs: tuple[Run, Run]) -> None:
     found = windtunnel.slices(runs[1], "class", "mfp", minimum=3)
     assert len(found) == CLASSES

@@ -120,11 +120,17 @@ def test_difficulty_is_strength_of_noise_and_stride_of_the_rest(
     assert names == ["native", "clean", "seq/gaussian_noise:3", "seq/brightness"]
     ids = {condition["name"]: condition["id"] for condition in run.conditions}
     assert ids["seq/brightness"] == hard.conditions[3]["id"], "the same frames, compared further apart"
-    model, changed, total = Brightest(), 0, 0
+    model, moved, noisy = Brightest(), [], []
     for clip in frames_of(pictures, "brightness").values():
         best = model(np.stack(clip)).argmax(axis=1)
-        changed, total = changed + int((best[3:] != best[:-3]).sum()), total + len(best) - 3
-    assert by_name(hard, "flip_probability")["seq/brightness"] == pytest.approx(changed / total)
+        moved += (best[3:] != best[:-3]).tolist()
+    for clip in frames_of(pictures, "gaussian_noise", 3).values():
+        best = model(np.stack(clip)).argmax(axis=1)
+        noisy += (best[1:] != best[0]).tolist()
+    assert (len(moved), len(noisy)) == (12 * 28, 12 * 30)
+    found = by_name(hard, "flip_probability")
+    assert found["seq/brightness"] == pytest.approx(np.mean(moved))
+    assert found["seq/gaussian_noise:3"] == pytest.approx(np.mean(noisy))
 
 
 def test_small_pictures_have_no_flip_rate(run: Run) -> None:
@@ -148,7 +154,26 @@ def test_nothing_is_divided_by_nothing(pictures: Path, tmp_path: Path) -> None:
     assert by_name(found, "flip_probability") == {"seq/tilt": 0}
     assert by_name(found, "flip_rate", baseline=found) == {}
     notes = run_document(found.against(found), [])["notes"]
-    assert any("under seq/tilt is not clearly above 0" in note for note in notes)
+    assert sum("under seq/tilt is not clearly above 0" in note for note in notes) == 2
+    assert not any("divide by" in note for note in notes), "nothing is"
+
+
+def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path, tmp_path: Path) -> None:
+    """The best class never changes, the others do: T5D can be divided and FR cannot."""
+
+    def firm(batch: np.ndarray) -> np.ndarray:
+        scores = Brightest()(batch)
+        scores[:, 0] = 9
+        return scores
+
+    found = windtunnel.run(firm, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    notes = run_document(found.against(found), [])["notes"]
+    assert [note for note in notes if note.startswith("T5D divide by")]
+    assert not any(note.startswith("No T5D") for note in notes)
+    assert (
+        sum(note.startswith("No FR: the baseline's flip_probability under seq/tilt") for note in notes) == 1
+    )
+    assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are 1." in notes
 
 
 def test_unlabelled_pictures_have_flips_and_no_errors(pictures: Path, tmp_path: Path) -> None:

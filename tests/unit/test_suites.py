@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Command
 from windtunnel.conditions import Condition, corruption_condition
 from windtunnel.errors import UserError
 from windtunnel.imaging.geometry import Geometry
@@ -231,3 +232,29 @@ def test_the_native_canvas_is_the_models_own() -> None:
     canvas = choose_canvas(suite, {(500, 375)}, own)
     assert (canvas.edition, canvas.geometry) == (299, own)
     assert canvas.overrides()["resizer"] == "pillow-bicubic"
+
+
+@pytest.mark.parametrize("name", ["imagenet-s", "systematic"])
+def test_a_suite_of_steps_is_not_renamed_by_what_changes_nothing(
+    name: str, windtunnel_command: Command
+) -> None:
+    suite = load_suite(name)
+    with pytest.raises(UserError, match=f"Suite {name} has a canvas of its own.*leave --edition out"):
+        suite.at_edition(299)
+    with pytest.raises(UserError, match=f"Suite {name} stores no picture.*leave --codec out"):
+        suite.stored_as("jpeg:10")
+    with pytest.raises(UserError, match="leave --edition out"):
+        suite.only(["resize=opencv-area"]).at_edition(64)
+    done = windtunnel_command(
+        "run", "demo", "demo", "--suite", name, "--edition", "299", "--codec", "jpeg:10"
+    )
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+
+
+def test_editions_and_codecs_of_corruptions_are_as_ever() -> None:
+    assert load_suite("imagenet-c").at_edition(299).stored_as("jpeg:10").name == "imagenet-c-299-jpeg10"
+    # With corruptions on its canvas a codec has something to store; an edition still has not.
+    mixed = load_suite("imagenet-s").only(["fog", "decode=opencv"])
+    assert mixed.stored_as("jpeg:10").codec == "jpeg:10"
+    with pytest.raises(UserError, match="leave --edition out"):
+        mixed.at_edition(64)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Joined, Key, join_runs
+from windtunnel.analysis.marks import marks
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.headlines import natural_head
@@ -254,6 +255,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all "
                 "runs, or some run could not score them."
             )
+    lines += [f"{run.info['model']['name']}: {mark}." for run in joined.runs for mark in marks(run)]
     if why := why_other_answers(joined.runs):
         lines.append(f"Right answers are not as easy in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)

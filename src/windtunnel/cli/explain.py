@@ -63,7 +63,7 @@ def command(
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
         found = explain(loaded, picture, advance=bar.look, **options)
-    side_by_side(found.picture, found.map, found.hang.patch).save(target, "PNG")
+    side_by_side(found.picture, found.map, found.hang.patch if found.hang else None).save(target, "PNG")
     if as_json:
         print_json({"model": loaded.name, "picture": picture, "written": str(target), **found.to_json()})
         return
@@ -108,7 +108,6 @@ def _target(picture: str, out: str | None) -> Path:
 
 def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
     height, width = found.picture.shape[:2]
-    patch = found.hang.patch
     lines = [
         ("says", "   ".join(f"{one.name} {100 * one.probability:.1f} %" for one in found.top)),
         (
@@ -117,9 +116,11 @@ def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
             f"{width}x{height}",
         ),
         ("hangs on", found.words),
-        ("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"),
-        ("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"),
     ]
+    if found.hang:
+        patch = found.hang.patch
+        lines.append(("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"))
+        lines.append(("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"))
     if found.patches:
         what = f"{found.patches} covered one by one; {found.lowering} lower the {kind}"
         lines.append(("patches", f"{what}, {found.changing} change the best answer"))

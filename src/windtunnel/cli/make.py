@@ -29,8 +29,9 @@ from windtunnel.wording import counted
     type=click.Choice(LAYOUTS),
     default="auto",
     show_default=True,
-    help="Pictures as folders of files or as arrays; sequences as PNG frames, arrays or videos. auto takes "
-    "arrays for 32-pixel pictures, else folders or frames.",
+    help="Pictures as folders of files or arrays; sequences as PNG frames, arrays or videos; imagenet-s as "
+    "npy, which training programs read and windtunnel run does not. auto takes arrays for 32-pixel pictures, "
+    "else folders or frames.",
 )
 @click.option("--only", multiple=True, metavar="UNIT[:LEVEL]", help="Make only this; may be repeated.")
 @click.option(
@@ -75,7 +76,8 @@ def command(
     """Write DATA corrupted by SUITE to the folder OUT, with the clean pictures beside it.
 
     SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), imagenet-p (the ten
-    sequences and the four extra ones), imagenet-s (three decoders and six resizes, an .npy per picture),
+    sequences and the four extra ones), imagenet-s (three decoders and six resizes, an .npy per picture, for
+    other programs: windtunnel run makes these on the fly and does not read them),
     another suite, or a suite's TOML file. The same command continues what was stopped and repairs what was
     damaged.
 
@@ -131,6 +133,7 @@ def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     lines = [
         ("data", f"{plan.dataset.location}   {counted(len(plan.pictures), 'picture')}"),
         ("set", _contents(plan)),
+        *(("note", remark) for remark in plan.info["remarks"]),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         (
             "work",

@@ -65,11 +65,11 @@ class Videos(Kept):
 
 @dataclass(frozen=True)
 class Frames(Kept):
-    """A clip is a folder of numbered pictures."""
+    """A clip is a folder of numbered pictures; how they are stored is what a look at one says."""
 
     called = "folders of frames"
     suffix = ""
-    codec = f"{AS_STORED}-png"
+    codec = ""
 
     def holds(self, entry: os.DirEntry[str]) -> bool:
         """Whether an entry of a class folder is a clip."""

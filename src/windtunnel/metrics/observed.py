@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.store.rows import ANSWERED
 from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # What is read of every prediction: name here, column of the store, and how one becomes the other.
 READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
-    "ok": ("status", lambda values: pc.equal(values, "ok")),
+    "ok": ("status", lambda values: pc.is_in(values, pa.array(ANSWERED))),
     "rank": ("label_rank", lambda values: values.fill_null(-1)),
     "chosen": ("top", lambda values: pc.list_element(values, 0).fill_null(-1)),
     "best_score": ("top_score", lambda values: pc.list_element(values, 0)),
@@ -157,7 +158,7 @@ class Observed:
 
     @property
     def chosen(self) -> NDArray[np.int32]:
-        """The best-placed class."""
+        """The best-placed class; -1 where a network in other arithmetic gives no finite answer."""
         return self._values["chosen"]
 
     @property

@@ -10,7 +10,7 @@ from windtunnel.analysis.several import Several
 from windtunnel.metrics.names import TITLES
 from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
-from windtunnel.report.beside import beside_content, several_title, unmeasured
+from windtunnel.report.beside import beside_content, marked, several_title, unmeasured
 from windtunnel.report.comparing import (
     changed_columns,
     changed_rows,
@@ -81,10 +81,12 @@ def several_markdown(found: Several) -> str:
             f"Not compared picture by picture, since {found.not_compared}.",
             "",
             *costs,
-            *(f"- {line}" for line in unmeasured(found.shifts)),
+            *(f"- {line}" for line in [*marked(found.shifts), *unmeasured(found.shifts)]),
         ]
     if beside["tags"]:
-        lines += ["## Drop by tag", "", *markdown_table(beside["tag_header"], beside["tags"]), ""]
+        left_out = [f"Left out because marked: {beside['marked']:,}.", ""] if beside["marked"] else []
+        lines += ["## Drop by tag", "", *left_out]
+        lines += [*markdown_table(beside["tag_header"], beside["tags"]), ""]
     return "\n".join([*lines, *_public(beside["placed"])]).rstrip("\n") + "\n"
 
 

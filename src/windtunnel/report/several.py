@@ -8,7 +8,14 @@ from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.several import Several
 from windtunnel.metrics.names import TITLES
 from windtunnel.report.amounts import scale, unit
-from windtunnel.report.beside import beside_content, beside_figures, run_lines, several_title, unmeasured
+from windtunnel.report.beside import (
+    beside_content,
+    beside_figures,
+    marked,
+    run_lines,
+    several_title,
+    unmeasured,
+)
 from windtunnel.report.comparing import (
     changed_columns,
     changed_rows,
@@ -35,7 +42,7 @@ def render_several(found: Several) -> str:
         beside_figures(found),
         title=several_title(found),
         not_compared=found.not_compared,
-        warnings=unmeasured(found.shifts),
+        warnings=[*marked(found.shifts), *unmeasured(found.shifts)],
         beside=beside_content(found),
         runs=run_lines(found),
     )

@@ -25,7 +25,7 @@ from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.metrics.names import MEASURES
-from windtunnel.pipeline import is_step, overrides_of
+from windtunnel.pipeline import REVISIONS, is_step, overrides_of
 from windtunnel.published.natural import natural_set
 from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
 from windtunnel.suites.canvas import Canvas
@@ -120,7 +120,7 @@ class Suite:
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
         found = [Condition("native")]
         # Where only steps are swapped on the model's own canvas, native is the clean one.
-        if self.corruptions or self.holds_sequences or self.canvas != "native":
+        if self.spoils or self.canvas != "native":
             found.append(Condition("clean", edition=edition, geometry=overrides))
         if self.corruptions and codec != "none":
             found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
@@ -133,9 +133,20 @@ class Suite:
                 corruption_condition(unit, one, edition, codec, overrides, texts) for one in self.levels
             ]
         return found + [
-            Condition("pipeline", step, edition=edition, geometry={**overrides, **change})
+            Condition(
+                "pipeline",
+                step,
+                edition=edition,
+                revision=REVISIONS.get(step, 0),
+                geometry={**overrides, **change},
+            )
             for step, change in overrides_of(self.units, canvas.geometry).items()
         ]
+
+    @property
+    def spoils(self) -> bool:
+        """Whether some units are corruptions or sequences, or may be in a finished set."""
+        return bool(self.corruptions or self.holds_sequences or self.stored)
 
     @property
     def holds_sequences(self) -> bool:
@@ -226,6 +237,10 @@ class Suite:
         """The same suite in one edition, under a name of its own."""
         if edition not in EDITIONS:
             raise UserError(f"The edition is {edition!r}; give {_listed(EDITIONS)}.")
+        if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.spoils):
+            raise UserError(
+                f"Suite {self.name} has a canvas of its own, whatever the edition; leave --edition out."
+            )
         if edition == self.edition:
             return self
         return replace(self, name=f"{self.name}-{edition}", edition=edition)
@@ -233,6 +248,10 @@ class Suite:
     def stored_as(self, codec: str) -> Suite:
         """The same suite with another codec, under a name of its own."""
         checked = _check_codec(self, codec, "--codec")
+        if not self.spoils:
+            raise UserError(
+                f"Suite {self.name} stores no picture before the model sees it; leave --codec out."
+            )
         if checked == self.codec:
             return self
         return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)
