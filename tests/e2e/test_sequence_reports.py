@@ -369,6 +369,8 @@ def test_other_difficulties_are_not_compared(pictures: Path, tmp_path: Path, run
         ("seq/* flip_probability <= +1", "worse"),
         ("mfp <= +100", "not worse"),
         ("mean_ut5d <= +18", "not worse"),
+        ("seq/tilt ut5d <= +18", "not worse"),
+        ("each seq/tilt flip_probability <= +1", "worse"),
     ],
 )
 def test_gate_holds_flips_to_rules(runs: tuple[Run, Run], rule: str, outcome: str) -> None:

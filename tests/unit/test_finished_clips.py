@@ -185,6 +185,42 @@ def test_a_sequence_without_a_single_good_clip_is_named(tmp_path: Path) -> None:
         windtunnel.plan(Brightest(1000), root)
 
 
+def put_frames(folder: Path) -> None:
+    """`<class>/<name>/<frame>.png` of two frames."""
+    for number, name in enumerate(NAMES):
+        (folder / name).mkdir(parents=True)
+        for frame, pixels in enumerate(clip_of(number, 2)):
+            Image.fromarray(pixels).save(folder / name / f"{frame:03d}.png")
+
+
+@pytest.mark.parametrize("group", ["", "all"])
+def test_what_is_not_read_of_a_folder_is_told(tmp_path: Path, group: str) -> None:
+    root = put_videos(tmp_path / "set" / group, ("tilt", "tlit"))
+    put_frames(root / "rotate")
+    put_frames(root / "tilt")
+    (root / "notes").mkdir()
+    if group:
+        (tmp_path / "set" / "papers").mkdir()
+    told = opened(tmp_path / "set").remarks
+    assert sorted(told) == sorted(
+        [
+            "rotate is ignored: it holds no videos, as the others do.",
+            "tlit is ignored: no sequence is called so (did you mean tilt?).",
+            "notes is ignored: no sequence is called so.",
+            "tilt holds frames beside videos; the frames are ignored.",
+            *(["papers holds no sequence and is ignored."] if group else []),
+        ]
+    )
+
+
+def test_arrays_of_other_names_are_told(tmp_path: Path) -> None:
+    put_arrays(tmp_path, ("tilt", "rotat", "labels_old"))
+    assert opened(tmp_path).remarks == [
+        "labels_old.npy is ignored: no sequence is called so.",
+        "rotat.npy is ignored: no sequence is called so (did you mean rotate?).",
+    ]
+
+
 def test_clean_pictures_beside_videos_are_matched_by_class_and_name(tmp_path: Path) -> None:
     root = put_videos(tmp_path / "set", ("tilt",), 224)
     for name in NAMES:

@@ -25,7 +25,9 @@ SEVERAL_FILE = "windtunnel-report.html"
 @click.command()
 @click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
 @click.option(
-    "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
+    "--baseline",
+    metavar="RUN",
+    help="A run on the same pictures to divide CE, mCE, FR, T5D and their like by.",
 )
 @click.option(
     "--public",

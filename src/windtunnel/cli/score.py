@@ -20,7 +20,9 @@ from windtunnel.store.run import Run, load_run
 @click.argument("run_folder", metavar="[RUN]", required=False)
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
 @click.option(
-    "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
+    "--baseline",
+    metavar="RUN",
+    help="A run on the same pictures to divide CE, mCE, FR, T5D and their like by.",
 )
 @click.option(
     "--predictions", metavar="FILE", help="Parquet, npz, CSV, JSON or JSONL of predictions made elsewhere."

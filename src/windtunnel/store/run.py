@@ -254,7 +254,7 @@ class Run:
 
         Args:
             metrics: other metrics than the suite's.
-            baseline: a run on the same pictures, to divide CE, mCE and relative mCE by.
+            baseline: a run on the same pictures, to divide CE, mCE, FR, T5D and their like by.
             group: a column of the data's table; pictures with the same value (of one patient, one video) stay
                 together in every interval. "" for none, None as the run says.
         """
