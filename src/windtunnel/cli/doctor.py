@@ -101,18 +101,19 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
             *lines,
             (
                 "declared",
-                f"{found.declared.accuracy:.1%} right on {count} pictures; none of {found.tried} other ways "
-                "is surely better",
+                f"{100 * found.declared.accuracy:.1f} % right on {count} pictures; none of {found.tried} "
+                "other ways is surely better",
             ),
             *_undecided(found),
         ]
     p = f"p < {LEAST_P:g}" if found.p < LEAST_P else f"p = {found.p:.2g}"
     return [
         *lines,
-        ("declared", f"{found.declared.accuracy:.1%} right on {count} pictures"),
+        ("declared", f"{100 * found.declared.accuracy:.1f} % right on {count} pictures"),
         (
             "better",
-            f"{found.best.accuracy:.1%} with {'; '.join(found.best.changed)}; {p} ({found.tried} tried)",
+            f"{100 * found.best.accuracy:.1f} % with {'; '.join(found.best.changed)}; {p} "
+            f"({found.tried} tried)",
         ),
         *_undecided(found),
     ]
@@ -130,7 +131,7 @@ def _undecided(found: Diagnosis) -> list[tuple[str, str]]:
             "undecided",
             f"{len(found.undecided)} other geometries and resizers are neither surely better nor worse on "
             f"{len(most.right)} pictures; {most.changed[-1]}, which changes most, is right on "
-            f"{most.accuracy:.1%} ({needed})",
+            f"{100 * most.accuracy:.1f} % ({needed})",
         )
     ]
 

@@ -54,7 +54,9 @@ def open_natural(
     if not pictures.samples:
         raise UserError(f"{pictures.dataset.location} holds no picture of {natural.title}.")
     if beside is None:
-        return NaturalDataset(natural, pictures, None, [*remarks, NO_CLEAN])
+        # pm-k has its clean answer in the anchor frame.
+        lacking = [] if pictures.frames else [NO_CLEAN]
+        return NaturalDataset(natural, pictures, None, [*remarks, *lacking])
     return NaturalDataset(natural, pictures, _clean_pictures(natural, pictures, beside), remarks)
 
 

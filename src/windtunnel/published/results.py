@@ -173,7 +173,7 @@ class Place:
         """The place in one sentence, with how many of the others are like with like."""
         fair = sum(not one.unlike for one in (*self.better, *self.others))
         return (
-            f"{METRICS[self.metric].title} {self.value:.1%} is number {self.rank} of {self.of}; "
+            f"{METRICS[self.metric].title} {100 * self.value:.1f} % is number {self.rank} of {self.of}; "
             f"{fair} of the {self.of - 1} published figures are like with like."
         )
 

@@ -168,7 +168,7 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
             (
                 "changed",
                 f"{names[one.other]}: {changed} of {of} conditions "
-                f"(Holm, {SIGNIFICANT:.0%}); {broken:,} answers broken and {mended:,} mended "
+                f"(Holm, {100 * SIGNIFICANT:.0f} %); {broken:,} answers broken and {mended:,} mended "
                 f"on {len(one.pictures):,} pictures",
             )
         )
