@@ -23,7 +23,8 @@ from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
+from windtunnel.label_maps import read_map
+from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units
