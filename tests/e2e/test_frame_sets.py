@@ -149,6 +149,10 @@ def test_anchors_of_one_video_stay_together(run: windtunnel.Run) -> None:
     assert (grouped.value, (grouped.low, grouped.high) != (alone.low, alone.high)) == (alone.value, True)
 
 
+def test_frames_want_no_clean_pictures(run: windtunnel.Run) -> None:
+    assert not any("No clean pictures" in note for note in notes(run))
+
+
 def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
     # By video: its class, and what is said of all its frames; three frames each are nine or six in all.
     videos = {"a": (3, 9), "b": (3, 9), "c": (3, 9), "d": (5, 9), "e": (5, 9)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import statistics
 from pathlib import Path
 
@@ -170,6 +171,13 @@ def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_pa
     assert found.flips
     spoilt = windtunnel.run(model, root / "val", suite="smoke", seed=7, out=tmp_path / "smoke", workers=1)
     assert "seeds 0 and 7 differ" in windtunnel.compare(runs["dull-smoke"], spoilt).unpaired_because
+
+
+def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path]) -> None:
+    for test, words in (("v2", "loses on shifted pictures says"), ("smoke", "loses under corruptions says")):
+        compared = windtunnel.compare(runs[f"keen-{test}"], runs[f"dull-{test}"])
+        (line,) = [line for line in compared.warnings if "not comparable" in line]
+        assert words in line and re.search(r"keen \d+\.\d %, dull \d+\.\d %", line)
 
 
 def test_drops_by_tag_worked_by_hand() -> None:

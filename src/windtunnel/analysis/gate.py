@@ -139,7 +139,8 @@ def gate(
         run: the new run.
         against: the run it must not be worse than, on the same pictures with the same seed.
         rules: such as `mce <= +1.0`; by default the mean error, or of sequences mFP, may grow by 1
-            point and the clean error by 2.
+            point and the clean error by 2. Of natural sets the error of each part may grow by 2 points, and
+            pm-k at the largest k, or the AUPR of msp, may fall by 2.
         unsure: whether rules that cannot be told `pass` or `fail`.
 
     Raises:

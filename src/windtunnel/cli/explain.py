@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, get_args
@@ -13,16 +12,11 @@ from rich.console import Console
 
 from windtunnel.analysis.explain import Explanation, Method, explain
 from windtunnel.analysis.occlusion import Cover, Kind
-from windtunnel.analysis.placing import Placed
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, describe_model, print_lines
 from windtunnel.errors import UserError
-from windtunnel.metrics.score import Score
 from windtunnel.models import load_model
-from windtunnel.report.files import Written, write_reports
-from windtunnel.report.hanging import explain_with
 from windtunnel.report.overlay import side_by_side
-from windtunnel.store.run import Run
 
 
 @click.command()
@@ -75,24 +69,6 @@ def command(
             ("written", str(target)),
         ],
     )
-
-
-def explained_reports(
-    console: Console,
-    run: Run,
-    scores: list[Score],
-    model: str | None,
-    preprocess: str | None,
-    placed: Sequence[Placed] = (),
-) -> Written:
-    """Write a run's reports; with a model given, with maps of what its wrong answers hang on.
-
-    `placed` is the run among public models, where tables of those were given.
-    """
-    if model is None:
-        return write_reports(run, scores, placed=placed)
-    with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
-        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar.look), placed)
 
 
 def _target(picture: str, out: str | None) -> Path:

@@ -223,7 +223,7 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
-        lines.append(("worst", "   ".join(f"{score.condition} {score.value:.1%}" for score in worst)))
+        lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)
     lines += _step_lines(scores)
     if seen.left_out:

@@ -12,9 +12,9 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.explain import explained_reports
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.present import Bar, plan_lines, print_lines, score_lines
+from windtunnel.cli.report import explained_reports
 from windtunnel.engine.local import execute, finished_predictions, mended_count
 from windtunnel.engine.plan import Plan
 from windtunnel.report.tables import run_document

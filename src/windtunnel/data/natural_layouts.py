@@ -10,9 +10,9 @@ from pathlib import Path
 
 from windtunnel.answers import counted_imagenet_classes, labels_of_imagenet_class
 from windtunnel.data import Dataset, Sample, open_dataset
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.finished import CLEAN, FinishedDataset
 from windtunnel.data.frame_layouts import frame_pictures
-from windtunnel.data.natural import CLEAN, NaturalDataset, Pictures
+from windtunnel.data.natural import NaturalDataset, Pictures
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k
 from windtunnel.published.natural import NaturalSet, folder_key, natural_set, several_ids
@@ -54,7 +54,9 @@ def open_natural(
     if not pictures.samples:
         raise UserError(f"{pictures.dataset.location} holds no picture of {natural.title}.")
     if beside is None:
-        return NaturalDataset(natural, pictures, None, [*remarks, NO_CLEAN])
+        # pm-k has its clean answer in the anchor frame.
+        lacking = [] if pictures.frames else [NO_CLEAN]
+        return NaturalDataset(natural, pictures, None, [*remarks, *lacking])
     return NaturalDataset(natural, pictures, _clean_pictures(natural, pictures, beside), remarks)
 
 

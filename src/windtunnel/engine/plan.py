@@ -16,14 +16,15 @@ import pyarrow as pa
 from windtunnel.answers import count_answers, taken_on_trust
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
-from windtunnel.data.finished import AS_STORED, FinishedDataset
+from windtunnel.data.finished import AS_STORED, CLEAN, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
-from windtunnel.data.natural import CLEAN, NaturalDataset
+from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
+from windtunnel.label_maps import read_map
+from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units, refuse_nothing_swapped

@@ -132,7 +132,7 @@ def why_not(found: Beside, unit: str, severities: int, *, relative: bool) -> str
     what = "errors beyond clean" if relative else "errors"
     return (
         f"the baseline's {what} under {unit} are not clearly above 0 "
-        f"({theirs.mean() / severities:.1%} on {found.count:,} pictures)"
+        f"({100 * theirs.mean() / severities:.1f} % on {found.count:,} pictures)"
     )
 
 

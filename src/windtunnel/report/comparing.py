@@ -183,7 +183,7 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
     for one in found.flips:
         changed, of = len(found.changed(one.other)), len(found.by_condition(one.other))
         broken, mended = (sum(counts[side] for counts in one.conditions.values()) for side in (0, 1))
-        text = f"{names[one.other]}: {changed} of {of} conditions (Holm, {SIGNIFICANT:.0%})"
+        text = f"{names[one.other]}: {changed} of {of} conditions (Holm, {100 * SIGNIFICANT:.0f} %)"
         if one.conditions:
             under = f" under {' and '.join(one.conditions)}, no frames counted" if has_clips else ""
             text += (

@@ -75,8 +75,9 @@ def _cut_differently(_: Run, top1: Top1) -> Iterator[str]:
     native, clean = top1.get("native"), top1.get("clean")
     if native and clean and (native.low > clean.high or native.high < clean.low):
         yield (
-            f"The error is {native.value:.1%} by the model's own preprocess and {clean.value:.1%} on the "
-            "suite's canvas: part of the fall is the canvas. Measure it against clean, not against native."
+            f"The error is {100 * native.value:.1f} % by the model's own preprocess and "
+            f"{100 * clean.value:.1f} % on the suite's canvas: part of the fall is the canvas. Measure it "
+            "against clean, not against native."
         )
 
 
@@ -85,14 +86,14 @@ def _at_chance(run: Run, top1: Top1) -> Iterator[str]:
     guessing = 1 - 1 / (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"]))
     if first and first.low <= guessing <= first.high:
         yield (
-            f"The {first.condition} error, {first.value:.1%} [{first.low:.1%}, {first.high:.1%}], cannot be "
-            f"told from guessing ({guessing:.1%}). Look for a wrong preprocess, label order or channel order "
-            "before reading anything else."
+            f"The {first.condition} error, {100 * first.value:.1f} % [{100 * first.low:.1f}, "
+            f"{100 * first.high:.1f}], cannot be told from guessing ({100 * guessing:.1f} %). Look for a "
+            "wrong preprocess, label order or channel order before reading anything else."
         )
     elif first and first.low > guessing:
         yield (
-            f"The {first.condition} error, {first.value:.1%}, is worse than guessing ({guessing:.1%}): "
-            "labels and outputs are not in the same order."
+            f"The {first.condition} error, {100 * first.value:.1f} %, is worse than guessing "
+            f"({100 * guessing:.1f} %): labels and outputs are not in the same order."
         )
 
 
@@ -111,7 +112,7 @@ def _not_monotone(run: Run, top1: Top1) -> Iterator[str]:
         if one["kind"] == "corruption" and one["name"] in top1:
             by_unit.setdefault(str(one["unit"]), []).append(top1[str(one["name"])])
     falls = [
-        f"{milder.condition} {milder.value:.1%} to {harder.condition} {harder.value:.1%}"
+        f"{milder.condition} {100 * milder.value:.1f} % to {harder.condition} {100 * harder.value:.1f} %"
         for found in by_unit.values()
         for milder, harder in pairwise(found)
         if harder.high < milder.low
@@ -153,7 +154,7 @@ def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
 def _direction(run: Run, _: Top1) -> Iterator[str]:
     if sequences_of(run) and {"ut5d", "mean_ut5d"} & set(run.metrics):
         ties = run.observed.tie_share
-        order = f" Of {ties:.1%} of predictions the order of classes decides: their best scores are equal."
+        order = f" Of {100 * ties:.1f} % of predictions the order of classes decides: their best are equal."
         yield (
             "uT5D looks for the earlier frame's classes in the later frame (of noise: the clean frame's). "
             f"Programs that swap the two get other numbers.{order if ties >= TIES_TOLD else ''}"
