@@ -510,6 +510,28 @@ def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
     assert not timelines(again).shown and again.report().exists()
 
 
+def test_a_sequence_that_alexnet_never_saw_has_no_flip_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_included", "_found"):
+        monkeypatch.setattr(REGISTRY, name, {})
+    (tmp_path / "dusk.py").write_text((DUSK % "0.1").replace("{32:", "{224:"))
+    folder = tmp_path / "val" / "n01440764"
+    folder.mkdir(parents=True)
+    for number in range(2):
+        Image.new("RGB", (256, 256), (90 + number,) * 3).save(folder / f"{number}.png")
+    run = windtunnel.run(
+        Flickering(600, 1000),
+        tmp_path / "val",
+        "imagenet-p",
+        only=["seq/own_dusk"],
+        include=[tmp_path / "dusk.py"],
+        out=tmp_path / "run",
+    )
+    assert "flip_rate" not in {score.metric for score in run.scores()}
+    assert any("ImageNet-P's 14 sequences" in note for note in document_of(run)["notes"])
+
+
 def test_a_file_without_units_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("x = 1\n")
     done = call("list", "--include", tmp_path / "empty.py")

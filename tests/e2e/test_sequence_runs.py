@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -229,6 +231,33 @@ def test_the_same_command_goes_on_where_it_stopped(
     assert again.returncode == 0 and "already done" in again.stderr
     assert {path.name: path.read_bytes() for path in (tmp_path / "run" / "shards").iterdir()} == before
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
+
+
+HANDS_OUT = """
+import sys
+from numba.core.dispatcher import Dispatcher
+import windtunnel
+
+if __name__ == "__main__":
+    windtunnel.run("demo", sys.argv[1], "imagenet-p", only=["tilt"], chunk=10, workers=2, out=sys.argv[2])
+    modules = [module for name, module in sys.modules.items() if name.startswith("windtunnel.")]
+    kernels = {one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)}
+    print(len(kernels), sum(len(one.signatures) for one in kernels))
+"""
+
+
+def test_a_process_that_hands_out_work_compiles_nothing(tmp_path: Path, digit_folder: Path) -> None:
+    """Compiled code and the compiler would stay in its memory."""
+    (tmp_path / "hand_out.py").write_text(HANDS_OUT)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "hand_out.py", digit_folder, tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    kernels, compiled = map(int, done.stdout.split())
+    assert kernels > 0 and compiled == 0
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from windtunnel.data.finished import FinishedDataset
 from windtunnel.engine.mended import mended_pictures
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
-from windtunnel.engine.work import Work, score_chunk, warm_up
+from windtunnel.engine.work import Work, score_chunk, warm_up, warm_up_apart
 from windtunnel.errors import RunFailed, UserError
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
@@ -61,7 +61,10 @@ def execute(
         if missing:
             target.check_versions(plan.info["versions"])
             if not isinstance(plan.dataset, FinishedDataset):
-                warm_up(plan.conditions)
+                if _in_processes(workers, missing, source):
+                    warm_up_apart(plan.conditions, includes)
+                else:
+                    warm_up(plan.conditions)
             for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
                 try:
                     target.write_shard(chunk.name, table)
@@ -106,6 +109,11 @@ def _rows(plan: Plan, chunk: Chunk) -> int:
     return len(chunk.pictures) * plan.views
 
 
+def _in_processes(workers: int, missing: list[Chunk], source: ModelSource | None) -> bool:
+    """Whether the work is handed to other processes."""
+    return workers > 1 and len(missing) > 1 and source is not None
+
+
 def _scored(
     plan: Plan,
     work: Work,
@@ -115,7 +123,7 @@ def _scored(
     includes: tuple[Path, ...],
     advance: Advance,
 ) -> Iterator[tuple[Chunk, pa.Table]]:
-    if workers > 1 and len(missing) > 1 and source is not None:
+    if source is not None and _in_processes(workers, missing, source):
         job = Scoring(work, source, plan.model.fingerprint, includes)
         for chunk, packed in work_in_processes(job, missing, workers, advance):
             yield chunk, pa.ipc.open_stream(packed).read_all()

@@ -379,6 +379,8 @@ def why_not_normalised(run: Run) -> str:
         return f"they hold for edition 224, this run is edition {run.recipe['canvas']['edition']}"
     if difficulty_of(run) != 1:
         return f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}"
+    if not all(bare(one) in perturbation_normalisers() for one in found):
+        return "they hold for ImageNet-P's 14 sequences"
     if any(one["geometry"] for one in found):
         return "they hold for ImageNet-P's own canvas"
     if others := sorted({str(one["codec"]) for one in found} - NORMALISED):
