@@ -167,7 +167,7 @@ def test_a_sequence_without_a_single_good_clip_is_named(tmp_path: Path) -> None:
         windtunnel.plan(Brightest(1000), root)
 
 
-def put_frames(folder: Path) -> None:
+def put_short_clips(folder: Path) -> None:
     """`<class>/<name>/<frame>.png` of two frames."""
     for number, name in enumerate(NAMES):
         (folder / name).mkdir(parents=True)
@@ -178,8 +178,8 @@ def put_frames(folder: Path) -> None:
 @pytest.mark.parametrize("group", ["", "all"])
 def test_what_is_not_read_of_a_folder_is_told(tmp_path: Path, group: str) -> None:
     root = put_videos(tmp_path / "set" / group, ("tilt", "tlit"))
-    put_frames(root / "rotate")
-    put_frames(root / "tilt")
+    put_short_clips(root / "rotate")
+    put_short_clips(root / "tilt")
     (root / "notes").mkdir()
     if group:
         (tmp_path / "set" / "papers").mkdir()
