@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
+from typing import Any
 
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.colour import COLOURS
@@ -20,18 +21,19 @@ from windtunnel.imaging.decoders import DECODERS, require_decoder
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.resizers import RESIZERS, require_resizer
 from windtunnel.models import Model
-from windtunnel.models.numerics import VARIANTS, why_no_variants
+from windtunnel.models.numerics import VARIANTS, why_no_variant
 
 Override = Mapping[str, object]
 
 EVERYTHING = "*"
 # The whole picture of the paper's 8/7: 256 for a crop of 224.
 MARGIN = 8 / 7
+# Raised whenever a step gives other answers than before, so that older runs are not paired with newer ones.
+REVISIONS = {"numerics=float16": 1, "numerics=int8": 1}
 # A decoder that cannot read more of the pictures than this is no part of "everything available": it would
 # take them from every other condition.
 UNREADABLE_SHARE = 0.1
-
-
+NOT_DECODED = "the pictures are arrays, and nothing is decoded"
 CROPPING = ("short-side", "squash", "crop-then-resize")
 
 
@@ -47,17 +49,23 @@ def _whole_px(base: Geometry) -> int:
     return int(base.crop_px * MARGIN)
 
 
+def _cropping(base: Geometry) -> bool:
+    """Whether a geometry cuts something off."""
+    return base.rule in CROPPING and base.crop_px > 0
+
+
+# What needs the side of a crop has nothing to change where there is none.
 GEOMETRIES: dict[str, Callable[[Geometry], Override]] = {
     "short-side": lambda base: {"rule": "short-side", "resize_px": _whole_px(base)},
     "squash": lambda base: {"rule": "squash", "resize_px": _whole_px(base)},
-    "exact": lambda _: {"rule": "exact"},
-    "crop-then-resize": lambda _: {"rule": "crop-then-resize"},
-    "no-margin": lambda base: {"rule": "short-side", "resize_px": base.crop_px},
+    "exact": lambda base: _where(base.crop_px > 0, {"rule": "exact"}),
+    "crop-then-resize": lambda base: _where(base.crop_px > 0, {"rule": "crop-then-resize"}),
+    "no-margin": lambda base: _where(base.crop_px > 0, {"rule": "short-side", "resize_px": base.crop_px}),
     "long-side-floor": lambda base: _where(base.rule == "short-side", {"long_side": "floor"}),
     "long-side-round": lambda base: _where(base.rule == "short-side", {"long_side": "round"}),
-    "crop-floor": lambda base: _where(base.rule in CROPPING, {"crop_offset": "floor"}),
-    "crop-round": lambda base: _where(base.rule in CROPPING, {"crop_offset": "round"}),
-    "crop-ceil": lambda base: _where(base.rule in CROPPING, {"crop_offset": "ceil"}),
+    "crop-floor": lambda base: _where(_cropping(base), {"crop_offset": "floor"}),
+    "crop-round": lambda base: _where(_cropping(base), {"crop_offset": "round"}),
+    "crop-ceil": lambda base: _where(_cropping(base), {"crop_offset": "ceil"}),
     "exif-ignore": lambda _: {"exif": "ignore"},
     "exif-apply": lambda _: {"exif": "apply"},
 }
@@ -131,6 +139,8 @@ def available_units(
 ) -> tuple[tuple[str, ...], list[str]]:
     """The units with every `axis=*` spelt out, and what was left out of them and why.
 
+    A step that was named is refused where it cannot be taken, unless no picture of any kind could show it.
+
     Args:
         units: of a suite; those that are no steps are kept as they are.
         base: the geometry that steps change.
@@ -139,20 +149,40 @@ def available_units(
     """
     found: dict[str, None] = {}
     left_out: dict[str, list[str]] = {}
+    own: list[str] = []
     for unit in units:
         if not is_step(unit):
             found[unit] = None
         elif value_of(unit) != EVERYTHING:
-            if reason := _why_not(unit, base, model, Counter()):
+            if axis_of(unit) == "decode" and _nothing_is_decoded(formats):
+                left_out.setdefault(NOT_DECODED, []).append(unit)
+            elif reason := _why_not(unit, base, model, Counter()):
                 raise UserError(f"{unit}: {reason}.")
-            found[unit] = None
+            else:
+                found[unit] = None
+                own += [unit] if override_of(unit, base) is None else []
         else:
             for step in overrides_of([unit], base):
                 if reason := _why_not(step, base, model, formats):
                     left_out.setdefault(reason, []).append(step)
                 else:
                     found[step] = None
-    return tuple(found), [f"Left out: {', '.join(steps)}; {reason}." for reason, steps in left_out.items()]
+    remarks = [f"Left out: {', '.join(steps)}; {reason}." for reason, steps in left_out.items()]
+    if own:
+        remarks.append(f"Nothing swapped: {', '.join(own)}; that is how the canvas is made already.")
+    return tuple(found), remarks
+
+
+def refuse_nothing_swapped(units: Sequence[str], base: Geometry, remarks: Sequence[str]) -> None:
+    """Refuse units that are steps alone, none of which changes anything."""
+    if units and any(not is_step(unit) for unit in units):
+        return
+    if remarks and not overrides_of(units, base):
+        raise UserError(f"No step of the pipeline is swapped. {' '.join(remarks)} Give another AXIS=VALUE.")
+
+
+def _nothing_is_decoded(formats: Counter[str]) -> bool:
+    return bool(formats) and not formats.keys() - {"array"}
 
 
 def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[str]) -> str:
@@ -163,12 +193,14 @@ def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[st
             require_decoder(value)
         if axis == "resize":
             require_resizer(value)
+        changed: dict[str, Any] = dict(override_of(unit, base) or {})
+        replace(base, **changed)  # what cannot be built is found here and not in the middle of a run
     except UserError as error:
         return str(error).rstrip(".")
     if axis == "numerics":
-        return why_no_variants(model) if model else "there is no model here"
-    if axis == "decode" and (formats and not formats.keys() - {"array"}):
-        return "the pictures are arrays, and nothing is decoded"
+        return why_no_variant(model, value) if model else "there is no model here"
+    if axis == "decode" and _nothing_is_decoded(formats):
+        return NOT_DECODED
     if axis == "decode" and DECODERS[value].formats:
         other = sum(count for name, count in formats.items() if name not in DECODERS[value].formats)
         if other > UNREADABLE_SHARE * formats.total():

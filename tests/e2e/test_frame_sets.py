@@ -278,3 +278,76 @@ def test_a_table_of_ones_own_frames(tmp_path: Path) -> None:
     run = windtunnel.run(cats_and_dogs, tmp_path / "frames.csv", "pm-k", out=tmp_path / "run")
     scores = by_name(run.scores())
     assert (scores["pm_k", "pm-0"].value, scores["pm_k", "pm-1"].value) == (0.5, 0.0)
+
+
+def test_pm_k_stands_only_where_there_are_frames(tmp_path: Path) -> None:
+    names = "abc"
+    sets = {f"val/{one}/000100.JPEG": [f"val/{one}/000{n:03}.JPEG" for n in (70, 130, 160)] for one in names}
+    labels = {key: [5] for anchor, near in sets.items() for key in (anchor, *near)}
+    root = write_sets(tmp_path / "vid-robust", sets, labels)
+    for one in names:
+        write_video(
+            root, f"val/{one}", {100: 5, 70: 5, 130: 7 if one == "a" else 5, 160: 5 if one == "c" else 9}
+        )
+    scores = by_name(windtunnel.run(reads_colour, root, out=tmp_path / "run").scores())
+    values = {condition: one.value for (metric, condition), one in scores.items() if metric == "pm_k"}
+    assert values == pytest.approx({"pm-0": 1, "pm-30": 2 / 3, "pm-60": 1 / 3})
+    for metric in ("pm_k_anchor_excluded", "pm_drop"):
+        assert [condition for name, condition in scores if name == metric] == ["pm-30", "pm-60"]
+
+
+def test_what_frames_cost_is_a_share_of_anchors(tmp_path: Path) -> None:
+    names = "abcdefghijkl"
+    sets = {f"val/{one}/000010.JPEG": [f"val/{one}/0000{n}.JPEG" for n in (11, 12)] for one in names}
+    labels = {key: [5] for anchor, near in sets.items() for key in (anchor, *near)}
+    root = write_sets(tmp_path / "vid-robust", sets, labels)
+    for one in names:
+        # One anchor is lost at the second frame; another was wrong from the first.
+        shown = {10: 7 if one == "b" else 5, 11: 5, 12: 7 if one in "ab" else 5}
+        write_video(root, f"val/{one}", shown)
+    scores = by_name(windtunnel.run(reads_colour, root, out=tmp_path / "run").scores())
+    for k, lost in ((1, 0), (2, 1)):
+        drop = scores["pm_drop", f"pm-{k}"]
+        exact = binomtest(lost, 12).proportion_ci(method="exact")
+        assert (drop.value, drop.low, drop.high) == pytest.approx((lost / 12, exact.low, exact.high))
+        assert drop.value == pytest.approx(scores["pm_k", "pm-0"].value - scores["pm_k", f"pm-{k}"].value)
+
+
+def two_videos(root: Path, second: int = 5) -> Path:
+    """Two anchors in each of two videos, with a frame beside each; the model says `second` of the second."""
+    sets = {f"val/{one}/0000{n}0.JPEG": [f"val/{one}/0000{n}1.JPEG"] for one in "ab" for n in (1, 2)}
+    labels = {key: [5] for anchor, near in sets.items() for key in (anchor, *near)}
+    for one, said in (("a", 5), ("b", second)):
+        write_video(root, f"val/{one}", {10: said, 11: said, 20: said, 21: said})
+    return write_sets(root, sets, labels)
+
+
+def of_one_video(run: windtunnel.Run) -> int:
+    return sum("All frames are of one video" in note for note in notes(run))
+
+
+def test_frames_of_one_video_are_said_to_be(tmp_path: Path) -> None:
+    write_video(tmp_path / "one" / "vid-robust", "val/a", {10: 5, 11: 5, 20: 5})
+    sets = {"val/a/000010.JPEG": ["val/a/000011.JPEG"], "val/a/000020.JPEG": []}
+    labels = {f"val/a/0000{number}.JPEG": [5] for number in (10, 11, 20)}
+    root = write_sets(tmp_path / "one" / "vid-robust", sets, labels)
+    run = windtunnel.run(reads_colour, root, out=tmp_path / "run")
+    assert of_one_video(run) == 1 and run.groups is None
+    both = windtunnel.run(reads_colour, two_videos(tmp_path / "vid-robust"), out=tmp_path / "both")
+    assert of_one_video(both) == 0 and both.group == "video"
+
+
+@pytest.mark.parametrize("broken", ["files", "answers"])
+def test_one_of_two_videos_that_fails_does_not_end_the_run(tmp_path: Path, broken: str) -> None:
+    root = two_videos(tmp_path / "vid-robust", 29 if broken == "answers" else 5)
+    if broken == "files":
+        for file in (root / "val" / "b").iterdir():
+            file.write_bytes(b"no picture")
+    run = windtunnel.run(fails_on_class_29, root, out=tmp_path / "run")
+    found = by_name(run.scores())["pm_k", "pm-1"]
+    exact = binomtest(2, 2).proportion_ci(method="exact")
+    assert (found.n, found.value, found.low) == (2, 1.0, pytest.approx(exact.low))
+    assert of_one_video(run) == 1 and run.report().exists()
+    # Groups that a user asks for are another matter.
+    with pytest.raises(windtunnel.UserError, match="have one video"):
+        run.scores(group="video")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import av
 import cv2
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.compat.imagenet_s import ImageTransfer
+from windtunnel.conditions import Condition
 from windtunnel.errors import UserError
 from windtunnel.imaging.crops import random_crop
+from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.window import Window
-from windtunnel.make.systematic import DECODERS, RESIZES, training_draws
+from windtunnel.make.systematic import DECODERS, RESIZES, refuse_shared_places, training_draws
 
 PAIRS = {
     ("pil", "pil-bilinear"), ("opencv", "pil-bilinear"), ("ffmpeg", "pil-bilinear"), ("pil", "pil-nearest"),
@@ -64,6 +67,52 @@ def test_a_damaged_or_missing_file_is_made_again(photos: Path, tmp_path: Path) -
     assert (out / "opencv_pil-bilinear.txt").is_file()
 
 
+def test_a_picture_one_decoder_cannot_read_leaves_every_set(
+    photos: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    # JPEG data in a TIFF file: Pillow and OpenCV read it, FFmpeg does not, and no header tells.
+    Image.open(photos / "class0" / "0.JPEG").save(photos / "class0" / "odd.tiff", compression="jpeg")
+    out = tmp_path / "s"
+    done = windtunnel_command("make", "imagenet-s", photos, out, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert "class0/odd.tiff: ffmpeg: InvalidDataError" in done.stderr
+    assert not list(out.glob("**/odd.tiff.npy"))
+    lines = {path.name: len(path.read_text().splitlines()) for path in out.glob("*.txt")}
+    assert len(lines) == 8 and set(lines.values()) == {6}
+    without = windtunnel.make_set("imagenet-s", photos, tmp_path / "w", only=["decode=opencv"])
+    assert len(list(without.glob("**/odd.tiff.npy"))) == 2
+
+
+def test_steps_without_a_place_of_their_own_are_refused(
+    photos: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    for step in ("colour=bgr", "geometry=exact", "numerics=int8"):
+        done = windtunnel_command("make", "imagenet-s", photos, tmp_path / "s", "--only", step)
+        assert done.returncode == 2 and f"{step} has no place on disk" in done.stderr
+        assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "s").exists()
+    done = windtunnel_command(
+        "make", "imagenet-c", photos, tmp_path / "c", "--only", "fog", "--only", "decode=opencv"
+    )
+    assert (
+        done.returncode == 2 and "decode=opencv is a step of the pipeline beside corruptions" in done.stderr
+    )
+    assert not (tmp_path / "c").exists()
+
+
+def test_two_conditions_never_share_files() -> None:
+    canvas = Geometry(rule="squash")
+    conditions = [Condition("clean"), Condition("pipeline", "colour=bgr", geometry={"colour": "bgr"})]
+    with pytest.raises(UserError, match="colour=bgr and clean would both be written to pil/pil-bilinear"):
+        refuse_shared_places(conditions, canvas)
+
+
+def test_arrays_have_no_decoders_to_swap(tmp_path: Path, windtunnel_command: Command) -> None:
+    done = windtunnel_command("make", "imagenet-s", "demo", tmp_path / "s", "--subset", 4, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert "nothing is decoded" in done.stderr
+    assert {path.name for path in (tmp_path / "s").iterdir() if path.is_dir()} - {".windtunnel"} == {"pil"}
+
+
 def training_box(width: int, height: int, id_: str, seed: int) -> Window:
     return random_crop(width, height, training_draws(id_, seed))
 
@@ -110,18 +159,33 @@ def test_image_transfer_gives_the_generators_arrays(
     meta = write_meta(photos, tmp_path / "meta.txt")
     image, label = ImageTransfer(photos, meta, decoder_type=decoder, resize_type=resize).getimage(4)
     assert image.shape == (224, 224, 3) and image.dtype == np.uint8 and label == 1
-    if decoder != "ffmpeg":
-        pixels = np.asarray(Image.open(photos / "class1" / "3.JPEG").convert("RGB"))
-        library, _, name = resize.partition("-")
-        filters = {"cubic": "bicubic"}
-        if library == "pil":
-            code = Image.Resampling[filters.get(name, name).upper()]
-            whole = np.asarray(Image.fromarray(pixels).resize((256, 256), code))
-        else:
-            codes = {"bilinear": cv2.INTER_LINEAR, "lanczos": cv2.INTER_LANCZOS4}
-            code = codes.get(name, getattr(cv2, f"INTER_{name.upper()}", None))
-            whole = cv2.resize(pixels, (256, 256), interpolation=code)
-        assert np.array_equal(image, whole[16:240, 16:240])
+    file = photos / "class1" / "3.JPEG"
+    pixels = np.asarray(Image.open(file).convert("RGB"))
+    if decoder == "ffmpeg":
+        with av.open(str(file)) as container:
+            pixels = next(container.decode(video=0)).to_ndarray(format="rgb24")
+    library, _, name = resize.partition("-")
+    filters = {"cubic": "bicubic"}
+    if library == "pil":
+        code = Image.Resampling[filters.get(name, name).upper()]
+        whole = np.asarray(Image.fromarray(pixels).resize((256, 256), code))
+    else:
+        codes = {"bilinear": cv2.INTER_LINEAR, "lanczos": cv2.INTER_LANCZOS4}
+        code = codes.get(name, getattr(cv2, f"INTER_{name.upper()}", None))
+        whole = cv2.resize(pixels, (256, 256), interpolation=code)
+    assert np.array_equal(image, whole[16:240, 16:240])
+
+
+def test_image_transfer_writes_over_arrays_of_another_recipe(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    meta = write_meta(photos, tmp_path / "meta.txt")
+    ImageTransfer(photos, meta, "out").write_to_filesystem()
+    other = ImageTransfer(photos, meta, "out", resize=112, transform_type="train")
+    other.write_to_filesystem()
+    stored = np.load("out/pil/pil-bilinear/class0/0.JPEG.npy")
+    assert stored.shape == (112, 112, 3) and np.array_equal(stored, other.getimage(0)[0])
 
 
 def test_image_transfer_writes_files_sub_folders_and_a_meta_file(

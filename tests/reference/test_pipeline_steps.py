@@ -113,6 +113,19 @@ def test_no_decoder_opens_what_is_no_picture(decoder: str) -> None:
         decode(b"\xff\xd8\xff" + bytes(64), read_header(FILES["4:4:4"]), decoder)
 
 
+@pytest.mark.parametrize("share", [0.5, 0.95])
+@pytest.mark.parametrize("kind", ["4:4:4", "4:2:0 odd-sized", "progressive", "grey", "png", "webp"])
+def test_no_decoder_takes_half_a_picture_for_a_whole_one(kind: str, share: float) -> None:
+    data = FILES[kind]
+    part = data[: int(share * len(data))]
+    readers = [
+        name for name in DECODERS if kind not in ("png", "webp") or name in ("pillow", "opencv", "ffmpeg")
+    ]
+    for decoder in readers:
+        with pytest.raises(PictureError, match=decoder):
+            decode(part, read_header(data), decoder)
+
+
 def test_a_missing_library_names_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(UserError, match=r"pip install 'windtunnel\[video\]'"):
@@ -165,6 +178,35 @@ def test_colour_paths_by_hand(colour: str, wanted: list[list[int] | None]) -> No
     found = COLOURS[colour](PATCHES)[0].tolist()
     for value, expected in zip(found, wanted, strict=True):
         assert expected is None or value == expected
+
+
+# As the standards and JFIF print them: rows of Y, Cb and Cr by R, G and B from 0 to 1, and back.
+JFIF = [[76.245, 149.685, 29.07], [-43.02768, -84.47232, 127.5], [127.5, -106.76544, -20.73456]]
+BT601_LIMITED = [[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]]
+BT709_FULL = [[54.213, 182.376, 18.411], [-29.21586, -98.28414, 127.5], [127.5, -115.80902, -11.69098]]
+FROM_JFIF = [[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]]
+FROM_BT601_LIMITED = [[1.164384, 0.0, 1.596027], [1.164384, -0.391762, -0.812968], [1.164384, 2.017232, 0.0]]
+FROM_BT709_FULL = [[1.0, 0.0, 1.5748], [1.0, -0.187324, -0.468124], [1.0, 1.8556, 0.0]]
+# What is written, from which black, and by what it is read, from which black.
+MISTAKES = {
+    "limited-as-full": (BT601_LIMITED, 16, FROM_JFIF, 0),
+    "full-as-limited": (JFIF, 0, FROM_BT601_LIMITED, 16),
+    "bt601-as-bt709": (JFIF, 0, FROM_BT709_FULL, 0),
+    "bt709-as-bt601": (BT709_FULL, 0, FROM_JFIF, 0),
+}
+
+
+@pytest.mark.parametrize("colour", MISTAKES)
+def test_mistaken_colours_are_the_standards_matrices(colour: str) -> None:
+    levels = np.array([0, 51, 120, 128, 204, 255], np.uint8)
+    patches = np.stack(np.meshgrid(levels, levels, levels), axis=-1).reshape(1, -1, 3)
+    written, black, read, taken_for_black = MISTAKES[colour]
+    codes = np.rint(patches / 255 @ np.transpose(written) + [black, 128, 128]).clip(0, 255)
+    wanted = np.rint((codes - [taken_for_black, 128, 128]) @ np.transpose(read)).clip(0, 255)
+    found = COLOURS[colour](patches).astype(int)
+    # Where a code lies between two levels the printed digits may take the other one, which counts double.
+    assert np.abs(found - wanted).max() <= 2 and (found == wanted).mean() > 0.98
+    assert np.abs(found - patches).max() > 10
 
 
 def test_nv12_keeps_luma_and_halves_chroma() -> None:

@@ -1,4 +1,4 @@
-"""Short, seeded versions of benchmarks/interval_coverage.py, gate_errors.py and doctor_alarms.py."""
+"""Short, seeded versions of the benchmarks of intervals, of the gate and of the doctor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 
+import axis_coverage
 import doctor_alarms
 import gate_errors
 import interval_coverage
@@ -23,6 +24,18 @@ def test_mce_intervals_hold_the_truth(case: interval_coverage.Case) -> None:
     assert 0.90 <= fixed <= 0.99
     assert 0.90 <= stored <= 0.99
     assert within >= 0.5
+
+
+@pytest.mark.parametrize("std", [0.0, 0.02])
+@pytest.mark.parametrize("methods", [2, 6, 17])
+def test_intervals_over_an_axis_hold_the_truth(methods: int, std: float) -> None:
+    for shape in axis_coverage.SHAPES:
+        case = axis_coverage.Case(methods, std, 0.2, shape)
+        found = axis_coverage.coverage(case, 200, 60)
+        # 97 % or more of 2,000; less two and a half standard errors of 60.
+        assert (found.held >= 0.91).all(), case
+        # Wide enough and no more: a few times what is seen.
+        assert (found.high < 4 * found.value).all(), case
 
 
 def test_wilson_and_clopper_pearson_cover_as_known() -> None:
@@ -57,5 +70,16 @@ def test_discordance_is_what_was_asked_for() -> None:
 
 
 def test_the_doctor_seldom_doubts_a_right_declaration() -> None:
-    alarms = doctor_alarms.alarms(400, 0.3, 0.1, 20)
-    assert 0 < alarms <= 0.05
+    for error, discordance in ((0.05, 0.05), (0.3, 0.3)):
+        assert max(doctor_alarms.alarms(150, error, discordance, 20).values()) <= 0.05
+    # Without the correction for the number tried the same data sets would mislead it.
+    careless = doctor_alarms.alarms(60, 0.3, 0.3, 20, counted=1)
+    assert careless["arithmetic"] > 0.06 and careless["label order"] > 0.15
+
+
+def test_simulated_trials_differ_as_asked() -> None:
+    rng = np.random.default_rng(0)
+    kinship = doctor_alarms.kinship_for(0.1, 0.3)
+    margins = doctor_alarms.margins(rng, 20_000, 0.3, kinship, 2)
+    assert (margins > 0).mean() == pytest.approx(0.7, abs=0.01)
+    assert ((margins[0] > 0) != (margins[1] > 0)).mean() == pytest.approx(0.1, abs=0.01)

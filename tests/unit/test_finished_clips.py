@@ -12,6 +12,7 @@ import windtunnel
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.golden import golden_picture
 from windtunnel.imaging.clips import encode_clip
+from windtunnel.report.timelines import timelines
 from windtunnel.suites import default_suite
 
 UserError = windtunnel.UserError
@@ -109,6 +110,23 @@ def test_frames_without_a_manifest_are_read_in_the_order_of_their_numbers(tmp_pa
     assert best == [40 + 3 * frame for frame in range(11)]
 
 
+def put_frames(root: Path, unit: str, classes: tuple[str, ...], suffix: str = ".png") -> Path:
+    """`<perturbation>/<class>/<name>/<frame>`."""
+    for number, class_ in enumerate(classes):
+        folder = root / unit / class_ / f"picture{number}"
+        folder.mkdir(parents=True)
+        for place, frame in enumerate(clip_of(number)):
+            Image.fromarray(frame).save(folder / f"{place:03d}{suffix}")
+    return root
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [(".png", "stored-png"), (".JPEG", "stored-jpeg")])
+def test_frames_are_called_by_their_format(tmp_path: Path, suffix: str, codec: str) -> None:
+    """Frames that are JPEG were compressed, and no report may say otherwise."""
+    root = put_frames(tmp_path / "set", "tilt", ("n01440764", "n01443537"), suffix)
+    assert [one.name for one in opened(root).stored] == [f"seq/tilt+{codec}"]
+
+
 def test_videos_are_scored_as_they_are(tmp_path: Path) -> None:
     root = put_videos(tmp_path / "set", ("tilt", "brightness"))
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
@@ -157,6 +175,18 @@ def test_clean_pictures_beside_videos_are_matched_by_class_and_name(tmp_path: Pa
         Image.fromarray(golden_picture(300)).save(path)
     plan = windtunnel.plan(Brightest(1000), root, clean=tmp_path / "val")
     assert [one.name for one in plan.conditions] == ["native", "clean", "seq/tilt+stored"]
+
+
+def test_timelines_of_videos_with_clean_pictures_are_shown(tmp_path: Path) -> None:
+    """The survey looked at the clean pictures, so that they must be there to know the clips again."""
+    put_videos(tmp_path / "p", ("tilt",))
+    for number, name in enumerate(NAMES):
+        path = tmp_path / "val" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(golden_picture(300 + number)).save(path)
+    run = windtunnel.run(Brightest(1000), tmp_path / "p", clean=tmp_path / "val", out=tmp_path / "run")
+    found = timelines(run)
+    assert found.shown and not found.note
 
 
 def test_arrays_without_labels_have_flips_and_no_errors(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ KINDS = {
     "fog:1+jpeg:85": "corruption",
     "fog:2+jpeg:85": "corruption",
     "frost:1+jpeg:85": "corruption",
+    "decode=opencv": "pipeline",
+    "resize=opencv-area": "pipeline",
+    "resize=torch-bilinear": "pipeline",
 }
 KEYS = [*(("top1_error", name) for name in KINDS), ("mean_error", ""), ("ce", "fog")]
 
@@ -31,6 +34,7 @@ KEYS = [*(("top1_error", name) for name in KINDS), ("mean_error", ""), ("ce", "f
         ("fog:* error <= +3", (False, "fog:*", "top1_error", "<=", 0.03)),
         (" each fog:* error  <=  -0.5 ", (True, "fog:*", "top1_error", "<=", -0.005)),
         ("auroc >= -2", (False, "", "auroc", ">=", -0.02)),
+        ("each decode=* error <= +1", (True, "decode=*", "top1_error", "<=", 0.01)),
         ("nll <= +0.05", (False, "", "nll", "<=", 0.05)),
         ("fog:3 brier <= +0.01", (False, "fog:3", "brier", "<=", 0.01)),
     ],
@@ -79,6 +83,10 @@ def test_rules_look_where_a_metric_gets_worse() -> None:
         ("f*:1 error <= +1", ["fog:1+jpeg:85", "frost:1+jpeg:85"]),
         ("* error <= +1", ["fog:1+jpeg:85", "fog:2+jpeg:85", "frost:1+jpeg:85"]),
         ("fog ce <= +1", ["fog"]),
+        ("decode=opencv error <= +1", ["decode=opencv"]),
+        ("resize=* error <= +1", ["resize=opencv-area", "resize=torch-bilinear"]),
+        ("*=opencv* error <= +1", ["decode=opencv", "resize=opencv-area"]),
+        ("*=* error <= +1", ["decode=opencv", "resize=opencv-area", "resize=torch-bilinear"]),
     ],
 )
 def test_patterns_find_conditions(text: str, wanted: list[str]) -> None:

@@ -15,16 +15,10 @@ def marks(run: Run) -> list[str]:
         f"Low by construction: {natural.title} was filtered by {network}, and this model says it is one"
         for network in natural.networks_that_filtered(str(model["name"]), str(model.get("family", "")))
     ]
-    seen = {spelt(one): one for one in model["trained_on"]}
-    conflicts = [seen[spelt(one)] for one in natural.not_trained_on if spelt(one) in seen]
+    conflicts = natural.conflicts_with(model["trained_on"])
     if conflicts:
         found.append(
             f"The model was trained on {', '.join(conflicts)}: its score on {natural.title} is not what the "
             "set is meant to measure"
         )
     return found
-
-
-def spelt(name: str) -> str:
-    """A data set's name without case, dots and dashes: `ImageNet-21k` and imagenet_21k are the same."""
-    return "".join(one for one in name.lower() if one.isalnum())

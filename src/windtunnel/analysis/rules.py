@@ -12,19 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Key
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.metrics.names import MEASURES, MORE_IS_BETTER, NOT_SHARES, TITLES
 from windtunnel.metrics.score import Measure
+from windtunnel.sequences import SEQUENCE_PREFIX
 
 ALLOWED = (
     "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "
-    "'each fog:* error <= +3' or 'seq/tilt flip_probability <= +1'; POINTS is the change from the base run "
-    "in percentage points (brier, nll and top-5 distances: in their own units), with its sign"
+    "'each fog:* error <= +3', 'decode=* error <= +1' or 'seq/tilt flip_probability <= +1'; POINTS is the "
+    "change from the base run in percentage points (brier, nll and top-5 distances: in their own "
+    "units), with its sign"
 )
 # What people write, and the metric it means.
 ALIASES = {"error": "top1_error", **{title.lower(): metric for metric, title in TITLES.items()}}
-RULE = re.compile(r"(?P<left>[^<>=]+?)\s*(?P<sign><=|>=)\s*(?P<limit>[+-]\d+(?:\.\d+)?|0(?:\.0+)?)\s*")
+RULE = re.compile(r"(?P<left>[^<>]+?)\s*(?P<sign><=|>=)\s*(?P<limit>[+-]\d+(?:\.\d+)?|0(?:\.0+)?)\s*")
 
 Sign = Literal["<=", ">="]
 
@@ -78,7 +79,8 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
     """The scores a rule is about.
 
     A condition is named in full, without its codec, or by its unit alone; `*` and `?` stand for anything
-    within the names of corruptions, sequences and swapped steps, never for clean or native.
+    within the names of corruptions and sequences, never for clean or native; swapped steps are found by
+    patterns that have their `=` (`decode=*`, `*=*`), so that no mean is over both kinds.
     """
     metrics = {metric for metric, _ in keys}
     if rule.metric not in metrics:
@@ -134,6 +136,7 @@ def _fits(pattern: str, condition: str, kind: str) -> bool:
     made = kind in ("corruption", "sequence", "pipeline")
     bare = condition.partition("+")[0]
     if any(character in pattern for character in "*?["):
-        return made and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
+        alike = ("=" in pattern) == (kind == "pipeline")
+        return made and alike and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
     unit = bare.partition(":")[0]
     return pattern in (bare, unit, unit.removeprefix(SEQUENCE_PREFIX)) and (made or pattern == condition)

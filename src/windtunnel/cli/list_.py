@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.corruptions import REGISTRY
 from windtunnel.models.preprocess import presets
 from windtunnel.published.results import METRICS, published_models, sources
+from windtunnel.report.amounts import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites import load_suite, suite_names
 from windtunnel.units import include_units
 
@@ -87,7 +88,7 @@ def _show_published(console: Console, _kind: str, _rows: list[dict[str, Any]]) -
         table = Table(box=box.SIMPLE_HEAD)
         table.add_column("name", no_wrap=True)
         for metric in metrics:
-            table.add_column(f"{METRICS[metric].title}, %", justify="right")
+            table.add_column(f"{METRICS[metric].title}, {unit(metric)}", justify="right")
         for model in models:
             table.add_row(model.name, *(_percent(model.values.get(metric)) for metric in metrics))
         console.print(table)

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
-from windtunnel.cli.present import Bar, print_lines, score_lines
+from windtunnel.cli.present import Bar, print_asked, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
 from windtunnel.metrics.names import TITLES
@@ -119,6 +119,8 @@ def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -
         print_json(run_document(run, scores))
     elif as_csv:
         click.echo(scores_csv(scores), nl=False)
+    elif metrics:
+        print_asked(Console(), run, metrics, scores)
     else:
         beside = [
             (score.metric, f"{score.value:.4f}  [{score.low:.4f}, {score.high:.4f}]   {score.formula}")

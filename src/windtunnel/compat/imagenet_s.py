@@ -9,13 +9,13 @@ The same as there:
 - arguments, the names of decoders and resizes, the meta file (`relative/path label` a line);
 - validation: decoded, made 8/7 of `resize` square whatever its aspect, the middle cropped; uint8, height x
   width x 3; files at `save_root/decoder/resize/<name>.npy` and a new meta file `<decoder>_<resize>.txt`
-  in the current folder;
-- no decoder applies an EXIF orientation, where OpenCV's used to.
+  in the current folder; what stands there already is written over.
 
 Other than there:
 
 - training crops hang on `seed` and the picture's name: two decoders get the same crops;
-- sub-folders of names are made; a file is written whole or not at all, and what is there already is kept;
+- sub-folders of names are made; a file is written whole or not at all;
+- no decoder applies an EXIF orientation, where OpenCV did and the others did not;
 - `save_dir`, as the paper writes it, is another name of `save_root`;
 - FFmpeg is PyAV (`pip install 'windtunnel[video]'`) and not the program; sizes come from the picture itself.
 """
@@ -108,14 +108,15 @@ class ImageTransfer:
         return crop_step(resize_step(decoded, self._geometry), self._geometry).copy(), label
 
     def write_to_filesystem(self) -> None:
-        """Write every array that is not there yet, then the new meta file into the current folder."""
+        """Write every array, then the new meta file into the current folder.
+
+        Arrays of another size, split or seed have the same names: what is there is written over.
+        """
         if self._target is None:
             raise UserError("There is no place to write to; give save_root.")
         folder = Path(self._target).joinpath(*self._place)
         for index, (name, _) in enumerate(self._items):
-            target = folder / f"{name}.npy"
-            if not target.exists():
-                write_picture(target, npy_bytes(self.getimage(index)[0]))
+            write_picture(folder / f"{name}.npy", npy_bytes(self.getimage(index)[0]))
         names, labels = zip(*self._items, strict=True) if self._items else ((), ())
         Path(f"{'_'.join(self._place)}.txt").write_text(meta_text(names, labels), encoding="utf-8")
 

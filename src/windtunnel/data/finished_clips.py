@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.data import Sample, is_picture_name, nfc, read_file
 from windtunnel.data.finished import AS_STORED, CLEAN, Place
 from windtunnel.data.finished_folders import LEVEL_NAMES, Kept, common_pictures, subfolders
@@ -24,7 +23,7 @@ from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
 from windtunnel.labels import label_space_of
-from windtunnel.sequences import DIFFICULTIES, REGISTRY
+from windtunnel.sequences import DIFFICULTIES, REGISTRY, SEQUENCE_PREFIX
 
 # How many clips are asked how long a sequence is: one alone may be the damaged one.
 ASKED = 5
@@ -64,10 +63,10 @@ class Videos(Kept):
 
 @dataclass(frozen=True)
 class Frames(Kept):
-    """A clip is a folder of numbered pictures."""
+    """A clip is a folder of numbered pictures; how they are stored is what a look at one says."""
 
     suffix = ""
-    codec = f"{AS_STORED}-png"
+    codec = ""
 
     def holds(self, entry: os.DirEntry[str]) -> bool:
         """Whether an entry of a class folder is a clip."""

@@ -232,8 +232,14 @@ class _Rows:
     def _keep(self, places: list[int], scores: Scores) -> None:
         width = len(self._work.views)
         finite = np.isfinite(scores).all(axis=1)
-        for place in np.asarray(places)[~finite]:
-            self.fail(int(place), PictureError("model_error", "the model's output is not finite"))
+        for place in np.asarray(places)[~finite].tolist():
+            error = PictureError("model_error", "the model's output is not finite")
+            if self._work.numerics(place):
+                # What that arithmetic costs: a wrong answer, no reason to leave the picture out elsewhere.
+                self._status[place], self._reason[place] = "not_finite", error.reason
+                self._advance(1, 0)
+            else:
+                self.fail(place, error)
         kept = np.asarray(places)[finite]
         scores = scores[finite]
         labels = [
@@ -255,7 +261,12 @@ class _Rows:
         """The rows as Arrow columns; numbers of failed rows are null."""
         views = self._work.views
         ok = np.array([status == "ok" for status in self._status])
-        labelled = ok & (self._column("label_rank", -1) >= 0)
+        ranks = self._column("label_rank", -1)
+        # An answer that is no number places the label behind every class.
+        lost = np.array([status == "not_finite" for status in self._status])
+        lost &= np.repeat([bool(sample.labels) for sample in self._samples], len(views))
+        ranks = np.where(lost, self._model.class_count, ranks)
+        labelled = ok & (ranks >= 0)
         kept = bool(self._work.logits_for)
         columns = {
             "sample_id": [sample.id for sample in self._samples for _ in views],
@@ -264,7 +275,7 @@ class _Rows:
             "top": _nullable(self._column("top", -1, TOP), ok),
             "top_score": _nullable(self._column("top_score", 0, TOP), ok),
             "label_score": _nullable(self._column("label_score", 0), labelled),
-            "label_rank": _nullable(self._column("label_rank", -1), labelled),
+            "label_rank": _nullable(ranks, labelled | lost),
             "logsumexp": _nullable(
                 self._column("logsumexp", 0), ok & np.full(self._count, self._model.outputs == "logits")
             ),

@@ -129,6 +129,7 @@ def _ffmpeg(data: bytes, header: Header, _at_least: Size) -> Any:
 
     codec: Any = av.CodecContext.create(FFMPEG_CODECS[header.format], "r")
     codec.thread_count = 1  # workers are processes already
+    codec.options = {"err_detect": "explode"}  # a truncated picture is refused, as by every other decoder
     # Some decoders hand out a picture only when told that no more bytes follow.
     frames = codec.decode(av.Packet(data)) or codec.decode(None)
     if not frames:

@@ -14,15 +14,15 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, Sample, is_picture_name, stratified_subset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
+from windtunnel.engine.pictures import Source
 from windtunnel.engine.plan import parse_settings, versions_for
 from windtunnel.engine.pool import Chunk
-from windtunnel.errors import UserError
+from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging.clips import H264
-from windtunnel.imaging.decoders import DECODERS
 from windtunnel.imaging.geometry import Geometry, short_side_size
-from windtunnel.imaging.header import MAX_PIXELS
-from windtunnel.make.systematic import SPLITS
-from windtunnel.pipeline import available_units, overrides_of
+from windtunnel.imaging.header import MAX_PIXELS, pillow_quiet
+from windtunnel.make.systematic import NAMED_AXES, SPLITS, refuse_shared_places
+from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.suites import Suite, load_suite
 from windtunnel.suites.canvas import Canvas, choose_canvas
@@ -131,9 +131,12 @@ def plan_make(
         raise UserError(
             "--split train makes random crops for sets of decoders and resizes, such as imagenet-s."
         )
+    remarks: list[str] = []
     if settled == STEPS_LAYOUT:
-        available_units(suite.units, canvas.geometry, None, Counter(one.format for one in readable))
-        left_out |= _unreadable(suite, readable, canvas)
+        formats = Counter(one.format for one in readable)
+        units, remarks = available_units(suite.units, canvas.geometry, None, formats)
+        suite = replace(suite, units=units)
+        left_out |= _unreadable(suite, dataset, readable, canvas)
     # Rows of arrays keep the order of the source, as the published ones do.
     pictures = tuple(
         sorted((one for one in readable if one.sample.id not in left_out), key=lambda one: _order(one.sample))
@@ -147,6 +150,8 @@ def plan_make(
     )
     if settled == "arrays":
         _check_arrays(suite, pictures, canvas)
+    if settled == STEPS_LAYOUT:
+        refuse_shared_places(conditions, canvas.geometry)
     naming = {"arrays": lambda: _row_names(pictures), STEPS_LAYOUT: lambda: _own_names(pictures)}
     names = naming.get(settled, lambda: _file_names(pictures, classes))()
     size = _chunk_size(pictures, canvas, settled, suite)
@@ -177,6 +182,7 @@ def plan_make(
         "source": dataset.name,
         "classes": {"name": space.name, "order": space.order, "names": list(space.classes)},
         "left_out": left_out,
+        "remarks": remarks,
         "settings": list(settings),
         "versions": versions_for(conditions),
     }
@@ -193,16 +199,29 @@ def _unfit(picture: Surveyed, canvas: Canvas) -> str:
     return f"it becomes {width}x{height} pixels" if width * height > MAX_PIXELS else ""
 
 
-def _unreadable(suite: Suite, pictures: Sequence[Surveyed], canvas: Canvas) -> dict[str, str]:
-    """Pictures in a format that one of the suite's decoders does not read: they leave every set."""
+def _unreadable(
+    suite: Suite, dataset: Dataset, pictures: Sequence[Surveyed], canvas: Canvas
+) -> dict[str, str]:
+    """Pictures that one of the suite's decoders does not read: they leave every set.
+
+    Every picture is decoded by every decoder that is asked for, since no header tells what a decoder makes
+    of the rest.
+    """
     steps = overrides_of(suite.units, canvas.geometry).values()
     decoders = [str(step["decoder"]) for step in steps if "decoder" in step]
-    return {
-        one.sample.id: f"{decoder} does not read {one.format}"
-        for decoder in decoders
-        for one in pictures
-        if DECODERS[decoder].formats and one.format not in DECODERS[decoder].formats
-    }
+    found: dict[str, str] = {}
+    if not decoders:
+        return found
+    with pillow_quiet():
+        for one in pictures:
+            source = Source(dataset, one)
+            for decoder in decoders:
+                try:
+                    source.decoded(replace(canvas.geometry, decoder=decoder))
+                except PictureError as error:
+                    found[one.sample.id] = error.reason
+                    break
+    return found
 
 
 def _order(sample: Sample) -> tuple[int, str]:
@@ -236,10 +255,27 @@ def _suite(
     if only:
         # Which of its corruptions are made is no other recipe: the rest may follow.
         suite = replace(suite.only(only), name=suite.name)
+    _check_steps(suite)
     if difficulty is not None:
         # Nor is the difficulty: that of noise has folders of its own, and of the rest no other frames.
         suite = replace(suite.at_difficulty(difficulty), name=suite.name)
     return suite if edition is None else suite.at_edition(edition)
+
+
+def _check_steps(suite: Suite) -> None:
+    """Refuse steps that no layout has a place for."""
+    steps = [unit for unit in suite.units if is_step(unit)]
+    if steps and suite.corruptions:
+        raise UserError(
+            f"{steps[0]} is a step of the pipeline beside corruptions; a set on disk holds one or the other. "
+            "Make a set of each."
+        )
+    for step in steps:
+        if axis_of(step) not in NAMED_AXES:
+            raise UserError(
+                f"{step} has no place on disk: sets of swapped steps are laid out by "
+                f"{' and '.join(NAMED_AXES)}. Leave it out; windtunnel run takes every step."
+            )
 
 
 def _layouts(suite: Suite) -> tuple[str, ...]:

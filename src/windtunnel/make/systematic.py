@@ -17,7 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from windtunnel.conditions import Condition
 from windtunnel.data.manifest import checksum
+from windtunnel.engine.pictures import geometry_under
+from windtunnel.errors import UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.crops import training_view
 from windtunnel.imaging.geometry import Geometry
@@ -26,6 +29,8 @@ from windtunnel.seeding import Draws
 from windtunnel.store.files import UNFINISHED, write_whole
 
 SPLITS = ("val", "train")
+# What the folders are named by: only these steps have places of their own.
+NAMED_AXES = ("decode", "resize")
 # The paper's names: of decoders, and of libraries and filters that resize.
 DECODERS = {"pil": "pillow", "opencv": "opencv", "ffmpeg": "ffmpeg"}
 RESIZES = {
@@ -60,6 +65,18 @@ def paper_names(geometry: Geometry) -> tuple[str, str]:
     """Decoder and resize as the paper calls them; those it has no name for have ours."""
     decoder, resizer = geometry.decoder, geometry.resizer
     return _OUR_DECODERS.get(decoder, decoder), _OUR_RESIZES.get(resizer, resizer)
+
+
+def refuse_shared_places(conditions: Sequence[Condition], canvas: Geometry) -> None:
+    """Refuse two conditions that would be written to the same files."""
+    taken: dict[tuple[str, str], str] = {}
+    for one in conditions:
+        place = paper_names(geometry_under(one, canvas))
+        if place in taken:
+            raise UserError(
+                f"{one.name} and {taken[place]} would both be written to {'/'.join(place)}; leave one out."
+            )
+        taken[place] = one.name
 
 
 def npy_bytes(image: Image) -> bytes:

@@ -89,6 +89,9 @@ NOT_SHARES = {
     "log_distance": "",
 }
 
+# How the names of scores end that say how far accuracies lie apart: shares, shown in points.
+SPREADS = ("_accuracy_std", "_accuracy_std_corrected", "_accuracy_range")
+
 # How people write those that head a report.
 TITLES = {
     "mean_error": "mean error",

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.store.rows import ANSWERED
 from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # What is read of every prediction: name here, column of the store, and how one becomes the other.
 READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
-    "ok": ("status", lambda values: pc.equal(values, "ok")),
+    "ok": ("status", lambda values: pc.is_in(values, pa.array(ANSWERED))),
     "rank": ("label_rank", lambda values: values.fill_null(-1)),
     "chosen": ("top", lambda values: pc.list_element(values, 0).fill_null(-1)),
     "best_score": ("top_score", lambda values: pc.list_element(values, 0)),
@@ -47,12 +48,14 @@ class Unscored:
 
     Attributes:
         picture: its id.
-        conditions: under how many it failed.
+        conditions: how many of its predictions failed: conditions, and frames of sequences.
+        condition: the first of them.
         status, reason: of the first of them.
     """
 
     picture: str
     conditions: int
+    condition: str
     status: str
     reason: str
 
@@ -84,6 +87,7 @@ class Observed:
         # Where their rows stand among a picture's; the rest are frames of sequences.
         frames = [frames_of(condition) for condition in run.conditions]
         columns = np.flatnonzero(np.repeat(single, frames))
+        self._views = np.repeat([str(condition["name"]) for condition in run.conditions], frames)
         self.unscored: list[Unscored] = []
         steps = any(condition["kind"] == "pipeline" for condition in run.conditions)
         read = READ | READ_OF_STEPS if steps else READ
@@ -132,7 +136,8 @@ class Observed:
         for row in np.flatnonzero(~ok.all(axis=1)):
             place = int(row) * ok.shape[1] + int(ok[row].argmin())
             status, reason = block["status"][place].as_py(), block["reason"][place].as_py()
-            found.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), status, reason))
+            condition = str(self._views[ok[row].argmin()])
+            found.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), condition, status, reason))
         return found
 
     @cached_property
@@ -153,7 +158,7 @@ class Observed:
 
     @property
     def chosen(self) -> NDArray[np.int32]:
-        """The best-placed class."""
+        """The best-placed class; -1 where a network in other arithmetic gives no finite answer."""
         return self._values["chosen"]
 
     @property

@@ -3,6 +3,7 @@
 step cost         = accuracy before the swap - accuracy after it, on the same pictures
 step flip share   = share of pictures whose best-placed class differs after the swap
 axis mean, std    = mean and sample standard deviation (n - 1) of the accuracies of an axis's methods
+axis std corrected = sqrt(max(0, std^2 - what chance adds to it on this many pictures))
 axis range        = largest accuracy minus smallest
 axis flip share   = share of pictures whose best-placed class is not the same by every method
 
@@ -11,7 +12,7 @@ The methods of an axis are its steps and what the canvas has itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,8 @@ from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
 from windtunnel.pipeline import axis_of
+from windtunnel.stats.intervals import Groups
+from windtunnel.stats.spread import noise_variance, range_interval, std_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -46,6 +49,18 @@ def identical_steps(run: Run, seen: Observed) -> set[str]:
     return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
 
 
+def not_finite(seen: Observed, step: str) -> int:
+    """On how many pictures a step's answer is no number; only other arithmetic has such, counted as wrong."""
+    return int((seen.chosen[:, seen.column(step)] < 0).sum())
+
+
+def _remarks(seen: Observed, step: str, same: set[str]) -> str:
+    """What else is to be said of a step, behind its formula."""
+    lost = not_finite(seen, step)
+    told = f"; the output is not finite on {lost:,} pictures, which count as wrong" if lost else ""
+    return f"; {IDENTICAL}" if step in same else told
+
+
 def step_cost(run: Run, seen: Observed) -> list[Measure]:
     """What every step costs in accuracy."""
     same, before = identical_steps(run, seen), reference_of(seen)
@@ -55,7 +70,7 @@ def step_cost(run: Run, seen: Observed) -> list[Measure]:
         Measure(
             "step_cost",
             name,
-            f"{formula}; {IDENTICAL}" if name in same else formula,
+            formula + _remarks(seen, name, same),
             (name, before),
             wrong[:, [column, seen.column(before)]],
             np.array([1.0, -1.0]),
@@ -74,7 +89,7 @@ def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
         Measure(
             "step_flip_share",
             name,
-            f"{formula}; {IDENTICAL}" if name in same else formula,
+            formula + _remarks(seen, name, same),
             (name, before),
             flipped(seen.chosen[:, [column]], seen.chosen[:, [seen.column(before)]]),
             limits=(0.0, 0.0) if name in same else (0.0, 1.0),
@@ -90,38 +105,94 @@ def axis_accuracy(run: Run, seen: Observed) -> list[Measure]:
     axes: dict[str, list[int]] = {}
     for column, name in _steps(run, seen):
         axes.setdefault(axis_of(name), [seen.column(before)]).append(column)
-    return [one for axis, columns in axes.items() for one in _of_axis(axis, columns, right, seen)]
+    found: list[Measure] = []
+    for axis, columns in axes.items():
+        parts = tuple(seen.conditions[column] for column in columns)
+        chosen = seen.chosen[:, columns]
+        found += _of_axis(axis, parts, distinct_methods(seen, parts), right[:, columns], chosen, run.groups)
+    return found
 
 
-def _of_axis(axis: str, columns: list[int], right: NDArray[np.bool_], seen: Observed) -> Iterator[Measure]:
-    parts = tuple(seen.conditions[column] for column in columns)
+def distinct_methods(seen: Observed, parts: Sequence[str]) -> int:
+    """How many of an axis's methods differ; the first is the canvas.
+
+    Those whose pixels are equally far from the canvas's on every picture, mean and largest, are taken for the
+    same. Other arithmetic is always another method.
+    """
+    steps = [seen.column(part) for part in parts[1:]]
+    if axis_of(parts[1]) == "numerics":
+        return len(parts)
+    seen_as = [np.zeros((2, len(seen.ids)))]
+    seen_as += [np.stack([seen.pixel_change[:, one], seen.pixel_change_max[:, one]]) for one in steps]
+    known = [one.tobytes() for one in seen_as if not np.isnan(one).any()]
+    return len(set(known)) + len(seen_as) - len(known)
+
+
+def with_noise(right: NDArray[np.bool_], groups: Groups) -> NDArray[np.float64]:
+    """The answers by every method, and beside them what chance adds to their accuracies' variance."""
+    noise = noise_variance(right, groups)
+    return np.column_stack([right, np.full(len(right), noise)])
+
+
+def corrected_std(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The standard deviation of all means but the last, less the last one's variance."""
+    variance = means[..., :-1].var(axis=-1, ddof=1) - means[..., -1]
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)), np.float64)
+
+
+def _of_axis(
+    axis: str,
+    parts: tuple[str, ...],
+    distinct: int,
+    right: NDArray[np.bool_],
+    chosen: NDArray[np.int32],
+    groups: Groups,
+) -> Iterator[Measure]:
     over = f"over {len(parts)} methods ({', '.join(parts)})"
-    chosen = seen.chosen[:, columns]
+    over += f", {distinct} of them distinct" if distinct < len(parts) else ""
+    # The same pixels have the same answers: nothing is left to chance.
+    limits = (0.0, 1.0) if distinct > 1 else (0.0, 0.0)
     yield Measure(
         f"{axis}_mean_accuracy",
         "",
         f"top-1 accuracy, mean {over}",
         parts,
-        right[:, columns],
-        np.full(len(columns), 1 / len(columns)),
+        right,
+        np.full(len(parts), 1 / len(parts)),
     )
     yield Measure(
         f"{axis}_accuracy_std",
         "",
-        f"sample standard deviation (n - 1) of top-1 accuracy {over}; few pictures raise it",
+        f"sample standard deviation (n - 1) of top-1 accuracy {over}; few pictures raise it, the interval is "
+        "for what it is without that",
         parts,
-        right[:, columns],
+        right,
         combine=lambda means: means.std(axis=-1, ddof=1),
-        limits=(0.0, 1.0),
+        limits=limits,
+        ends=std_interval,
+    )
+    yield Measure(
+        f"{axis}_accuracy_std_corrected",
+        "",
+        f"sample standard deviation (n - 1) of top-1 accuracy {over}, less what chance adds to it on this "
+        "many pictures",
+        parts,
+        with_noise(right, groups),
+        combine=corrected_std,
+        limits=limits,
+        remake=lambda rows: with_noise(right[rows], None if groups is None else groups[rows]),
+        ends=lambda columns, drawn, groups: std_interval(columns[:, :-1], drawn[:, :-1], groups),
     )
     yield Measure(
         f"{axis}_accuracy_range",
         "",
-        f"largest minus smallest top-1 accuracy {over}; few pictures raise it",
+        f"largest minus smallest top-1 accuracy {over}; few pictures raise it, the interval is for what "
+        "it is without that",
         parts,
-        right[:, columns],
+        right,
         combine=lambda means: means.max(axis=-1) - means.min(axis=-1),
-        limits=(0.0, 1.0),
+        limits=limits,
+        ends=range_interval,
     )
     yield Measure(
         f"{axis}_flip_share",

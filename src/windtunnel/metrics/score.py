@@ -69,6 +69,8 @@ class Score:
 
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+# From columns, bootstrap replicates of their means (replicates, columns) and groups to an interval.
+Ends = Callable[[NDArray[Any], NDArray[np.float64], Groups], tuple[float, float]]
 # From rows of pictures to the columns of a score over these pictures alone.
 Remake = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
@@ -88,6 +90,7 @@ class Measure:
         limits: between which the score must lie, and so its interval.
         groups: which pictures were drawn together, a number each; None where every one stands for itself.
         remake: for columns that hang on all pictures together: what they are for some of them.
+        ends: for scores that chance alone raises: the interval of what is left without it.
         rows: which of the run's scored pictures the columns are of, ascending; None for all of them.
         interval_of: how the interval is made, where what the columns are does not tell.
         detail: what else to say of it that is this run's own, such as counts; other pictures have none.
@@ -107,6 +110,7 @@ class Measure:
     limits: tuple[float, float] = (-np.inf, np.inf)
     groups: Groups = None
     remake: Remake | None = None
+    ends: Ends | None = None
     rows: NDArray[np.int64] | None = None
     interval_of: Callable[[Measure], tuple[float, float]] | None = None
     detail: str = ""
@@ -172,12 +176,14 @@ class Measure:
         return max(low, self.limits[0]), min(high, self.limits[1])
 
     def _interval(self) -> tuple[float, float]:
+        if self.ends is not None:
+            return self.ends_of(np.concatenate(list(replicated_means(self.columns, groups=self.groups))))
         if self.interval_of is not None:
             return self.interval_of(self)
         if self.combine is not None:
             return bootstrap_interval(self.columns, self.combine, groups=self.groups)
         if self.columns.dtype != np.bool_:
-            return mean_interval(self.picture_values, groups=self.groups)
+            return self._interval_of_mean()
         if self.columns.shape[1] == 1 and self.weights is None and self.groups is None:
             return wilson(int(self.columns.sum()), len(self.columns))
         weights = self.linear_weights
@@ -188,12 +194,22 @@ class Measure:
             return low * whole, high * whole
         whole = float(weights[weights > 0].sum())
         if not np.isclose(weights.sum(), 0, atol=1e-9 * whole):
-            return mean_interval(self.picture_values, groups=self.groups)
+            return self._interval_of_mean()
         # Errors less other errors of the same pictures: what changed in a picture, between -1 and 1.
         answers = max(int((weights > 0).sum()), int((weights < 0).sum()))
         change = shares_of_change(self.picture_values / whole, answers, self.groups)
         tail = (1 - CONFIDENCE) / 2
         return change.end(tail) * whole, change.end(1 - tail) * whole
+
+    def ends_of(self, replicates: NDArray[np.float64]) -> tuple[float, float]:
+        """The interval of a bootstrapped score by replicates of its columns' means."""
+        if self.ends is None:
+            return interval_of_replicates(self.value, self.of_means(replicates), self.units)
+        return self.ends(self.columns, replicates, self.groups)
+
+    def _interval_of_mean(self) -> tuple[float, float]:
+        """Student's; one picture says nothing of how far others would lie, only the limits do."""
+        return mean_interval(self.picture_values, groups=self.groups) if self.units > 1 else self.limits
 
     def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
         """The number, with everything that belongs to it; the interval where it is known already."""
@@ -271,13 +287,13 @@ def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]
     for key in {_drawn_as(measure) for measure in measures}:
         alike = [measure for measure in measures if _drawn_as(measure) == key]
         widths = np.cumsum([measure.columns.shape[1] for measure in alike])[:-1]
-        values: list[list[NDArray[np.float64]]] = [[] for _ in alike]
+        drawn: list[list[NDArray[np.float64]]] = [[] for _ in alike]
         columns = np.hstack([measure.columns for measure in alike])
         for means in replicated_means(columns, groups=alike[0].groups):
             for place, part in enumerate(np.split(means, widths, axis=1)):
-                values[place].append(alike[place].of_means(part))
-        for measure, drawn in zip(alike, values, strict=True):
-            low, high = interval_of_replicates(measure.value, np.concatenate(drawn), measure.units)
+                drawn[place].append(part)
+        for measure, replicates in zip(alike, drawn, strict=True):
+            low, high = measure.ends_of(np.concatenate(replicates))
             found[id(measure)] = max(low, measure.limits[0]), min(high, measure.limits[1])
     return found
 

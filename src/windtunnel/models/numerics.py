@@ -1,6 +1,8 @@
 """Numerics: the same float32 ONNX network in the arithmetic it may be deployed in.
 
-float16   weights and arithmetic in half precision, float32 in and out.
+float16   every stored number and every tensor between two layers is rounded to half precision, sums inside a
+          layer stay float32, as accelerators keep them. What half precision cannot hold becomes infinite.
+          ONNX Runtime has no such layers on processors: the rounding is spelt out in the graph.
 int8      what integer kernels keep: weights as signed bytes with a scale per output channel, the inputs of
           every weighted layer as unsigned bytes with a scale and zero point of that tensor. Scales come from
           each picture itself, so that no calibration pictures are needed and none can leak; sums stay
@@ -24,21 +26,25 @@ if TYPE_CHECKING:
 
 # Which axis of a layer's weights counts its outputs.
 WEIGHTED_LAYERS = {"Conv": 0, "ConvTranspose": 1, "Gemm": -1, "MatMul": -1}
-FLOAT32 = 1  # ONNX's number for it
+# Layers whose second input is always weights; the others also multiply activations by each other.
+ALWAYS_WEIGHTED = ("Conv", "ConvTranspose")
+# Layers whose other inputs are sizes and places, which no deployment rounds.
+KEEP_SIZES = ("Resize", "Upsample")
+FLOAT32, FLOAT16 = 1, 10  # ONNX's numbers for them
+OWN_OPERATORS = ("", "ai.onnx")
 OLDEST_OPSET = 11  # the first that rounds to bytes by itself
 
 
-def why_no_variants(model: Model) -> str:
-    """Why a model has no variants in other arithmetic, in one line; "" where it has."""
-    if model.kind != "onnx":
-        return f"needs an ONNX file; this model is a {model.kind}"
-    if importlib.util.find_spec("onnx") is None:
-        return str(missing_extra("it", "numerics")).rstrip(".")
-    graph = _graph(model)
-    if any(item.data_type != FLOAT32 for item in _weights(graph)):
-        return "needs a float32 network; this one has other weights"
-    if max(item.version for item in graph.opset_import if not item.domain) < OLDEST_OPSET:
-        return f"needs ONNX operators of version {OLDEST_OPSET} or later; export the network anew"
+def why_no_variant(model: Model, name: str) -> str:
+    """Why a model has no variant in some arithmetic, in one line; "" where it has, made and tried out."""
+    from windtunnel.models import probe_pictures
+
+    try:
+        variant_of(model, name).predict(probe_pictures(model.preprocess, 1))
+    except UserError as error:
+        return str(error).removeprefix(f"numerics={name} ").rstrip(".")
+    except Exception as error:  # whatever ONNX and ONNX Runtime say of a graph they cannot take
+        return f"cannot be made of this network: {_first_line(error)}"
     return ""
 
 
@@ -46,25 +52,97 @@ def variant_of(model: Model, name: str) -> Model:
     """The same network in other arithmetic (`float16`, `int8`), made once."""
     if name not in VARIANTS:
         raise unknown_name("numerics", name, VARIANTS)
-    if reason := why_no_variants(model):
-        raise UserError(f"numerics={name} {reason}.")
+    if model.kind != "onnx":
+        raise UserError(f"numerics={name} needs an ONNX file; this model is a {model.kind}.")
+    if importlib.util.find_spec("onnx") is None:
+        raise missing_extra(f"numerics={name}", "numerics")
     live: Any = model
     return _variant(live, name)
 
 
 @lru_cache(maxsize=2)
 def _variant(model: Any, name: str) -> Model:
+    proto = _graph(model)
+    if reason := _why_not(proto):
+        raise UserError(f"numerics={name} {reason}.")
     # Scales belong to a picture, not to its neighbours in a batch.
     batch = 1 if name == "int8" else model.batch
-    graph = VARIANTS[name](_graph(model)).SerializeToString()
+    graph = VARIANTS[name](proto).SerializeToString()
     found: Model = model.with_graph(graph, f"{model.name}-{name}", batch)
     return found
 
 
-def _graph(model: Any) -> Any:
-    import onnx
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200].rstrip(".")
 
-    return onnx.load(str(model.path))
+
+def _graph(model: Any) -> Any:
+    """The network's graph in one piece: no functions, no constants among its layers."""
+    import onnx
+    from onnx import inliner
+
+    proto = onnx.load(str(model.path))
+    if proto.functions:
+        proto = inliner.inline_local_functions(proto)
+    _fold_constants(proto.graph)
+    return proto
+
+
+def _fold_constants(graph: Any) -> None:
+    """Turn constants, and stored numbers under another name, into initialisers, where weights are sought."""
+    from onnx import numpy_helper
+
+    named = {item.name: item for item in graph.initializer}
+    outputs = {item.name for item in graph.output}
+    kept = []
+    for node in graph.node:
+        found = None
+        if node.op_type == "Constant" and node.attribute[0].name in ("value", "value_float", "value_floats"):
+            one = node.attribute[0]
+            found = numpy_helper.to_array(one.t) if one.name == "value" else _floats(one)
+        elif node.op_type == "Identity" and node.input[0] in named and node.output[0] not in outputs:
+            found = numpy_helper.to_array(named[node.input[0]])
+        if found is None:
+            kept.append(node)
+        else:
+            stored = numpy_helper.from_array(found, node.output[0])
+            graph.initializer.append(stored)
+            named[stored.name] = stored
+    del graph.node[:]
+    graph.node.extend(kept)
+
+
+def _floats(attribute: Any) -> NDArray[np.float32]:
+    return np.array(attribute.f if attribute.name == "value_float" else list(attribute.floats), np.float32)
+
+
+def _why_not(proto: Any) -> str:
+    """Why a graph cannot be varied; "" where it can."""
+    operators = [node.op_type for node in proto.graph.node]
+    if any(
+        "quantize" in one.lower() or one.startswith("QLinear") or one.endswith("Integer") for one in operators
+    ):
+        return "needs a float32 network; this one is quantised already"
+    if any(
+        attribute.HasField("g") or attribute.graphs
+        for node in proto.graph.node
+        for attribute in node.attribute
+    ):
+        return "needs a network without loops and branches"
+    weights = _weights(proto)
+    if any(item.data_type != FLOAT32 for item in weights):
+        return "needs a float32 network; this one has other weights"
+    versions = [item.version for item in proto.opset_import if item.domain in OWN_OPERATORS]
+    if max(versions, default=0) < OLDEST_OPSET:
+        return f"needs ONNX operators of version {OLDEST_OPSET} or later; export the network anew"
+    named = {item.name for item in proto.graph.initializer}
+    computed = sum(
+        node.op_type in ALWAYS_WEIGHTED and node.input[1] not in named for node in proto.graph.node
+    )
+    if computed:
+        return f"needs stored weights; those of {computed} layers are computed"
+    return "" if weights else "finds no layer with stored weights"
 
 
 def _weights(proto: Any) -> list[Any]:
@@ -75,9 +153,54 @@ def _weights(proto: Any) -> list[Any]:
 
 
 def _to_float16(proto: Any) -> Any:
-    from onnxruntime.transformers.float16 import convert_float_to_float16
+    """Round every stored number, the input, and what every layer hands on."""
+    from onnx import helper, numpy_helper
 
-    return convert_float_to_float16(proto, keep_io_types=True)
+    kinds = _kinds(proto)
+    sizes = {name for node in proto.graph.node if node.op_type in KEEP_SIZES for name in node.input[1:]}
+    for item in proto.graph.initializer:
+        if item.data_type == FLOAT32 and item.name not in sizes:
+            with np.errstate(over="ignore"):
+                rounded = numpy_helper.to_array(item).astype(np.float16).astype(np.float32)
+            item.CopyFrom(numpy_helper.from_array(rounded, item.name))
+
+    def through_half(wide: str, narrow: str) -> list[Any]:
+        half = f"{narrow}/half"
+        return [
+            helper.make_node("Cast", [wide], [half], to=FLOAT16),
+            helper.make_node("Cast", [half], [narrow], to=FLOAT32),
+        ]
+
+    stored = {item.name for item in proto.graph.initializer}
+    taken = {
+        item.name: f"{item.name}/rounded"
+        for item in proto.graph.input
+        if item.name not in stored and item.type.tensor_type.elem_type == FLOAT32
+    }
+    nodes = [node for wide, narrow in taken.items() for node in through_half(wide, narrow)]
+    for node in proto.graph.node:
+        node.input[:] = [taken.get(name, name) for name in node.input]
+        rounded = [name for name in node.output if name and kinds[name] == FLOAT32]
+        node.output[:] = [f"{name}/wide" if name in rounded else name for name in node.output]
+        nodes.append(node)
+        for name in rounded:
+            nodes += through_half(f"{name}/wide", name)
+    del proto.graph.node[:]
+    del proto.graph.value_info[:]
+    proto.graph.node.extend(nodes)
+    return proto
+
+
+def _kinds(proto: Any) -> dict[str, int]:
+    """ONNX's number for the kind of every tensor that a layer hands on."""
+    from onnx import shape_inference
+
+    graph = shape_inference.infer_shapes(proto).graph
+    known = {item.name: int(item.type.tensor_type.elem_type) for item in (*graph.value_info, *graph.output)}
+    for node in proto.graph.node:
+        if any(name and not known.get(name) for name in node.output):
+            raise UserError(f"numerics=float16 cannot tell what the layer {node.op_type} hands on.")
+    return known
 
 
 def _to_int8(proto: Any) -> Any:

@@ -107,6 +107,11 @@ def score_predictions(
         raise UserError(
             f"Suite {chosen.name} corrupts at the model's own size, which predictions do not tell."
         )
+    if chosen.holds_sequences:
+        raise UserError(
+            f"Suite {chosen.name} holds sequences, whose frames predictions cannot name; give a suite of "
+            "corruptions, or run the model with windtunnel run."
+        )
     if out:
         RunFolder(Path(out)).check_free()
     file = PredictionFile(Path(predictions), outputs)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel import published
 from windtunnel.errors import UserError, unknown_name
+from windtunnel.metrics.names import SPREADS
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -172,8 +173,9 @@ class Place:
     def describe(self) -> str:
         """The place in one sentence, with how many of the others are like with like."""
         fair = sum(not one.unlike for one in (*self.better, *self.others))
+        shown = f"{100 * self.value:.3f} points" if self.metric.endswith(SPREADS) else f"{self.value:.1%}"
         return (
-            f"{METRICS[self.metric].title} {100 * self.value:.1f} % is number {self.rank} of {self.of}; "
+            f"{METRICS[self.metric].title} {shown} is number {self.rank} of {self.of}; "
             f"{fair} of the {self.of - 1} published figures are like with like."
         )
 

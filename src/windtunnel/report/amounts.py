@@ -1,8 +1,8 @@
-"""How a score is written: shares in per cent and points, everything else in its own unit."""
+"""How a score is written: shares in per cent, how far they lie apart in points, all else in its own unit."""
 
 from __future__ import annotations
 
-from windtunnel.metrics.names import NOT_SHARES
+from windtunnel.metrics.names import NOT_SHARES, SPREADS
 
 
 def amount(value: float, metric: str) -> str:
@@ -12,17 +12,17 @@ def amount(value: float, metric: str) -> str:
 
 def number(value: float, metric: str) -> str:
     """The same without its unit: `61.0`, `1.357`."""
-    return f"{scale(metric) * value:.{_digits(metric)}f}"
+    return f"{scale(metric) * value:.{decimals(metric)}f}"
 
 
 def change(value: float, metric: str) -> str:
     """A difference of two scores, signed and without its unit: `+1.3`, `-0.012`."""
-    return f"{scale(metric) * value:+.{_digits(metric)}f}"
+    return f"{scale(metric) * value:+.{decimals(metric)}f}"
 
 
 def unit(metric: str) -> str:
     """What a score is measured in."""
-    return NOT_SHARES.get(metric, "%")
+    return "points" if metric.endswith(SPREADS) else NOT_SHARES.get(metric, "%")
 
 
 def scale(metric: str) -> int:
@@ -30,5 +30,7 @@ def scale(metric: str) -> int:
     return 1 if metric in NOT_SHARES else 100
 
 
-def _digits(metric: str) -> int:
-    return {"%": 1, "ranks": 3}.get(unit(metric), 4)
+def decimals(metric: str) -> int:
+    """How many decimals a score is shown with."""
+    # Published standard deviations over decoders are some thousandths of a point.
+    return {"%": 1, "ranks": 3, "points": 3}.get(unit(metric), 4)

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from windtunnel.imaging import Image
-from windtunnel.metrics.pipeline import identical_steps, reference_of, step_columns
+from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.pipeline import (
+    distinct_methods,
+    identical_steps,
+    not_finite,
+    reference_of,
+    step_columns,
+)
 from windtunnel.metrics.score import Measure, measure_run
 from windtunnel.pipeline import axis_of
 from windtunnel.report.failures import THUMBNAIL_PX
@@ -58,6 +65,7 @@ def section(run: Run) -> dict[str, Any] | None:
             "flips": _with_interval(flips[one.condition]),
             "p": adjusted.get(one.condition, 1.0),
             "identical": one.condition in same,
+            "not_finite": not_finite(seen, one.condition),
             "pixel_change": _number(mean[:, seen.column(one.condition)].mean()),
             "pixel_change_max": _number(largest[:, seen.column(one.condition)].max()),
         }
@@ -70,7 +78,7 @@ def section(run: Run) -> dict[str, Any] | None:
         "pictures": len(seen.ids),
         "answer": _answer(rows, len(seen.ids)),
         "rows": rows,
-        "axes": _axes(measure_run(run, ["axis_accuracy"])),
+        "axes": _axes(measure_run(run, ["axis_accuracy"]), seen),
     }
 
 
@@ -89,12 +97,13 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _axes(measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    """One row per axis: mean, standard deviation and range of accuracy, and flips."""
+def _axes(measures: Sequence[Measure], seen: Observed) -> list[dict[str, Any]]:
+    """One row per axis: how many methods, mean, standard deviation and range of accuracy, and flips."""
     found: dict[str, dict[str, Any]] = {}
     for one in measures:
         axis, _, what = one.metric.partition("_")
-        row = found.setdefault(axis, {"axis": AXIS_TITLES[axis], "methods": len(one.parts)})
+        counts = {"methods": len(one.parts), "distinct": distinct_methods(seen, one.parts)}
+        row = found.setdefault(axis, {"axis": AXIS_TITLES[axis], **counts})
         row[what] = _with_interval(one)
     return list(found.values())
 
@@ -110,13 +119,15 @@ def _answer(rows: Sequence[dict[str, Any]], pictures: int) -> str:
     if gains:
         shown = ", ".join(f"{row['step']} ({-100 * row['cost']['value']:.1f} points)" for row in gains)
         parts.append(f"Surely better than what is declared: {shown}; windtunnel doctor says more.")
+    if all(row["identical"] for row in rows):
+        return "No step changes a pixel of any picture: none of them can cost anything here."
     if not parts:
         parts.append(f"No step surely costs accuracy: {pictures:,} pictures cannot tell these from chance.")
     widest = max(rows, key=lambda row: row["flips"]["value"] - abs(row["cost"]["value"]))
     if widest["flips"]["value"] > abs(widest["cost"]["value"]):
         parts.append(
-            f"Accuracy hides flips: {widest['step']} changes {100 * widest['flips']['value']:.1f} % of the "
-            f"answers and {100 * abs(widest['cost']['value']):.1f} points of accuracy."
+            f"Accuracy hides flips: {widest['step']} changes {widest['flips']['value']:.1%} of the answers "
+            f"and {100 * abs(widest['cost']['value']):.1f} points of accuracy."
         )
     return " ".join(parts)
 
@@ -225,21 +236,49 @@ def markdown(found: dict[str, Any]) -> list[str]:
         *markdown_table(header, [_markdown_row(row) for row in found["rows"]]),
         "",
         *markdown_table(
-            ["axis", "methods", "mean accuracy", "std, points", "largest - smallest", "answers not the same"],
+            [
+                "axis",
+                "methods",
+                "mean accuracy",
+                "std, points",
+                "without chance",
+                "95 % interval",
+                "largest - smallest, points",
+                "95 % interval",
+                "answers not the same",
+            ],
             [
                 [
                     row["axis"],
-                    str(row["methods"]),
-                    f"{100 * row['mean_accuracy']['value']:.1f} %",
-                    f"{100 * row['accuracy_std']['value']:.2f}",
-                    f"{100 * row['accuracy_range']['value']:.1f}",
-                    f"{100 * row['flip_share']['value']:.1f} %",
+                    methods(row),
+                    f"{row['mean_accuracy']['value']:.1%}",
+                    points(row["accuracy_std"]["value"]),
+                    points(row["accuracy_std_corrected"]["value"]),
+                    _ends(row["accuracy_std"]),
+                    points(row["accuracy_range"]["value"]),
+                    _ends(row["accuracy_range"]),
+                    f"{row['flip_share']['value']:.1%}",
                 ]
                 for row in found["axes"]
             ],
         ),
         "",
     ]
+
+
+def points(value: float) -> str:
+    """A difference of accuracies, in points; published standard deviations are thousandths of one."""
+    return f"{100 * value:.3f}"
+
+
+def methods(row: dict[str, Any]) -> str:
+    """How many methods an axis has, and how many of them differ."""
+    same = row["distinct"] == row["methods"]
+    return f"{row['methods']}" if same else f"{row['methods']}, {row['distinct']} distinct"
+
+
+def _ends(score: dict[str, float]) -> str:
+    return f"{points(score['low'])} to {points(score['high'])}"
 
 
 def _markdown_row(row: dict[str, Any]) -> list[str]:
@@ -249,7 +288,7 @@ def _markdown_row(row: dict[str, Any]) -> list[str]:
         f"{100 * cost['value']:.1f}",
         f"{100 * cost['low']:.1f} to {100 * cost['high']:.1f}",
         "" if row["identical"] else f"{row['p']:.2g}",
-        f"{100 * row['flips']['value']:.1f} %",
+        f"{row['flips']['value']:.1%}",
         pixels(row),
     ]
 
@@ -257,7 +296,8 @@ def _markdown_row(row: dict[str, Any]) -> list[str]:
 def pixels(row: dict[str, Any]) -> str:
     """How far a step's pixels are from the canvas, in words."""
     if row["axis"] == "numerics":
-        return "the same pixels, other arithmetic"
+        lost = f"; no finite answer on {row['not_finite']:,} pictures" if row["not_finite"] else ""
+        return f"the same pixels, other arithmetic{lost}"
     if row["identical"]:
         return "identical pixels"
     if row["pixel_change"] is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel.report.amounts import amount, number, scale
+from windtunnel.report.amounts import amount, decimals, number, scale
+from windtunnel.report.amounts import unit as unit_of
 
 # Okabe and Ito's colours: told apart with any kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#999999")
@@ -234,6 +235,10 @@ def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[s
                     "symmetric": False,
                     "array": [100 * (row[2] - row[0]) for row in rows],
                     "arrayminus": [100 * (row[0] - row[1]) for row in rows],
+                    "thickness": 1,
+                    "width": 3,
+                    # Theirs would be the markers', and bars take no list of colours.
+                    "color": COLOURS[-1],
                 },
                 "marker": {"size": 10, "color": [COLOURS[1] if row[0] > 0 else COLOURS[0] for row in rows]},
                 "hovertemplate": "%{y}<br>%{x:+.1f} points<extra></extra>",
@@ -297,6 +302,7 @@ def reliability_diagram(document: dict[str, Any]) -> dict[str, Any]:
 def published_strip(field: dict[str, Any]) -> dict[str, Any]:
     """A score among the published ones: a row of dots per source, one's own with its interval."""
     others = [one for one in field["models"] if one]
+    shown = f"{field['title']} %{{x:.{decimals(field['metric'])}f}} {unit_of(field['metric'])}"
     traces: list[dict[str, Any]] = []
     for place, source in enumerate(source["name"] for source in field["sources"]):
         rows = [one for one in others if one["source"] == source]
@@ -309,7 +315,7 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
                 "y": [source] * len(rows),
                 "text": [one["name"] for one in rows],
                 "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[place + 1]},
-                "hovertemplate": f"%{{text}}<br>{field['title']} %{{x:.1f}} %<extra>{source}</extra>",
+                "hovertemplate": f"%{{text}}<br>{shown}<extra>{source}</extra>",
             }
         )
     value, low, high = (100 * field[key] for key in ("value", "low", "high"))
@@ -323,13 +329,13 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
             "error_x": {"type": "data", "symmetric": False, "array": [high - value],
                         "arrayminus": [value - low]},
             "marker": {"size": 13, "symbol": "diamond", "color": COLOURS[0]},
-            "hovertemplate": f"this run<br>{field['title']} %{{x:.1f}} %<extra></extra>",
+            "hovertemplate": f"this run<br>{shown}<extra></extra>",
         }
     )  # fmt: skip
     return {
         "data": traces,
         "layout": {
-            "xaxis": {"title": {"text": f"{field['title']}, %"}},
+            "xaxis": {"title": {"text": f"{field['title']}, {unit_of(field['metric'])}"}},
             "yaxis": {"type": "category", "automargin": True},
             "height": 110 + CELL_PX * len(traces),
             "showlegend": False,

@@ -12,7 +12,7 @@ import jinja2
 
 from windtunnel.metrics.names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
 from windtunnel.report import deployment
-from windtunnel.report.amounts import amount, number
+from windtunnel.report.amounts import amount, number, unit
 from windtunnel.report.confusions import Examples
 from windtunnel.report.failures import Shown
 from windtunnel.report.figures import (
@@ -70,6 +70,8 @@ def render(
         differences=differences,
         white=deployment.WHITE,
         pixels=deployment.pixels,
+        points=deployment.points,
+        methods=deployment.methods,
         detection=detection_rows(document),
         detection_titles=DETECTION_TITLES,
         sets=sets or WorstSets([], ""),
@@ -175,6 +177,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["percent"] = lambda value: f"{100 * value:.1f}"
     environment.filters["amount"] = amount
     environment.filters["number"] = number
+    environment.filters["unit"] = unit
     environment.filters["for_script"] = _for_script
     environment.filters["thousands"] = lambda value: f"{value:,}"
     return environment

@@ -17,8 +17,10 @@ from windtunnel.report.beside import (
     unmeasured,
 )
 from windtunnel.report.comparing import (
+    changed_columns,
     changed_rows,
     comparison_document,
+    headline_formulas,
     headline_rows,
     run_names,
     summary_lines,
@@ -64,6 +66,8 @@ def _render_compared(found: Comparison, around: Several) -> str:
         document=comparison_document(found),
         lines=[line for line in summary_lines(found) if line[0] != "warning"],
         headline=headline_rows(found),
+        formulas=headline_formulas(found),
+        columns=[changed_columns(found, other) for other in range(1, len(names))],
         changed=[changed_rows(found, other) for other in range(1, len(names))],
         maps=[figure["data"][0]["y"] for figure in maps.values()],
         scores=_score_rows(found),

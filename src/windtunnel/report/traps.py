@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from windtunnel.imaging.clips import H264
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.names import TITLES
-from windtunnel.metrics.perturbed import THE_TEN, bare, sequences_of, why_not_normalised
+from windtunnel.metrics.perturbed import LOSSLESS, THE_TEN, bare, sequences_of, why_not_normalised
 from windtunnel.metrics.score import Score
 from windtunnel.metrics.slices import MINIMUM
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.store.run import Run
+from windtunnel.wording import counted
 
 Top1 = Mapping[str, Score]
 # A smaller share of ties is not worth a word.
@@ -42,13 +42,13 @@ def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
     clips = {bare(one) for one in sequences_of(run)}
     if clips and clips != set(THE_TEN):
         yield (
-            f"The mean is over {len(clips)} sequences, and not ImageNet-P's ten: do not set it beside means "
-            "over the ten."
+            f"The mean is over {counted(len(clips), 'sequence')}, and not ImageNet-P's ten: do not set it "
+            "beside means over the ten."
         )
     if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
         yield (
-            f"The mean is over {len(units)} corruptions, and not ImageNet-C's fifteen: do not set it beside "
-            "means over the fifteen."
+            f"The mean is over {counted(len(units), 'corruption')}, and not ImageNet-C's fifteen: do not set "
+            "it beside means over the fifteen."
         )
 
 
@@ -143,12 +143,8 @@ def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
 
 def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
     found = sequences_of(run)
-    if (
-        found
-        and not run.baseline
-        and not why_not_normalised(run)
-        and all(one["codec"] != H264 for one in found)
-    ):
+    lossless = bool(found) and {str(one["codec"]) for one in found} <= LOSSLESS
+    if lossless and not run.baseline and not why_not_normalised(run):
         yield (
             "FR and T5D divide by AlexNet's figures on H.264 frames, and these frames were never compressed: "
             "run with --codec h264 before setting them beside published ones."

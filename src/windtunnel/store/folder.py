@@ -17,7 +17,7 @@ from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError
 from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
-from windtunnel.store.rows import COLUMNS
+from windtunnel.store.rows import ANSWERED, COLUMNS
 
 SCHEMA = 1
 RECIPE_FILE = "run.json"
@@ -189,7 +189,7 @@ class RunFolder:
             table = read_parquet(self.shard_path(name), ["sample_id", "condition", "status", "reason"])
         except (pa.ArrowException, OSError):
             return []
-        return [row for row in table.to_pylist() if row["status"] != "ok"]
+        return [row for row in table.to_pylist() if row["status"] not in ANSWERED]
 
     def write_shard(self, name: str, table: pa.Table) -> None:
         """Write a shard under a temporary name and rename it."""

@@ -6,6 +6,9 @@ import pyarrow as pa
 
 TOP = 5
 
+# What counts as an answer: a network in other arithmetic that gives no finite number is wrong.
+ANSWERED = ("ok", "not_finite")
+
 COLUMNS: list[tuple[str, pa.DataType]] = [
     ("sample_id", pa.string()),
     ("condition", pa.string()),
