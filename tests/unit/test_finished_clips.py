@@ -120,6 +120,24 @@ def put_frames(root: Path, unit: str, classes: tuple[str, ...], suffix: str = ".
     return root
 
 
+@pytest.mark.parametrize("unit", ["tilt", "brightness"])
+def test_frames_of_classes_called_by_number_are_clips(tmp_path: Path, unit: str) -> None:
+    """No corruption is called tilt; of brightness the frames' own names tell."""
+    dataset = opened(put_frames(tmp_path / "set", unit, ("1", "2", "3")))
+    assert [(one.unit, one.frames) for one in dataset.stored] == [(f"seq/{unit}", 5)]
+    assert [sample.labels for sample in dataset.samples()] == [(1,), (2,), (3,)]
+
+
+def test_a_class_of_numbered_pictures_is_no_clip(tmp_path: Path) -> None:
+    """ImageNet-C: brightness, severities, classes, and pictures that happen to have numbers for names."""
+    for level in "12345":
+        for number in (3, 7, 8):
+            path = tmp_path / "set" / "brightness" / level / "n01440764" / f"{number:08d}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(golden_picture(300)).resize((64, 64)).save(path)
+    assert {one.kind for one in opened(tmp_path / "set").stored} == {"corruption"}
+
+
 @pytest.mark.parametrize(("suffix", "codec"), [(".png", "stored-png"), (".JPEG", "stored-jpeg")])
 def test_frames_are_called_by_their_format(tmp_path: Path, suffix: str, codec: str) -> None:
     """Frames that are JPEG were compressed, and no report may say otherwise."""
@@ -167,7 +185,7 @@ def test_a_sequence_without_a_single_good_clip_is_named(tmp_path: Path) -> None:
         windtunnel.plan(Brightest(1000), root)
 
 
-def put_short_clips(folder: Path) -> None:
+def put_short_frames(folder: Path) -> None:
     """`<class>/<name>/<frame>.png` of two frames."""
     for number, name in enumerate(NAMES):
         (folder / name).mkdir(parents=True)
@@ -178,8 +196,8 @@ def put_short_clips(folder: Path) -> None:
 @pytest.mark.parametrize("group", ["", "all"])
 def test_what_is_not_read_of_a_folder_is_told(tmp_path: Path, group: str) -> None:
     root = put_videos(tmp_path / "set" / group, ("tilt", "tlit"))
-    put_short_clips(root / "rotate")
-    put_short_clips(root / "tilt")
+    put_short_frames(root / "rotate")
+    put_short_frames(root / "tilt")
     (root / "notes").mkdir()
     if group:
         (tmp_path / "set" / "papers").mkdir()

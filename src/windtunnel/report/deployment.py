@@ -126,8 +126,8 @@ def _answer(rows: Sequence[dict[str, Any]], pictures: int) -> str:
     widest = max(rows, key=lambda row: row["flips"]["value"] - abs(row["cost"]["value"]))
     if widest["flips"]["value"] > abs(widest["cost"]["value"]):
         parts.append(
-            f"Accuracy hides flips: {widest['step']} changes {100 * widest['flips']['value']:.1f} % of the "
-            f"answers and {100 * abs(widest['cost']['value']):.1f} points of accuracy."
+            f"Accuracy hides flips: {widest['step']} changes {widest['flips']['value']:.1%} of the answers "
+            f"and {100 * abs(widest['cost']['value']):.1f} points of accuracy."
         )
     return " ".join(parts)
 
@@ -288,7 +288,7 @@ def _markdown_row(row: dict[str, Any]) -> list[str]:
         f"{100 * cost['value']:.1f}",
         f"{100 * cost['low']:.1f} to {100 * cost['high']:.1f}",
         "" if row["identical"] else f"{row['p']:.2g}",
-        f"{100 * row['flips']['value']:.1f} %",
+        f"{row['flips']['value']:.1%}",
         pixels(row),
     ]
 
