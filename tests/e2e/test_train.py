@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import windtunnel
 from windtunnel.data import open_dataset
-from windtunnel.errors import UserError
+from windtunnel.errors import RunFailed, UserError
 from windtunnel.imaging.crops import random_crop
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, Tensor
@@ -172,3 +173,99 @@ def test_crops_lie_inside_and_cover_the_shares_asked_for() -> None:
 def test_mistakes_get_one_line(make: object, words: str) -> None:
     with pytest.raises(UserError, match=words):
         make()  # type: ignore[operator]
+
+
+def linear(outputs: int) -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, outputs))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"module": linear(9)}, r"shape \(2, 9\) for 2 pictures and the data has 10 classes"),
+        ({"module": linear(11)}, r"shape \(2, 11\)"),
+        ({"module": torch.nn.Identity()}, r"shape \(2, 3, 16, 16\)"),
+        ({"tensor": Tensor(divisor=1.0, dtype="uint8")}, "uint8 of shape"),
+        ({"tensor": Tensor(dtype="float16")}, "float16 of shape"),
+        ({"crop_px": 17}, "cannot take what the preprocess gives"),
+        ({"device": "meta-verse"}, "device is 'meta-verse'"),
+        ({"device": "cuda:99"}, "device is 'cuda:99'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_training(
+    digits: Path, tmp_path: Path, changed: dict[str, object], words: str
+) -> None:
+    preprocess = Preprocess(
+        Geometry(rule="exact", crop_px=int(str(changed.get("crop_px", 16)))),
+        changed.get("tensor", PREPROCESS.tensor),  # type: ignore[arg-type]
+    )
+    with pytest.raises(UserError, match=words):
+        fit(
+            changed.get("module", linear(10)), digits, tmp_path / "t", preprocess=preprocess,
+            settings=QUICK, device=str(changed.get("device", "cpu")),
+        )  # fmt: skip
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.fixture
+def jpegs(tmp_path: Path) -> Path:
+    """Ten classes of four noisy JPEGs."""
+    rng = np.random.default_rng(0)
+    for label in range(10):
+        folder = tmp_path / "jpegs" / str(label)
+        folder.mkdir(parents=True)
+        for row in range(4):
+            picture = Image.fromarray(rng.integers(0, 256, (24, 24, 3), dtype=np.uint8))
+            picture.save(folder / f"{row}.jpg")
+    return tmp_path / "jpegs"
+
+
+def test_a_picture_one_decoder_cannot_read_is_left_out_and_named(jpegs: Path, tmp_path: Path) -> None:
+    (jpegs / "3" / "1.jpg").write_bytes(b"no picture")
+    Image.fromarray(np.zeros((24, 24, 3), np.uint8)).save(jpegs / "5" / "lossless.png")
+    mix = Mix(decoders=("pillow", "simplejpeg"))
+    settings = Settings(epochs=1, batch=8)
+    done = fit(linear(10), jpegs, tmp_path / "t", preprocess=PREPROCESS, settings=settings, mix=mix)
+    assert [one.split(":")[0] for one in done.left_out] == ["3/1.jpg", "5/lossless.png"]
+    alone = fit(linear(10), jpegs, tmp_path / "u", preprocess=PREPROCESS, settings=settings)
+    assert [one.split(":")[0] for one in alone.left_out] == ["3/1.jpg"]
+
+
+def test_a_picture_that_goes_while_training_is_named(jpegs: Path, tmp_path: Path) -> None:
+    def spoil(_epoch: int, _loss: float) -> None:
+        (jpegs / "7" / "2.jpg").write_bytes(b"no picture")
+
+    with pytest.raises(RunFailed, match=r"7/2\.jpg could be read when training began"):
+        fit(
+            linear(10), jpegs, tmp_path / "t", preprocess=PREPROCESS,
+            settings=Settings(epochs=2, batch=8), advance=spoil,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("other", ["pixels", "labels"])
+def test_other_pictures_under_the_same_names_are_noticed(jpegs: Path, tmp_path: Path, other: str) -> None:
+    settings = Settings(epochs=1, batch=8)
+    fit(linear(10), jpegs, tmp_path / "t", preprocess=PREPROCESS, settings=settings)
+    table = tmp_path / "table.csv"
+    if other == "pixels":
+        Image.fromarray(np.zeros((24, 24, 3), np.uint8)).save(jpegs / "4" / "0.jpg")
+        data = jpegs
+    else:
+        names = sorted(path.relative_to(jpegs) for path in jpegs.rglob("*.jpg"))
+        table = jpegs / "table.csv"
+        table.write_text(
+            "path,label\n" + "".join(f"{name},{(int(name.parts[0]) + 1) % 10}\n" for name in names)
+        )
+        data = table
+    with pytest.raises(UserError, match=r"another training \(other data\)"):
+        fit(linear(10), data, tmp_path / "t", preprocess=PREPROCESS, settings=settings)
+
+
+def test_the_callers_random_numbers_are_left_alone(jpegs: Path, tmp_path: Path) -> None:
+    module = linear(10)
+    torch.manual_seed(5)
+    wanted = torch.rand(3)
+    torch.manual_seed(5)
+    fit(module, jpegs, tmp_path / "t", preprocess=PREPROCESS, settings=Settings(epochs=1, batch=8))
+    assert torch.equal(torch.rand(3), wanted)

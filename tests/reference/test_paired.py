@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar
-from scipy.stats import beta, binomtest, norm, ttest_1samp
+from scipy.stats import beta, binomtest, norm, ttest_1samp, wilcoxon
 
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.bootstrap import bootstrap_interval, replicated_means
@@ -20,6 +20,7 @@ from windtunnel.stats.paired import (
     mcnemar,
     no_difference,
     paired_difference,
+    signed_rank,
     unpaired_difference,
 )
 from windtunnel.stats.ranks import Rank, places, rank_models
@@ -58,6 +59,21 @@ def test_mcnemar_by_enumeration(broken: int, mended: int) -> None:
     assert mcnemar(broken, mended) == pytest.approx(min(1.0, 2 * at_most - equal) if total else 1.0)
     if total:
         assert mcnemar(broken, mended, "exact") == pytest.approx(binomtest(broken, total).pvalue)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_signed_ranks_are_scipys(ties: bool) -> None:
+    rng = np.random.default_rng(7)
+    for count in (5, 40, 300):
+        change = rng.normal(0.2, 1, count)
+        change = np.round(change, 1) if ties else change
+        known = wilcoxon(change, zero_method="wilcox", correction=False, method="approx")
+        z, p = signed_rank(change)
+        assert p == pytest.approx(float(known.pvalue), rel=1e-9)
+        assert (z > 0) == (change.mean() > 0) or abs(z) < 1
+    assert signed_rank(np.zeros(4)) == (0.0, 1.0)
+    exact = float(wilcoxon(np.arange(1.0, 9), method="exact").pvalue)
+    assert signed_rank(np.arange(1.0, 9))[1] >= exact, "few values err towards a larger p"
 
 
 def test_tango_on_published_data() -> None:

@@ -70,5 +70,16 @@ def test_discordance_is_what_was_asked_for() -> None:
 
 
 def test_the_doctor_seldom_doubts_a_right_declaration() -> None:
-    alarms = doctor_alarms.alarms(400, 0.3, 0.1, 20)
-    assert 0 < alarms <= 0.05
+    for error, discordance in ((0.05, 0.05), (0.3, 0.3)):
+        assert max(doctor_alarms.alarms(150, error, discordance, 20).values()) <= 0.05
+    # Without the correction for the number tried the same data sets would mislead it.
+    careless = doctor_alarms.alarms(60, 0.3, 0.3, 20, counted=1)
+    assert careless["arithmetic"] > 0.06 and careless["label order"] > 0.15
+
+
+def test_simulated_trials_differ_as_asked() -> None:
+    rng = np.random.default_rng(0)
+    kinship = doctor_alarms.kinship_for(0.1, 0.3)
+    margins = doctor_alarms.margins(rng, 20_000, 0.3, kinship, 2)
+    assert (margins > 0).mean() == pytest.approx(0.7, abs=0.01)
+    assert ((margins[0] > 0) != (margins[1] > 0)).mean() == pytest.approx(0.1, abs=0.01)

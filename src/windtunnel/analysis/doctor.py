@@ -1,19 +1,20 @@
 """The doctor: is a model's declared preprocess the right one, or does another make it see much better?
 
 One thing is changed at a time (arithmetic and label order together, then geometry, then resizer), on the same
-pictures. A change is taken only if McNemar's test, its p multiplied by the number of all changes that may be
-tried, stays under 5 %: a right declaration is then doubted in at most one of twenty data sets.
+pictures; `analysis/trials.py` says when a change is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.analysis.bench import Answers, Bench, WrongSize, usable
 from windtunnel.analysis.preprocess_grid import (
     DECLARED,
     Order,
@@ -23,43 +24,25 @@ from windtunnel.analysis.preprocess_grid import (
     other_resizers,
     other_tensors,
 )
+from windtunnel.analysis.trials import Trial, choose, gain, p_value, surely_better, test_name
 from windtunnel.data import Dataset, stratified_subset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.local import opencv_on_one_thread
-from windtunnel.engine.pictures import Source
 from windtunnel.engine.plan import map_labels
-from windtunnel.errors import PictureError, UserError
-from windtunnel.imaging.geometry import Geometry
+from windtunnel.errors import UserError
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.models import Model, probe_outputs
+from windtunnel.label_maps import read_map, without_pictures
+from windtunnel.labels import Projection
+from windtunnel.models import Model
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.stats.intervals import wilson
-from windtunnel.stats.paired import mcnemar
 
 PICTURES = 200
 # Every arithmetic is tried on so many pictures first; those that trail by more go no further.
 SCREEN = 64
 TRAILING = 4
-ALPHA = 0.05
 # Fewer pictures per class than this cannot tell in which order the outputs stand.
 PICTURES_PER_CLASS = 8
-
-Right = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A preprocess and label order, and the pictures it is right on; `changed` says what is other."""
-
-    changed: tuple[str, ...]
-    preprocess: Preprocess
-    order: Order
-    right: Right
-
-    @property
-    def accuracy(self) -> float:
-        """Share of right answers."""
-        return float(self.right.mean())
 
 
 @dataclass(frozen=True)
@@ -69,12 +52,12 @@ class Diagnosis:
     Attributes:
         declared: the trial of what is declared.
         best: the last trial that was surely better; the declared one where none was.
-        p: of best against declared, McNemar's mid-p times the number tried.
+        p: of best against declared, times the number tried.
         tried: how many changes were or might have been tried.
         runner_up: the best trial that is not surely better, if it is better at all.
         undecided: geometries and resizers that are neither surely better nor surely worse than `best`.
         outputs: what the outputs are, if they are not what was declared.
-        remarks: what could not be tried.
+        remarks: what could not be tried, and on which pictures.
     """
 
     declared: Trial
@@ -91,71 +74,40 @@ class Diagnosis:
         """Whether something is wrong."""
         return self.best is not self.declared or bool(self.outputs)
 
+    @property
+    def test(self) -> str:
+        """Which test `p` is."""
+        return test_name(self.declared, self.best)
+
     def to_json(self) -> dict[str, Any]:
-        """The diagnosis as JSON keeps it."""
+        """The diagnosis as JSON keeps it; every trial's gain is on `best`, and best's on `declared`."""
         return {
             "found": self.found,
             "pictures": len(self.declared.right),
             "tried": self.tried,
             "p": self.p,
-            "declared": _trial_json(self.declared),
-            "best": _trial_json(self.best),
-            "runner_up": _trial_json(self.runner_up) if self.runner_up else None,
-            "undecided": [_trial_json(one) for one in self.undecided],
+            "test": self.test,
+            "declared": _trial_json(self.declared, self.best),
+            "best": _trial_json(self.best, self.declared),
+            "runner_up": _trial_json(self.runner_up, self.best) if self.runner_up else None,
+            "undecided": [_trial_json(one, self.best) for one in self.undecided],
             "outputs": self.outputs,
             "remarks": self.remarks,
         }
 
 
-def _trial_json(trial: Trial) -> dict[str, Any]:
+def _trial_json(trial: Trial, beside: Trial) -> dict[str, Any]:
     low, high = wilson(int(trial.right.sum()), len(trial.right))
     return {
         "changed": list(trial.changed),
         "accuracy": trial.accuracy,
         "low": low,
         "high": high,
+        "gain": dict(zip(("value", "low", "high"), gain(beside, trial), strict=True)),
         "labels": trial.order.name,
         "geometry": asdict(trial.preprocess.geometry),
         "tensor": asdict(trial.preprocess.tensor),
     }
-
-
-class Bench:
-    """The doctor's pictures: decoded once per geometry, shown to the model by any preprocess."""
-
-    def __init__(self, model: Model, dataset: Dataset, pictures: Sequence[Surveyed]) -> None:
-        self._model = model
-        self._dataset = dataset
-        self.pictures = list(pictures)
-        self._canvases: tuple[Geometry, NDArray[np.uint8]] | None = None
-
-    def scores(self, preprocess: Preprocess, count: int | None = None) -> NDArray[np.float32]:
-        """What the model says of the first so many pictures, or of all."""
-        model = redeclared(self._model, preprocess)
-        canvases = self._of(preprocess.geometry)[:count]
-        batches = range(0, len(canvases), model.batch)
-        return np.concatenate([model.predict(canvases[start : start + model.batch]) for start in batches])
-
-    def keep_readable(self, geometry: Geometry) -> None:
-        """Leave out pictures that cannot become canvases."""
-        self.pictures = [one for one in self.pictures if self._canvas(one, geometry) is not None]
-
-    def _of(self, geometry: Geometry) -> NDArray[np.uint8]:
-        if self._canvases is None or self._canvases[0] != geometry:
-            made = [self._canvas(one, geometry) for one in self.pictures]
-            if any(one is None for one in made):
-                raise PictureError("unreadable", "a picture cannot be made this way")
-            self._canvases = geometry, np.stack([one for one in made if one is not None])
-        return self._canvases[1]
-
-    def _canvas(self, picture: Surveyed, geometry: Geometry) -> NDArray[np.uint8] | None:
-        return Source(self._dataset, picture).canvas(geometry)
-
-
-def redeclared(model: Model, preprocess: Preprocess) -> Model:
-    """The same model behind another preprocess; a callable of the user's does its own arithmetic."""
-    change: Callable[[Preprocess], Model] | None = getattr(model, "redeclared", None)
-    return change(preprocess) if change else model
 
 
 def diagnose(
@@ -165,6 +117,7 @@ def diagnose(
     pictures: int = PICTURES,
     seed: int = 0,
     labels_are_outputs: bool = False,
+    label_map: str | Path | None = None,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
     """Try other preprocesses on labelled pictures and say whether one is surely better than the declared.
@@ -175,93 +128,150 @@ def diagnose(
         pictures: how many to use, each class in proportion; 0 for all.
         seed: of the choice of pictures.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
-        advance: told of trials done, of how many.
+        label_map: CSV file with the columns output,class, as of `run`; other orders are then not tried.
+        advance: told of pictures predicted, of how many.
     """
     samples = [sample for sample in sorted(dataset.samples(), key=lambda one: one.id) if sample.labels]
     if not samples:
         raise UserError(f"{dataset.location} has no labels; the doctor needs labelled pictures.")
     used = sorted({label for sample in samples for label in sample.labels})
-    declared_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
+    orders, projection, remarks = _reading(model, dataset, used, label_map, labels_are_outputs)
     chosen = stratified_subset(samples, pictures, seed)
-    if model.preprocess.geometry.output_px is None:
+    declared = model.preprocess
+    if declared.geometry.output_px is None:
         raise UserError(f"{model.name} declares no input size; give rule and crop_px under [geometry].")
+    others = other_geometries(declared, sizes=_takes_sizes(model)).values()
     with pillow_quiet(), opencv_on_one_thread():
-        # Shuffled as ids are not: the first pictures must not be all of one class.
-        bench = Bench(model, dataset, _mixed([one for one in survey(dataset, chosen) if one.status == "ok"]))
-        bench.keep_readable(model.preprocess.geometry)
-        if not bench.pictures:
-            raise UserError(f"None of the {len(chosen)} pictures of {dataset.location} can be read.")
-        orders = label_orders(dataset.label_space, declared_map, model.class_count)
-        return _Search(model, bench, orders, advance).run()
+        geometries = [one.geometry for one in (declared, *others)]
+        kept, left_out = usable(dataset, survey(dataset, chosen), geometries)
+        if not kept:
+            raise UserError(
+                f"None of the {len(chosen)} pictures of {dataset.location} can be read ({left_out[0]})."
+            )
+        if left_out:
+            remarks.append(
+                f"{len(left_out)} of {len(chosen)} pictures are left out of every trial ({left_out[0]}"
+                f"{' ...' if len(left_out) > 1 else ''})."
+            )
+        return _Search(model, dataset, _mixed(kept), orders, projection, remarks, advance).run()
+
+
+def _reading(
+    model: Model,
+    dataset: Dataset,
+    used: Sequence[int],
+    label_map: str | Path | None,
+    trust: bool,
+) -> tuple[list[Order], Projection, list[str]]:
+    """How answers may be read: orders of labels, the declared one first; a user's map; what to say of it."""
+    space = dataset.label_space
+    own = tuple(range(len(space)))
+    if label_map is not None:
+        wider, found = read_map(Path(label_map), space, used, model.classes, model.class_count)
+        said = ["Outputs stand for classes as the map says.", *without_pictures(space, wider)]
+        return [Order(DECLARED, own)], found, said
+    if model.class_count == len(space) + 1 and not model.classes:
+        # Nobody has said which output is no class: of networks with a background class it is the first.
+        remark = (
+            f"The model has {model.class_count} outputs for {len(space)} classes and declares no labels: "
+            "the last is taken to be no class unless the first is."
+        )
+        return label_orders(space, own, model.class_count), Projection(), [remark]
+    declared = map_labels(space, used, model, trust=trust)
+    return label_orders(space, declared, model.class_count), Projection(), []
 
 
 def _mixed(pictures: Sequence[Surveyed]) -> list[Surveyed]:
+    """Shuffled as ids are not: the first pictures must not be all of one class."""
     return sorted(pictures, key=lambda one: one.content)
+
+
+def _takes_sizes(model: Model) -> bool:
+    return not getattr(model, "fixed_size", False)
 
 
 class _Search:
     def __init__(
-        self, model: Model, bench: Bench, orders: list[Order], advance: Callable[[int, int], None]
+        self,
+        model: Model,
+        dataset: Dataset,
+        pictures: Sequence[Surveyed],
+        orders: list[Order],
+        projection: Projection,
+        remarks: list[str],
+        advance: Callable[[int, int], None],
     ) -> None:
-        self._bench = bench
+        self._bench = Bench(model, dataset, pictures, orders, projection, self._step)
         self._orders = orders
         self._model = model
-        labels = [one.sample.labels for one in bench.pictures]
-        self._labels = labels
-        self._first = np.array([row[0] for row in labels], np.int64)
+        self._labels = [one.sample.labels for one in pictures]
+        self._first = np.array([row[0] for row in self._labels], np.int64)
         classes = len(orders[0].outputs)
-        enough = PICTURES_PER_CLASS * classes <= len(labels) and classes == model.class_count
-        self._fits = classes if enough else 0
+        enough = PICTURES_PER_CLASS * classes <= len(pictures) and classes == model.class_count
+        self._fits = classes if enough and not projection.outputs else 0
         self._tensors = other_tensors(model)
-        self._sizes = not getattr(model, "fixed_size", False)
-        self._done = 0
         declared = model.preprocess
+        self._sizes = _takes_sizes(model)
         kinds = len(other_geometries(declared, sizes=self._sizes)) + len(other_resizers(declared))
-        self._trials = 1 + len(self._tensors) + kinds
         # Every arithmetic is tried with every order of labels.
         self._tried = (1 + len(self._tensors)) * (len(orders) + bool(self._fits)) - 1 + kinds
+        self._ahead = (1 + kinds) * len(pictures) + (1 + len(self._tensors)) * min(SCREEN, len(pictures))
         self._advance = advance
         self._runner_up: Trial | None = None
         self._seen: list[Trial] = []
+        self._remarks = remarks + self._untried()
 
     def run(self) -> Diagnosis:
         """All three stages."""
-        scores = self._bench.scores(self._model.preprocess)
-        trials = self._by_order((), self._model.preprocess, scores)
+        names = ["", *self._promising()]
+        preprocesses = [self._tensors.get(name, self._model.preprocess) for name in names]
+        self._ahead += (len(names) - 1) * len(self._labels)
+        answers = self._bench.answers(preprocesses)
+        trials = [
+            trial
+            for name, preprocess, found in zip(names, preprocesses, answers, strict=True)
+            for trial in self._by_order((name,) if name else (), preprocess, found)
+        ]
         declared = trials[0]
-        screen = max(int(trial.right[:SCREEN].sum()) for trial in trials)
-        for name, preprocess in self._tensors.items():
-            self._step()
-            first = self._by_order((name,), preprocess, self._bench.scores(preprocess, SCREEN))
-            best = max(int(trial.right.sum()) for trial in first)
-            if best >= screen - TRAILING:
-                screen = max(screen, best)
-                trials += self._by_order((name,), preprocess, self._bench.scores(preprocess))
-        centre = self._choose(declared, trials)
+        centre = self._choose(declared, trials[1:])
         centre = self._stage(centre, other_geometries(centre.preprocess, sizes=self._sizes))
         centre = self._stage(centre, other_resizers(centre.preprocess))
         p = 1.0 if centre is declared else min(1.0, self._tried * p_value(declared, centre))
         runner_up = self._runner_up if centre is declared else None
         undecided = tuple(one for one in self._seen if not self._told_apart(centre, one))
-        return Diagnosis(
-            declared, centre, p, self._tried, runner_up, undecided, self._outputs(scores), self._remarks()
-        )
+        wrong = self._model.outputs == "logits" and answers[0].outputs == "probabilities"
+        outputs = "probabilities" if wrong else ""
+        return Diagnosis(declared, centre, p, self._tried, runner_up, undecided, outputs, self._remarks)
+
+    def _promising(self) -> list[str]:
+        """The arithmetics that do not trail on the first pictures."""
+        if not self._tensors:
+            return []
+        preprocesses = [self._model.preprocess, *self._tensors.values()]
+        best = [
+            max(int(right.sum()) for right in self._right_by_order(chosen))
+            for chosen in self._bench.choices(preprocesses, SCREEN)
+        ]
+        least = max(best) - TRAILING
+        return [name for name, found in zip(self._tensors, best[1:], strict=True) if found >= least]
 
     def _told_apart(self, centre: Trial, other: Trial) -> bool:
         """Whether a trial is the centre itself to these pictures, or surely better or worse."""
-        same = np.array_equal(centre.right, other.right)
-        return bool(same or self._tried * p_value(centre, other) < ALPHA)
+        if np.array_equal(centre.right, other.right):
+            return True
+        return surely_better(centre, other, self._tried) or surely_better(other, centre, self._tried)
 
     def _stage(self, centre: Trial, others: Mapping[str, Preprocess]) -> Trial:
         trials = []
         for name, preprocess in others.items():
-            self._step()
             try:
-                scores = self._bench.scores(preprocess)
-            except Exception:  # a size the network does not take, a picture that cannot be made
+                (found,) = self._bench.answers([preprocess])
+            except WrongSize as error:
+                self._remarks.append(f"Not tried: {name}, which the model does not take ({error}).")
                 continue
-            right = self._right(scores.argmax(axis=1), centre.order)
-            trials.append(Trial((*centre.changed, name), preprocess, centre.order, right))
+            right = self._right(found.chosen, centre.order)
+            sure = self._sure(found, centre.order)
+            trials.append(Trial((*centre.changed, name), preprocess, centre.order, right, sure))
         self._seen += trials
         return self._choose(centre, trials)
 
@@ -273,78 +283,55 @@ class _Search:
             self._runner_up = best
         return chosen
 
-    def _by_order(
-        self, changed: tuple[str, ...], preprocess: Preprocess, scores: NDArray[np.float32]
-    ) -> list[Trial]:
+    def _by_order(self, changed: tuple[str, ...], preprocess: Preprocess, answers: Answers) -> list[Trial]:
         """The same answers read by every order of labels."""
-        chosen = scores.argmax(axis=1)
         found = [
             Trial(
                 changed if order.name == DECLARED else (*changed, order.name),
                 preprocess,
                 order,
-                self._right(chosen, order),
+                self._right(answers.chosen, order),
+                self._sure(answers, order),
             )
             for order in self._orders
         ]
-        return [*found, self._fitted(changed, preprocess, chosen)] if self._fits else found
+        return [*found, self._fitted(changed, preprocess, answers.chosen)] if self._fits else found
 
     def _fitted(self, changed: tuple[str, ...], preprocess: Preprocess, chosen: NDArray[np.int64]) -> Trial:
-        """The order the pictures themselves suggest: each half is judged by the order of the other."""
+        outputs = fitted_order(chosen, self._first, self._fits)
+        order = Order("outputs in the order these pictures suggest", tuple(map(int, outputs)))
+        return Trial((*changed, order.name), preprocess, order, self._right_if_fitted(chosen))
+
+    def _right_by_order(self, chosen: NDArray[np.int64]) -> list[NDArray[np.bool_]]:
+        found = [self._right(chosen, order) for order in self._orders]
+        return [*found, self._right_if_fitted(chosen)] if self._fits else found
+
+    def _right_if_fitted(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """By the order the pictures themselves suggest: each half is judged by the order of the other."""
         labels, half = self._first[: len(chosen)], np.arange(len(chosen)) % 2 == 0
         right = np.zeros(len(chosen), bool)
         for part in (half, ~half):
             outputs = fitted_order(chosen[~part], labels[~part], self._fits)
             right[part] = outputs[labels[part]] == chosen[part]
-        order = Order("outputs in the order these pictures suggest",
-                      tuple(map(int, fitted_order(chosen, labels, self._fits))))  # fmt: skip
-        return Trial((*changed, order.name), preprocess, order, right)
+        return right
 
-    def _right(self, chosen: NDArray[np.int64], order: Order) -> Right:
+    def _right(self, chosen: NDArray[np.int64], order: Order) -> NDArray[np.bool_]:
         return np.array(
             [any(order.outputs[label] == answer for label in labels)
              for answer, labels in zip(chosen, self._labels, strict=False)]
         )  # fmt: skip
 
-    def _outputs(self, scores: NDArray[np.float32]) -> str:
-        """What the outputs really are, where something else is declared."""
-        really = probe_outputs(scores)
-        return really if self._model.outputs == "logits" and really == "probabilities" else ""
+    def _sure(self, answers: Answers, order: Order) -> NDArray[np.float32] | None:
+        if answers.sure is None or order not in self._orders:
+            return None
+        return answers.sure[:, self._orders.index(order)]
 
-    def _remarks(self) -> list[str]:
-        if self._model.kind != "callable":
-            return []
-        return ["The model does its own arithmetic: only geometry and label order were tried."]
+    def _untried(self) -> list[str]:
+        if self._model.kind == "callable":
+            return ["The model does its own arithmetic: only geometry and label order were tried."]
+        if not self._tensors:
+            return ["The model takes grey bytes as they are: there is no other arithmetic to try."]
+        return []
 
-    def _step(self) -> None:
-        self._done += 1
-        self._advance(1, self._trials)
-
-
-def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
-    """The simplest trial that is surely better than the centre and not surely worse than the best; or it.
-
-    `tried` is how many changes might be tried in all, by which every p is multiplied.
-    """
-    better = [one for one in trials if one.right.sum() > centre.right.sum()]
-    better.sort(key=lambda one: -int(one.right.sum()))
-    near = [one for one in better if tried * p_value(one, better[0]) >= ALPHA]
-    for trial in sorted(near, key=lambda one: len(one.changed)):
-        if tried * p_value(centre, trial) < ALPHA:
-            return trial
-    return centre
-
-
-def least_sure_gain(centre: Trial, other: Trial, tried: int) -> float:
-    """How much better the other would have to be to be sure, differing on as many pictures; inf if never."""
-    differing = int((centre.right != other.right).sum())
-    for broken in range(differing // 2, -1, -1):
-        if tried * mcnemar(broken, differing - broken) < ALPHA:
-            return (differing - 2 * broken) / len(centre.right)
-    return float("inf")
-
-
-def p_value(before: Trial, after: Trial) -> float:
-    """McNemar's mid-p of two trials."""
-    broken, mended = int((before.right & ~after.right).sum()), int((after.right & ~before.right).sum())
-    return mcnemar(broken, mended)
+    def _step(self, pictures: int) -> None:
+        self._advance(pictures, self._ahead)

@@ -40,11 +40,12 @@ def grid() -> dict[str, Any]:
 def other_tensors(model: Model) -> dict[str, Preprocess]:
     """The declared preprocess with other channel orders and arithmetics, by what is other; none twice."""
     declared = model.preprocess
-    if model.kind == "callable" or declared.tensor.channels == "grey":
+    if model.kind == "callable":
         return {}
+    tensors = _grey_tensors if declared.tensor.channels == "grey" else _tensors
     found = {
         name: replace(declared, tensor=tensor)
-        for name, tensor in _tensors(declared.tensor)
+        for name, tensor in tensors(declared.tensor)
         if tensor != declared.tensor
     }
     return _distinct(found)
@@ -65,6 +66,15 @@ def _tensors(declared: Tensor) -> Iterator[tuple[str, Tensor]]:
             mean, std = tuple(row["mean"][::step]), tuple(row["std"][::step])
             label = name if channels == declared.channels else f"{name}, {channels.upper()}"
             yield label, replace(declared, channels=channels, divisor=row["divisor"], mean=mean, std=std)
+
+
+def _grey_tensors(declared: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """The grid for one channel: means and deviations are the means of the three."""
+    if declared.dtype == "uint8":
+        return
+    for name, row in grid()["tensors"].items():
+        mean, std = (float(np.mean(row[key])) for key in ("mean", "std"))
+        yield name, replace(declared, divisor=row["divisor"], mean=(mean,), std=(std,))
 
 
 def other_geometries(centre: Preprocess, *, sizes: bool) -> dict[str, Preprocess]:
@@ -112,26 +122,38 @@ def label_orders(space: LabelSpace, declared: Sequence[int], outputs: int) -> li
     """The declared order of outputs and the orders that are often taken for it, the declared one first."""
     count = len(space)
     found = [Order(DECLARED, tuple(declared))]
-    if count != outputs:
-        return found
-    as_text = sorted(range(count), key=str)
-    orders = {
-        "outputs in the data's own order": list(range(count)),
-        "outputs sorted as texts (0, 1, 10, 11 ...)": _places(as_text),
-        "outputs in reverse": list(range(count))[::-1],
-        "outputs one later": [(place + 1) % count for place in range(count)],
-        "outputs one earlier": [(place - 1) % count for place in range(count)],
-    }
-    if space.name == IMAGENET_1K:
-        words = imagenet_names()
-        by_name = sorted(range(count), key=lambda index: words[imagenet_1k().classes[index]].lower())
-        orders["outputs sorted by the classes' names"] = _places(by_name)
+    own = list(range(count))
+    orders: dict[str, list[int]] = {}
+    if outputs == count + 1:
+        orders = {
+            "outputs one later, the first being no class": [place + 1 for place in own],
+            "outputs in the data's own order, the last being no class": own,
+        }
+    elif outputs == count:
+        orders = _full_orders(space, own)
     taken = {found[0].outputs}
     for name, places in orders.items():
         if tuple(places) not in taken:
             taken.add(tuple(places))
             found.append(Order(name, tuple(places)))
     return found
+
+
+def _full_orders(space: LabelSpace, own: list[int]) -> dict[str, list[int]]:
+    """Orders in which every output stands for a class."""
+    count = len(own)
+    orders = {
+        "outputs in the data's own order": own,
+        "outputs sorted as texts (0, 1, 10, 11 ...)": _places(sorted(own, key=str)),
+        "outputs in reverse": own[::-1],
+        "outputs one later": [(place + 1) % count for place in own],
+        "outputs one earlier": [(place - 1) % count for place in own],
+    }
+    if space.name == IMAGENET_1K:
+        words = imagenet_names()
+        by_name = sorted(own, key=lambda index: words[imagenet_1k().classes[index]].lower())
+        orders["outputs sorted by the classes' names"] = _places(by_name)
+    return orders
 
 
 def _places(order: Sequence[int]) -> list[int]:
@@ -147,6 +169,7 @@ def fitted_order(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: in
     from scipy.optimize import linear_sum_assignment
 
     hits = np.zeros((count, count))
-    np.add.at(hits, (labels, chosen), 1)
+    answered = chosen >= 0
+    np.add.at(hits, (labels[answered], chosen[answered]), 1)
     _, outputs = linear_sum_assignment(-hits)
     return np.asarray(outputs, np.int64)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from windtunnel.analysis.doctor import PICTURES, Diagnosis, diagnose, least_sure_gain
+from windtunnel.analysis.doctor import PICTURES, Diagnosis, diagnose
+from windtunnel.analysis.trials import LEAST_GAIN, Trial, gain
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, describe_model, print_lines
 from windtunnel.data import open_dataset
 from windtunnel.data.demo import demo_model_path
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace
-from windtunnel.models import load_model
+from windtunnel.models import Model, load_model
 from windtunnel.models.declaration import declaration_text, declared_before
 
 # Probabilities below this are not told apart.
 LEAST_P = 1e-6
+# Of what these pictures cannot judge, those that change most answers are shown.
+SHOWN = 4
 
 
 @click.command()
@@ -44,6 +49,12 @@ LEAST_P = 1e-6
     is_flag=True,
     help="Trust the data's class indices although the model has more outputs.",
 )
+@click.option(
+    "--map",
+    "label_map",
+    metavar="FILE.csv",
+    help="Which outputs stand for which class of the data: columns output,class; other orders are not tried.",
+)
 @click.option("--write", is_flag=True, help="Write MODEL.toml if another preprocess is surely better.")
 @AS_JSON
 def command(
@@ -53,19 +64,23 @@ def command(
     subset: int,
     seed: int,
     labels_are_outputs: bool,
+    label_map: str | None,
     write: bool,
     as_json: bool,
 ) -> None:
     """Try other preprocesses of MODEL on labelled DATA and say if one is surely better than the declared.
 
-    Channel order, scaling, means, label order, resize, crop and filter are changed one after another; p is
-    McNemar's, times the number tried. Nothing is said where the declared preprocess is not beaten.
+    Channel order, scaling, means, label order, resize, crop and filter are changed one after another. A
+    change is taken if the labels' log-probabilities surely rise (Wilcoxon's p, times the number tried) and
+    accuracy does not fall; another geometry or filter, if accuracy surely gains a point as well.
 
     \b
     Example:
       windtunnel doctor resnet50.onnx ./val --write
     """
     console = Console(stderr=True)
+    if write:
+        _check_target(model)
     dataset = open_dataset(data)
     loaded = load_model(model, preprocess)
     with Bar(console, "trying") as bar, redirect_stdout(sys.stderr):
@@ -75,19 +90,24 @@ def command(
             pictures=subset,
             seed=seed,
             labels_are_outputs=labels_are_outputs,
+            label_map=label_map,
             advance=bar.look,
         )
-    cures = _cures(found, dataset.label_space, model, preprocess) if found.found else {}
-    if write:
-        for file, text in cures.items():
-            _write(file, text, model)
+    remark = (
+        f"chosen by windtunnel doctor on {len(found.declared.right)} pictures of {dataset.name}, seed {seed}"
+    )
+    cures = _cures(found, dataset.label_space, loaded, model, preprocess, remark) if found.found else {}
     if as_json:
         print_json(found.to_json() | {"files": {str(file): text for file, text in cures.items()}})
-        return
-    print_lines(Console(), [("model", f"{loaded.name}   {describe_model(loaded)}"), *_lines(found)])
+    else:
+        print_lines(Console(), [("model", f"{loaded.name}   {describe_model(loaded)}"), *_lines(found)])
+    # What was found is told before anything can go wrong with writing it down.
     for file, text in cures.items():
-        click.echo(f"\n{'written' if write else 'with --write'}: {file}\n{text}")
-    if any(file.suffix == ".csv" for file in cures):
+        if write:
+            _write(file, text, model, found)
+        if not as_json:
+            click.echo(f"\n{'written' if write else 'with --write'}: {file}\n{text}")
+    if not as_json and any(file.suffix == ".csv" for file in cures):
         click.echo("The labels are numbers: run with --map and this file.")
 
 
@@ -96,62 +116,65 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
     lines = [("note", remark) for remark in found.remarks]
     if found.outputs:
         lines.append(("outputs", f"declared logits, but all {count} pictures give {found.outputs}"))
+    declared = f"{100 * found.declared.accuracy:.1f} % right on {count} pictures"
     if found.best is found.declared:
-        return [
-            *lines,
-            (
-                "declared",
-                f"{found.declared.accuracy:.1%} right on {count} pictures; none of {found.tried} other ways "
-                "is surely better",
-            ),
-            *_undecided(found),
-        ]
+        silent = f"{declared}; none of {found.tried} other ways is surely better"
+        return [*lines, ("declared", silent), *_undecided(found)]
     p = f"p < {LEAST_P:g}" if found.p < LEAST_P else f"p = {found.p:.2g}"
     return [
         *lines,
-        ("declared", f"{found.declared.accuracy:.1%} right on {count} pictures"),
+        ("declared", declared),
         (
             "better",
-            f"{found.best.accuracy:.1%} with {'; '.join(found.best.changed)}; {p} ({found.tried} tried)",
+            f"{100 * found.best.accuracy:.1f} % with {'; '.join(found.best.changed)} "
+            f"({_gained(found.declared, found.best)} points); {p} ({found.test}; {found.tried} tried)",
         ),
         *_undecided(found),
+        ("note", "These pictures have chosen it: measure how good it is on others."),
     ]
 
 
 def _undecided(found: Diagnosis) -> list[tuple[str, str]]:
-    """What these pictures cannot judge: the geometry or resizer that changes most answers."""
+    """What these pictures cannot judge, by what accuracy would gain: those that change most answers."""
     if not found.undecided:
         return []
-    most = max(found.undecided, key=lambda one: (one.right != found.best.right).sum())
-    gain = least_sure_gain(found.best, most, found.tried)
-    needed = f"it would have to gain {100 * gain:.1f} points" if gain < 1 else "no gain could show"
+    most = sorted(found.undecided, key=lambda one: -int((one.right != found.best.right).sum()))
+    shown = "; ".join(f"{one.changed[-1]} {_gained(found.best, one)}" for one in most[:SHOWN])
+    more = f"; {len(most) - SHOWN} more (--json)" if len(most) > SHOWN else ""
     return [
         (
             "undecided",
-            f"{len(found.undecided)} other geometries and resizers are neither surely better nor worse on "
-            f"{len(most.right)} pictures; {most.changed[-1]}, which changes most, is right on "
-            f"{most.accuracy:.1%} ({needed})",
+            f"other geometries and filters, neither surely better nor worse by {100 * LEAST_GAIN:g} point; "
+            f"points gained, 95 % interval: {shown}{more}",
         )
     ]
 
 
-def _cures(found: Diagnosis, space: LabelSpace, model: str, preprocess: str | None) -> dict[Path, str]:
+def _gained(before: Trial, after: Trial) -> str:
+    value, low, high = (100 * one for one in gain(before, after))
+    return f"{value:+.1f} [{low:.1f}, {high:.1f}]"
+
+
+def _cures(
+    found: Diagnosis, space: LabelSpace, loaded: Model, model: str, preprocess: str | None, remark: str
+) -> dict[Path, str]:
     """The files that would put it right, and their texts."""
     path = _file_of(model)
     target = path.with_name(f"{path.name}.toml")
     given = Path(preprocess) if preprocess and preprocess.endswith(".toml") else target
     order = found.best.order
     reordered = order.name in found.best.changed
-    named = sorted((output, name) for name, output in zip(space.classes, order.outputs, strict=True))
+    named = dict(sorted(zip(order.outputs, space.classes, strict=True)))
     by_number = reordered and space.name == "indices"
     cures = {}
     if by_number:
-        rows = [f"{output},{name}" for output, name in named]
+        rows = [f"{output},{name}" for output, name in named.items()]
         cures[path.with_name(f"{path.name}.labels.csv")] = "\n".join(["output,class", *rows]) + "\n"
-    labels = [name for _, name in named] if reordered and not by_number else []
+    by_name = reordered and not by_number
+    labels = [named.get(place, f"no class {place}") for place in range(loaded.class_count)] if by_name else []
     if labels or found.outputs or len(found.best.changed) > reordered:
         cures[target] = declaration_text(
-            found.best.preprocess, declared_before(given), labels=labels, outputs=found.outputs
+            found.best.preprocess, declared_before(given), labels=labels, outputs=found.outputs, remark=remark
         )
     return cures
 
@@ -163,11 +186,26 @@ def _file_of(model: str) -> Path:
     return Path(where if colon else model)
 
 
-def _write(file: Path, text: str, model: str) -> None:
+def _check_target(model: str) -> None:
+    """Refuse to write where nothing can be written, before any work."""
     if model == "demo":
         raise UserError("The demo model comes with the package; copy it before you write beside it.")
-    if not _file_of(model).is_file():
-        raise UserError(f"{model} is no file; declare what is shown where the model is made.")
+    file = _file_of(model)
+    if not file.is_file():
+        raise UserError(f"--write needs a model file, and {model} is none; leave --write out to be told.")
+    if not os.access(file.parent, os.W_OK):
+        raise UserError(f"{file.parent} cannot be written to; leave --write out to be told.")
+
+
+def _write(file: Path, text: str, model: str, found: Diagnosis) -> None:
+    """Put a file into its place, the old one kept beside it; a declaration only if the model loads by it."""
+    if file.suffix == ".toml":
+        with tempfile.TemporaryDirectory() as folder:
+            tried = Path(folder) / file.name
+            tried.write_text(text, encoding="utf-8")
+            again = load_model(model, tried).preprocess
+        if again.to_json() != found.best.preprocess.to_json():
+            raise UserError(f"What was found cannot be declared in {file}; declare by hand:\n{text}")
     if file.is_file():
-        file.rename(file.with_name(f"{file.name}.before"))
+        file.replace(file.with_name(f"{file.name}.before"))
     file.write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from windtunnel.data import Dataset, Sample, stratified_subset
+from windtunnel.data.finished import CLEAN
 from windtunnel.data.frame_sets import ANCHOR, FrameRow
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import PictureError, UserError
@@ -20,7 +21,6 @@ from windtunnel.imaging.header import read_header
 from windtunnel.labels import LabelSpace
 from windtunnel.published.natural import NaturalSet
 
-CLEAN = "clean"
 # So many pictures, or such a share of them, may be shifted and clean by accident.
 SHARED_COUNT, SHARED_SHARE = 3, 0.01
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from windtunnel.models.preprocess import Preprocess
 
-# What the model's file itself says, and a declaration need not.
+# What most models' files say themselves; it is kept where it was declared.
 FROM_THE_GRAPH = ("layout", "dtype")
 # What a reader wants to see even where it is as usual.
 WRITTEN = {
@@ -26,6 +26,7 @@ def declaration_text(
     *,
     labels: Sequence[str] = (),
     outputs: str = "",
+    remark: str = "",
 ) -> str:
     """A TOML file that declares a preprocess and keeps what else was declared before.
 
@@ -34,20 +35,21 @@ def declaration_text(
         before: the parsed declaration that it replaces, {} for none.
         labels: class names in the order of the outputs, if they change.
         outputs: what the outputs are, if that changes.
+        remark: a comment for the top of the file.
     """
     rest = {key: value for key, value in before.items() if key not in ("preset", "geometry", "tensor")}
     rest |= {"labels": list(labels)} if labels else {}
     rest |= {"outputs": outputs} if outputs else {}
-    lines = [f"{key} = {_toml(value)}" for key, value in rest.items()]
+    lines = [f"# {remark}"] if remark else []
+    lines += [f"{key} = {_toml(value)}" for key, value in rest.items()]
     usual = Preprocess()
     for name, always in WRITTEN.items():
         part = getattr(preprocess, name)
-        values = {one.name: getattr(part, one.name) for one in fields(part) if one.name not in FROM_THE_GRAPH}
-        told = {
-            key: value
-            for key, value in values.items()
-            if key in always or value != getattr(getattr(usual, name), key)
-        }
+        values = {one.name: getattr(part, one.name) for one in fields(part)}
+        unusual = {key for key, value in values.items() if value != getattr(getattr(usual, name), key)}
+        kept = set(before.get(name, {})) & set(FROM_THE_GRAPH)
+        shown = (set(always) | unusual) - set(FROM_THE_GRAPH) | kept
+        told = {key: value for key, value in values.items() if key in shown}
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in told.items())]
     return "\n".join(lines).lstrip("\n") + "\n"
 

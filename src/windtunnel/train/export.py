@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from windtunnel.errors import UserError
@@ -19,15 +20,13 @@ def export_onnx(module: Any, preprocess: Preprocess, classes: Sequence[str], fil
     side_px = preprocess.geometry.output_px
     if side_px is None:
         raise UserError("The preprocess gives pictures of any size; an ONNX file needs one, such as 224.")
-    shape = (1, preprocess.tensor.channel_count, side_px, side_px)
-    if preprocess.tensor.layout == "nhwc":
-        shape = (1, side_px, side_px, preprocess.tensor.channel_count)
+    blank = preprocess.tensor.apply(np.zeros((1, side_px, side_px, 3), np.uint8))
     device = next((one.device for one in module.parameters()), torch.device("cpu"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         torch.onnx.export(
             module.eval(),
-            (torch.zeros(shape, device=device),),
+            (torch.from_numpy(blank).to(device),),
             str(file),
             input_names=["pictures"],
             output_names=["logits"],

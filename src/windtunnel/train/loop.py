@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ import torch
 
 from windtunnel.conditions import digest
 from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError
 from windtunnel.imaging.crops import AREA, Area
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.store.files import write_whole
 from windtunnel.train.export import export_onnx
 from windtunnel.train.mixing import Mix
-from windtunnel.train.views import batches, labelled
+from windtunnel.train.views import batches, labelled, readable
 
 CHECKPOINT = "checkpoint.pt"
 RECIPE = "training.json"
@@ -38,7 +39,7 @@ class Settings:
     """How a module is trained: stochastic gradients with momentum, the rate falling along a cosine to 0.
 
     Attributes:
-        epochs: how often every picture is seen.
+        epochs: passes over the pictures; each leaves out a last batch that is too small.
         batch: pictures per step.
         learning_rate: at the start.
         momentum, weight_decay: of the optimiser.
@@ -66,11 +67,19 @@ class Settings:
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained module: where its files lie, and what every epoch cost."""
+    """A trained module.
+
+    Attributes:
+        folder: where its files lie.
+        model: the ONNX file.
+        losses: of every epoch.
+        left_out: pictures that cannot be read, and why.
+    """
 
     folder: Path
     model: Path
     losses: tuple[float, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def fit(
@@ -97,17 +106,21 @@ def fit(
         advance: told of each epoch: its number, and its mean loss.
 
     Raises:
-        UserError: the folder holds another training, or module and data do not fit.
+        UserError: the folder holds another training, or module, preprocess, data and device do not fit.
     """
     dataset = open_dataset(data)
-    samples = labelled(dataset)
+    looked = readable(dataset, labelled(dataset), mix.ways(preprocess.geometry))
+    pictures = [one for one in looked if one.status == "ok"]
+    left_out = tuple(f"{one.sample.id}: {one.reason}" for one in looked if one.status != "ok")
+    if len(pictures) < 2:
+        raise UserError(f"{len(pictures)} pictures of {dataset.location} can be read ({left_out[0]}).")
+    samples = [one.sample for one in pictures]
+    place = _device(device)
+    module = module.to(place)
+    _check_fits(module, preprocess, len(dataset.label_space), place)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    _check_same(
-        folder, _recipe(module, dataset, [sample.id for sample in samples], preprocess, settings, mix)
-    )
-    place = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
-    module = module.to(place)
+    _check_same(folder, _recipe(module, dataset, pictures, preprocess, settings, mix))
     optimiser = torch.optim.SGD(
         module.parameters(),
         lr=settings.learning_rate,
@@ -116,14 +129,56 @@ def fit(
     )
     losses = _resume(folder, module, optimiser, place)
     steps = max(1, len(samples) // settings.batch)
-    for epoch in range(len(losses), settings.epochs):
-        losses.append(
-            _epoch(module, optimiser, place, dataset, samples, preprocess, settings, mix, epoch, steps)
-        )
-        _checkpoint(folder, module, optimiser, losses)
-        advance(epoch + 1, losses[-1])
+    # Epochs seed torch's generator; whoever calls finds it as it was.
+    with torch.random.fork_rng():
+        for epoch in range(len(losses), settings.epochs):
+            losses.append(
+                _epoch(module, optimiser, place, dataset, samples, preprocess, settings, mix, epoch, steps)
+            )
+            _checkpoint(folder, module, optimiser, losses)
+            advance(epoch + 1, losses[-1])
     model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL)
-    return Trained(folder, model, tuple(losses))
+    return Trained(folder, model, tuple(losses), left_out)
+
+
+def _device(name: str) -> torch.device:
+    """A device that is there."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # what torch raises for devices
+        raise UserError(f"device is '{name}', which torch does not have here; give cpu or auto.") from error
+    return device
+
+
+def _check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.device) -> None:
+    """Show a module two blank pictures; refuse one that cannot take them or gives other than class scores."""
+    side_px = preprocess.geometry.output_px
+    if side_px is None:
+        raise UserError(
+            "The preprocess gives pictures of any size; training needs one, such as crop_px = 224."
+        )
+    blank = preprocess.tensor.apply(np.zeros((2, side_px, side_px, 3), np.uint8))
+    training = module.training
+    try:
+        with torch.no_grad():
+            scores = module.eval()(torch.from_numpy(blank).to(place))
+    except Exception as error:  # the user's own module
+        reason = " ".join(str(error).split())
+        raise UserError(
+            f"The module cannot take what the preprocess gives, {blank.dtype} of shape {blank.shape}: "
+            f"{reason}"
+        ) from error
+    finally:
+        module.train(training)
+    shape = tuple(getattr(scores, "shape", ()))
+    if shape != (2, classes):
+        raise UserError(
+            f"The module gives {f'a {type(scores).__name__}' if not shape else f'shape {shape}'} for 2 "
+            f"pictures and the data has {classes} classes; give a module with an output of (2, {classes})."
+        )
 
 
 def _epoch(
@@ -169,13 +224,22 @@ def _epoch(
 
 
 def _recipe(
-    module: Any, dataset: Dataset, ids: list[str], preprocess: Preprocess, settings: Settings, mix: Mix
+    module: Any,
+    dataset: Dataset,
+    pictures: Sequence[Surveyed],
+    preprocess: Preprocess,
+    settings: Settings,
+    mix: Mix,
 ) -> dict[str, Any]:
     """What decides the weights, but for those the module came with."""
     shapes = {name: list(value.shape) for name, value in module.state_dict().items()}
     found = {
         "module": {"class": type(module).__qualname__, "shapes": shapes},
-        "data": {"digest": digest(ids), "count": len(ids), "classes": list(dataset.label_space.classes)},
+        "data": {
+            "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in pictures]),
+            "count": len(pictures),
+            "classes": list(dataset.label_space.classes),
+        },
         "preprocess": preprocess.to_json(),
         "settings": asdict(settings),
         "mix": asdict(mix),

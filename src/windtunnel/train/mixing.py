@@ -38,6 +38,10 @@ class Mix:
         for resizer in self.resizers:
             require_resizer(resizer)
 
+    def ways(self, own: Geometry) -> list[Geometry]:
+        """Every way to decode that may be drawn."""
+        return [replace(own, decoder=one) for one in self.decoders or (own.decoder,)]
+
     def geometry(self, own: Geometry, seed: int, epoch: int, batch: int, picture: str) -> Geometry:
         """The geometry of one training picture: the model's own with what is drawn put in."""
         which = f"batch {batch}" if self.per == "batch" else picture

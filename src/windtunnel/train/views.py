@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.data import Dataset, Sample
-from windtunnel.errors import UserError
+from windtunnel.data.survey import Surveyed, survey
+from windtunnel.errors import PictureError, RunFailed, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.crops import Area, training_view
 from windtunnel.imaging.geometry import Geometry, colour_step, decode_step
@@ -24,6 +26,26 @@ def labelled(dataset: Dataset) -> list[Sample]:
     if len(found) < 2:
         raise UserError(f"{dataset.location} has {len(found)} pictures with one label; training needs two.")
     return sorted(found, key=lambda sample: sample.id)
+
+
+def readable(dataset: Dataset, samples: Sequence[Sample], ways: Sequence[Geometry]) -> list[Surveyed]:
+    """A look at every picture, decoded in every way that may be drawn; a failed one has its reason.
+
+    All decoders learn from the same pictures: what one of them cannot read is none for the others either.
+    """
+    return [_tried(dataset, one, ways) for one in survey(dataset, samples)]
+
+
+def _tried(dataset: Dataset, picture: Surveyed, ways: Sequence[Geometry]) -> Surveyed:
+    if picture.status != "ok":
+        return picture
+    try:
+        content = dataset.read(picture.sample)
+        for way in ways:
+            colour_step(decode_step(content, way), way)
+    except PictureError as error:
+        return replace(picture, status=error.status, reason=error.reason)
+    return picture
 
 
 def batches(
@@ -59,4 +81,9 @@ def batches(
 
 def decoded(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
     """A picture by its geometry's decoder and colour path, as runs decode it."""
-    return colour_step(decode_step(dataset.read(sample), geometry), geometry)
+    try:
+        return colour_step(decode_step(dataset.read(sample), geometry), geometry)
+    except PictureError as error:
+        raise RunFailed(
+            f"{sample.id} could be read when training began and cannot now: {error.reason}"
+        ) from error
