@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, Projection, imagenet_1k
-from windtunnel.published.natural import NaturalSet, collapse_map, masked_classes, several_ids
+from windtunnel.published.natural import NaturalSet, collapse_map, folder_key, masked_classes, several_ids
 
 if TYPE_CHECKING:
     from windtunnel.models import Model
 
 # For every class of the data the model's output, -1 for none; and what of the outputs counts.
 Counted = tuple[tuple[int, ...], Projection]
+# In which order a model without names is taken to have a set's own classes as outputs.
+OWN_ORDER = {
+    "mask": "in the order of their WordNet ids",
+    "several": "in the order of their names",
+    "collapse": "in the order of its class index",
+}
 
 
 def count_answers(natural: NaturalSet, space: LabelSpace, model: Model) -> Counted:
@@ -28,8 +34,9 @@ def count_answers(natural: NaturalSet, space: LabelSpace, model: Model) -> Count
         model: the model.
     """
     own = own_classes(natural)
-    if model.class_count == len(own) and (not model.classes or set(model.classes) == set(own)):
-        return _as_they_are(natural, own, model)
+    outputs_are = _spelt_alike(natural, model.classes)
+    if model.class_count == len(own) and (not model.classes or set(outputs_are) == set(own)):
+        return _as_they_are(natural, own, outputs_are or own)
     outputs = _outputs_of_imagenet(natural, model)
     if natural.answers == "collapse":
         return _collapsed(natural, space, outputs)
@@ -48,6 +55,16 @@ def own_classes(natural: NaturalSet) -> tuple[str, ...]:
     names = imagenet_1k().classes
     return (
         tuple(names[index] for index in masked_classes(natural.table)) if natural.answers == "mask" else names
+    )
+
+
+def taken_on_trust(natural: NaturalSet, model: Model) -> str:
+    """What to tell a user whose model has as many outputs as the set has classes, but no names, or ""."""
+    if natural.answers not in OWN_ORDER or model.classes or model.class_count != len(own_classes(natural)):
+        return ""
+    return (
+        f"{model.name} does not name its {model.class_count} outputs: they are taken for {natural.title}'s "
+        f"classes {OWN_ORDER[natural.answers]}; declare `labels` in its TOML to be sure."
     )
 
 
@@ -72,9 +89,14 @@ def labels_of_imagenet_class(natural: NaturalSet, index: int) -> tuple[int, ...]
     return (index,) if index in counted_imagenet_classes(natural) else ()
 
 
-def _as_they_are(natural: NaturalSet, own: Sequence[str], model: Model) -> Counted:
-    """A model whose outputs are the set's classes already."""
-    where = {name: place for place, name in enumerate(model.classes or own)}
+def _spelt_alike(natural: NaturalSet, names: Sequence[str]) -> tuple[str, ...]:
+    """A model's classes as the set's table spells its own: ObjectNet's T-shirt is t_shirt."""
+    return tuple(map(folder_key, names) if natural.answers == "several" else names)
+
+
+def _as_they_are(natural: NaturalSet, own: Sequence[str], outputs_are: Sequence[str]) -> Counted:
+    """A model whose outputs are the set's classes already, in some order."""
+    where = {name: place for place, name in enumerate(outputs_are)}
     if natural.answers == "collapse":
         return tuple(where[name] for name in own), Projection()
     if natural.answers == "several":

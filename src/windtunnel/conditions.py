@@ -12,11 +12,9 @@ from typing import Literal
 from windtunnel.corruptions import REGISTRY
 from windtunnel.imaging import Stage
 from windtunnel.sequences import REGISTRY as SEQUENCES
-from windtunnel.sequences import Perturbation
+from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
 
 Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
-# How people tell the sequence tilt from a corruption of that name.
-SEQUENCE_PREFIX = "seq/"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Literal
 Status = Literal["ok", "unreadable", "too_small", "too_large", "model_error", "not_finite"]
 
 # More names than this in one message hide the one that matters.
-MAX_NAMES_SHOWN = 12
+MAX_NAMES_SHOWN = 16
 
 
 class UserError(Exception):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.sequences import REGISTRY as SEQUENCES
-from windtunnel.sequences import Perturbation
+from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
 
 Unit = Corruption | Perturbation
 

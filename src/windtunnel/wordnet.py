@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.errors import UserError
-from windtunnel.labels import imagenet_1k
-
-_WNID = re.compile(r"n\d{8}")
+from windtunnel.labels import WNID, imagenet_1k
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def read_is_a(file: Path) -> dict[str, frozenset[str]]:
         words = line.split()
         if not words:
             continue
-        if len(words) != 2 or not all(_WNID.fullmatch(one) for one in words):
+        if len(words) != 2 or not all(WNID.fullmatch(one) for one in words):
             raise UserError(
                 f"{file}: line {number} is '{line.strip()[:60]}'; it needs two WordNet ids, parent and child."
             )
@@ -91,7 +88,7 @@ def read_targets(file: Path) -> dict[str, str]:
         cells = [cell.strip() for cell in row]
         if not any(cells) or (number == 1 and cells[0].lower() == "wnid"):
             continue
-        if not _WNID.fullmatch(cells[0]):
+        if not WNID.fullmatch(cells[0]):
             raise UserError(
                 f"{file}: line {number} begins with '{cells[0]}'; write a WordNet id (n02084071)."
             )

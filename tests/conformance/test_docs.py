@@ -9,10 +9,11 @@ import click
 import pytest
 
 from windtunnel import cli
+from windtunnel.analysis.gate import DEFAULT_RULES, DEFAULT_SEQUENCE_RULES
 from windtunnel.published.results import published_models
 from windtunnel.registry import import_file
 from windtunnel.stats.intervals import wilson
-from windtunnel.suites import suite_names
+from windtunnel.suites import load_suite, suite_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("footguns.md", "statistics.md", "deployment.md", "explain.md", "natural.md", "distance.md")
@@ -78,3 +79,17 @@ def test_published_figures_in_the_traps_are_those_of_the_tables() -> None:
 def test_the_drawing_of_resizes_is_what_the_resizers_make() -> None:
     tool = import_file(DOCS.parent / "tools" / "draw_resizes.py")
     assert (DOCS / "resizes.svg").read_text() == tool.drawing(), "python tools/draw_resizes.py"
+
+
+def test_suites_and_default_rules_of_sequences_are_told() -> None:
+    readme = (DOCS.parent / "README.md").read_text()
+    for name in suite_names():
+        if load_suite(name).holds_sequences:
+            assert f"| `{name}` |" in readme
+    for text in (
+        (DOCS / "gate.md").read_text(),
+        every_command(cli.cli)["windtunnel gate"].get_help(click.Context(cli.cli)),
+    ):
+        assert all(rule in " ".join(text.split()) for rule in (*DEFAULT_RULES, *DEFAULT_SEQUENCE_RULES))
+    for name in ("score", "report"):
+        assert "FR" in every_command(cli.cli)[f"windtunnel {name}"].get_help(click.Context(cli.cli))

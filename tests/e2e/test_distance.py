@@ -14,6 +14,8 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.distance import FID_FAMILY
+from windtunnel.labels import imagenet_1k
+from windtunnel.published.natural import masked_classes
 
 SIDE = 16
 AS_IT_IS = """
@@ -246,3 +248,40 @@ def test_too_few_pictures_and_no_network(network: Path, tmp_path: Path, windtunn
     none = windtunnel_command("distance", a, a, "--features", tmp_path / "no.onnx")
     assert none.returncode == 2
     assert "No such model" in none.stderr
+
+
+def test_a_natural_set_is_read_as_a_run_reads_it(
+    network: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """ObjectNet without its red border and without folders that ImageNet lacks is the plain pictures."""
+    plain, framed = tmp_path / "plain" / "alarm_clock", tmp_path / "objectnet" / "alarm_clock"
+    plain.mkdir(parents=True)
+    framed.mkdir(parents=True)
+    for row, image in enumerate(pictures(11, 40)):
+        Image.fromarray(image).save(plain / f"{row:02d}.png")
+        bordered = np.full((SIDE + 4, SIDE + 4, 3), (255, 0, 0), np.uint8)
+        bordered[2:-2, 2:-2] = image
+        Image.fromarray(bordered).save(framed / f"{row:02d}.png")
+    write_pictures(tmp_path / "objectnet", pictures(12, 30, bright=90))
+    a = write_pictures(tmp_path / "a", pictures(13, 40))
+    found = windtunnel.distance(a, tmp_path / "objectnet", network, splits=3)
+    same = windtunnel.distance(a, tmp_path / "plain", network, splits=3)
+    assert (found.b.pictures, found.between) == (40, same.between)
+    assert found.a.remarks == same.b.remarks == ()
+    said = windtunnel_command("distance", a, tmp_path / "objectnet", "--features", network).stdout
+    assert "Read as ObjectNet" in said and "30 pictures in 3 other folders are left out" in said
+    # A name alone makes no natural set: a run would refuse, a distance needs no classes.
+    (tmp_path / "a").rename(tmp_path / "sketch")
+    named = windtunnel.distance(tmp_path / "sketch", tmp_path / "plain", network, splits=3)
+    assert named.between == same.between
+    assert "As ImageNet-Sketch a run would refuse it" in named.a.remarks[0]
+
+
+def test_pictures_that_are_out_need_no_clean_ones_here(network: Path, tmp_path: Path) -> None:
+    out = tmp_path / "imagenet-o"
+    (out / imagenet_1k().classes[masked_classes("in_imagenet_o")[0]]).mkdir(parents=True)
+    for row, image in enumerate(pictures(14, 10)):
+        Image.fromarray(image).save(next(out.iterdir()) / f"{row:02d}.png")
+    Image.fromarray(image).save(out / "cover.png")
+    found = windtunnel.distance(out, write_pictures(tmp_path / "a", pictures(15, 10)), network, splits=2)
+    assert found.a.pictures == 10 and found.a.remarks[0].startswith("Read as ImageNet-O")

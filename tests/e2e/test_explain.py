@@ -27,6 +27,19 @@ from windtunnel.report.failures import worst_failures
 from windtunnel.report.hanging import explain_with
 
 IN_A = masked_classes("in_imagenet_a")
+AGAINST_ALL = """
+import torch
+
+def make():
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 2, 1), torch.nn.Sigmoid(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
+        torch.nn.Linear(2, 2),
+    )
+    with torch.no_grad():
+        net[0].weight[:], net[0].bias[:], net[-1].bias[:] = 0, 1, 0
+        net[-1].weight[:] = torch.tensor([[-1.0, -1.0], [-2.0, -2.0]])
+    return net
+"""
 NETWORK = """
 import torch
 
@@ -103,6 +116,23 @@ def test_grad_cam_of_a_torch_file(picture: Path, tmp_path: Path) -> None:
     assert named.hang.before == pytest.approx(found["hang"]["before"])
     with pytest.raises(UserError, match=r"Unknown layer 'conv'. Known: 0, 2"):
         windtunnel.explain(model, picture, method="grad-cam", layer="conv")
+
+
+def test_a_map_of_nothing_hangs_nowhere(picture: Path, tmp_path: Path) -> None:
+    # Every feature is positive and speaks against both classes.
+    (tmp_path / "net.py").write_text(AGAINST_ALL)
+    model, out = f"{tmp_path / 'net.py'}:make", tmp_path / "g.png"
+    found = windtunnel.explain(model, picture, method="grad-cam")
+    assert found.hang is None and not found.map.any()
+    done = call("explain", model, picture, "--method", "grad-cam", "--out", out)
+    assert done.exit_code == 0, done.exception
+    assert re.search(r"hangs on +no place: Grad-CAM finds none that speaks for 0\n", done.stdout)
+    assert not re.search("^(framed|spread)", done.stdout, re.MULTILINE)
+    # No frame: the second picture is the first one in pale grey.
+    drawn = np.asarray(Image.open(out))[:, -found.picture.shape[1] :]
+    assert (drawn.min(axis=2) == drawn.max(axis=2)).all() and drawn.min() > 0
+    as_json = call("explain", model, picture, "--method", "grad-cam", "--out", out, "--json")
+    assert json.loads(as_json.stdout)["hang"] is None
 
 
 @pytest.mark.parametrize(

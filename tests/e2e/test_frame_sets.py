@@ -12,7 +12,9 @@ from scipy.stats import binomtest
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.analysis.several import several
 from windtunnel.metrics.score import Score
+from windtunnel.report.confusions import confusions
 from windtunnel.report.tables import notes
 
 CLASSES = 30
@@ -147,6 +149,57 @@ def test_anchors_of_one_video_stay_together(run: windtunnel.Run) -> None:
     assert (grouped.value, (grouped.low, grouped.high) != (alone.low, alone.high)) == (alone.value, True)
 
 
+def test_frames_want_no_clean_pictures(run: windtunnel.Run) -> None:
+    assert not any("No clean pictures" in note for note in notes(run))
+
+
+def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
+    # By video: its class, and what is said of all its frames; three frames each are nine or six in all.
+    videos = {"a": (3, 9), "b": (3, 9), "c": (3, 9), "d": (5, 9), "e": (5, 9)}
+    sets: dict[str, list[str]] = {}
+    labels: dict[str, list[int]] = {}
+    for name, (label, said) in videos.items():
+        write_video(tmp_path / "frames", f"val/{name}", dict.fromkeys((100, 101, 102), said))
+        keys = [f"val/{name}/{number:06}.JPEG" for number in (100, 101, 102)]
+        sets[keys[1]] = [keys[0], keys[2]]
+        labels |= {key: [label] for key in keys}
+    root = write_sets(tmp_path / "frames", sets, labels)
+    run = windtunnel.run(reads_colour, root, suite="vid-robust", out=tmp_path / "run")
+    (part,) = confusions(run)
+    assert (part["wrong"], part["kinds"], part["group"]) == (15, 2, "video")
+    assert [(row["n"], row["pictures"]) for row in part["rows"]] == [(9, 9)]
+    assert "at least 3 different groups of pictures (video) show" in run.report().read_text()
+
+
+def test_what_the_frames_cost_stands_beside_other_shifts(
+    run: windtunnel.Run,
+    drawn: tuple[Path, dict, dict, dict],
+    tmp_path: Path,
+    windtunnel_command: Command,
+) -> None:
+    _, sets, labels, said = drawn
+    right = {key: said[key] in labels[key] for key in said}
+    held = [right[anchor] for anchor in sets]
+    worst = [all(right[one] for one in (anchor, *frames)) for anchor, frames in sets.items()]
+    other = windtunnel.run(fails_on_class_29, drawn[0], out=tmp_path / "other")
+    found = several(run, other)
+    one = found.shifts[0]
+    assert one.clean is not None and one.shifted is not None and one.drop is not None
+    assert one.frames == "pm-7" and {one.clean.n, one.shifted.n, one.drop.n} == {len(sets)}
+    assert one.clean.value == pytest.approx(np.mean(held))
+    assert one.shifted.value == pytest.approx(np.mean(worst))
+    assert one.drop.value == pytest.approx(np.mean(held) - np.mean(worst))
+    text = windtunnel_command("report", run.path, other.path, "--markdown").stdout
+    row = next(line for line in text.partition("What every shift costs")[2].splitlines() if "reads" in line)
+    assert f"| pm-0 {100 * np.mean(held):.1f} % [" in row and f"| pm-7 {100 * np.mean(worst):.1f} % [" in row
+    assert row.endswith(f"| {len(sets)} |")
+    done = windtunnel_command("report", run.path, other.path, "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "Of frame sets the clean accuracy is pm-0" in page
+    assert "Of natural sets clean and shifted pictures are different" not in page
+
+
 def test_frames_are_judged_by_their_own_labels_or_the_anchors(tmp_path: Path) -> None:
     sets = {"val/a/000010.JPEG": ["val/a/000011.JPEG"], "val/b/000010.JPEG": []}
     labels = {"val/a/000010.JPEG": [1], "val/a/000011.JPEG": [2], "val/b/000010.JPEG": [3]}
@@ -225,3 +278,76 @@ def test_a_table_of_ones_own_frames(tmp_path: Path) -> None:
     run = windtunnel.run(cats_and_dogs, tmp_path / "frames.csv", "pm-k", out=tmp_path / "run")
     scores = by_name(run.scores())
     assert (scores["pm_k", "pm-0"].value, scores["pm_k", "pm-1"].value) == (0.5, 0.0)
+
+
+def test_pm_k_stands_only_where_there_are_frames(tmp_path: Path) -> None:
+    names = "abc"
+    sets = {f"val/{one}/000100.JPEG": [f"val/{one}/000{n:03}.JPEG" for n in (70, 130, 160)] for one in names}
+    labels = {key: [5] for anchor, near in sets.items() for key in (anchor, *near)}
+    root = write_sets(tmp_path / "vid-robust", sets, labels)
+    for one in names:
+        write_video(
+            root, f"val/{one}", {100: 5, 70: 5, 130: 7 if one == "a" else 5, 160: 5 if one == "c" else 9}
+        )
+    scores = by_name(windtunnel.run(reads_colour, root, out=tmp_path / "run").scores())
+    values = {condition: one.value for (metric, condition), one in scores.items() if metric == "pm_k"}
+    assert values == pytest.approx({"pm-0": 1, "pm-30": 2 / 3, "pm-60": 1 / 3})
+    for metric in ("pm_k_anchor_excluded", "pm_drop"):
+        assert [condition for name, condition in scores if name == metric] == ["pm-30", "pm-60"]
+
+
+def test_what_frames_cost_is_a_share_of_anchors(tmp_path: Path) -> None:
+    names = "abcdefghijkl"
+    sets = {f"val/{one}/000010.JPEG": [f"val/{one}/0000{n}.JPEG" for n in (11, 12)] for one in names}
+    labels = {key: [5] for anchor, near in sets.items() for key in (anchor, *near)}
+    root = write_sets(tmp_path / "vid-robust", sets, labels)
+    for one in names:
+        # One anchor is lost at the second frame; another was wrong from the first.
+        shown = {10: 7 if one == "b" else 5, 11: 5, 12: 7 if one in "ab" else 5}
+        write_video(root, f"val/{one}", shown)
+    scores = by_name(windtunnel.run(reads_colour, root, out=tmp_path / "run").scores())
+    for k, lost in ((1, 0), (2, 1)):
+        drop = scores["pm_drop", f"pm-{k}"]
+        exact = binomtest(lost, 12).proportion_ci(method="exact")
+        assert (drop.value, drop.low, drop.high) == pytest.approx((lost / 12, exact.low, exact.high))
+        assert drop.value == pytest.approx(scores["pm_k", "pm-0"].value - scores["pm_k", f"pm-{k}"].value)
+
+
+def two_videos(root: Path, second: int = 5) -> Path:
+    """Two anchors in each of two videos, with a frame beside each; the model says `second` of the second."""
+    sets = {f"val/{one}/0000{n}0.JPEG": [f"val/{one}/0000{n}1.JPEG"] for one in "ab" for n in (1, 2)}
+    labels = {key: [5] for anchor, near in sets.items() for key in (anchor, *near)}
+    for one, said in (("a", 5), ("b", second)):
+        write_video(root, f"val/{one}", {10: said, 11: said, 20: said, 21: said})
+    return write_sets(root, sets, labels)
+
+
+def of_one_video(run: windtunnel.Run) -> int:
+    return sum("All frames are of one video" in note for note in notes(run))
+
+
+def test_frames_of_one_video_are_said_to_be(tmp_path: Path) -> None:
+    write_video(tmp_path / "one" / "vid-robust", "val/a", {10: 5, 11: 5, 20: 5})
+    sets = {"val/a/000010.JPEG": ["val/a/000011.JPEG"], "val/a/000020.JPEG": []}
+    labels = {f"val/a/0000{number}.JPEG": [5] for number in (10, 11, 20)}
+    root = write_sets(tmp_path / "one" / "vid-robust", sets, labels)
+    run = windtunnel.run(reads_colour, root, out=tmp_path / "run")
+    assert of_one_video(run) == 1 and run.groups is None
+    both = windtunnel.run(reads_colour, two_videos(tmp_path / "vid-robust"), out=tmp_path / "both")
+    assert of_one_video(both) == 0 and both.group == "video"
+
+
+@pytest.mark.parametrize("broken", ["files", "answers"])
+def test_one_of_two_videos_that_fails_does_not_end_the_run(tmp_path: Path, broken: str) -> None:
+    root = two_videos(tmp_path / "vid-robust", 29 if broken == "answers" else 5)
+    if broken == "files":
+        for file in (root / "val" / "b").iterdir():
+            file.write_bytes(b"no picture")
+    run = windtunnel.run(fails_on_class_29, root, out=tmp_path / "run")
+    found = by_name(run.scores())["pm_k", "pm-1"]
+    exact = binomtest(2, 2).proportion_ci(method="exact")
+    assert (found.n, found.value, found.low) == (2, 1.0, pytest.approx(exact.low))
+    assert of_one_video(run) == 1 and run.report().exists()
+    # Groups that a user asks for are another matter.
+    with pytest.raises(windtunnel.UserError, match="have one video"):
+        run.scores(group="video")

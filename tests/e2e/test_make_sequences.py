@@ -19,8 +19,11 @@ import windtunnel
 from tests.conftest import Command
 from tests.e2e.test_make import photographs, tree_checksum
 from tests.onnx_models import write_colour_model
+from windtunnel.data import open_dataset
 from windtunnel.imaging.clips import encode_clip
 from windtunnel.make.check import verify
+from windtunnel.make.local import make
+from windtunnel.make.plan import plan_make
 from windtunnel.suites import load_suite
 
 SOME = ["gaussian_noise", "tilt", "translate"]
@@ -120,6 +123,22 @@ def test_photographs_as_frames_and_videos_are_scored_as_in_memory(tmp_path: Path
         assert (picture.format, picture.size, picture.mode) == ("PNG", (224, 224), "RGB")
 
 
+@pytest.mark.parametrize("name", ["tilt", "seq/translate"])
+def test_frames_of_runs_can_be_made_in_python_as_documented(tmp_path: Path, name: str) -> None:
+    """Short side 256, perturbed at edition 224, the middle 224x224 of every frame."""
+    data = photographs(tmp_path / "val", 1)
+    out = windtunnel.make_set("imagenet-p", data, tmp_path / "made", only=[name])
+    with Image.open(data / "n01440764" / "photo0.png") as picture:  # 300x260
+        canvas = np.asarray(
+            picture.convert("RGB").resize((int(256 * 300 / 260), 256), Image.Resampling.BILINEAR)
+        )
+    frames = windtunnel.perturb(canvas, name, seed=0, sample_id="n01440764/photo0.png", edition=224)
+    left, top = round((canvas.shape[1] - 224) / 2), round((256 - 224) / 2)
+    files = sorted((out / name.removeprefix("seq/") / "n01440764" / "photo0").iterdir())
+    for path, frame in zip(files, frames, strict=True):
+        assert np.array_equal(np.asarray(Image.open(path)), frame[top : top + 224, left : left + 224])
+
+
 def test_frames_are_laid_out_by_sequence_class_and_picture(
     cifar: tuple[Path, np.ndarray, np.ndarray], made: dict[str, Path]
 ) -> None:
@@ -166,9 +185,9 @@ def test_videos_are_laid_out_as_imagenet_p_is_published(
             assert clip.shape == (FRAMES[unit], 32, 32, 3)
             difference = np.abs(clip.astype(int) - frames)
             assert 0 < difference.mean() < 12
-    type_ = {"gaussian_noise": "noise"}.get(unit, "temporal")
-    written = (made["videos"] / unit / str(labels[5]) / "00000005.mp4").read_bytes()
-    assert written == encode_clip(frames_in_memory(images, unit, 5), type_)
+        type_ = {"gaussian_noise": "noise"}.get(unit, "temporal")
+        written = (made["videos"] / unit / str(labels[5]) / "00000005.mp4").read_bytes()
+        assert written == encode_clip(frames_in_memory(images, unit, 5), type_)
 
 
 def test_by_default_all_fourteen_sequences_are_made_lossless(
@@ -241,7 +260,7 @@ def test_damage_is_found_by_verify_and_repaired_by_making_again(
 ) -> None:
     arguments = ["make", "imagenet-p", cifar[0], "made", "--layout", layout, "--only", "tilt", "--workers", 1]
     first = windtunnel_command(*arguments)
-    assert first.returncode == 0 and "1 sequences" in first.stderr
+    assert first.returncode == 0 and "1 sequence," in first.stderr
     before = tree_checksum(tmp_path / "made")
     path = tmp_path / "made" / victim
     content = bytearray(path.read_bytes())
@@ -257,6 +276,33 @@ def test_damage_is_found_by_verify_and_repaired_by_making_again(
         assert list(verify(tmp_path / "made").damaged) == ["tilt"]
 
 
+def test_a_repaired_set_is_scored_again_where_it_failed(
+    cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path, windtunnel_command: Command
+) -> None:
+    made = ("make", "imagenet-p", cifar[0], "made", "--layout", "videos", "--only", "tilt", "--workers", 1)
+    model = write_colour_model(tmp_path / "model.onnx", classes=10, side=32)
+    scored = ("run", model, "made", "--chunk", 2, "--out", "run", "--workers", 1)
+    assert windtunnel_command(*made).returncode == 0
+    clip = tmp_path / "made" / "tilt" / "3" / "00000000.mp4"
+    content = clip.read_bytes()
+    clip.write_bytes(b"no video")
+    assert windtunnel_command(*scored).returncode == 0
+    assert windtunnel.load_run(tmp_path / "run").observed.left_out == 1
+    again = windtunnel_command(*scored)
+    assert "192 already done" in again.stderr and "scored again" not in again.stderr, "nothing was repaired"
+    shards = sorted((tmp_path / "run" / "shards").iterdir())
+    before = {path: path.stat().st_mtime_ns for path in shards}
+    assert windtunnel_command(*made).returncode == 0 and clip.read_bytes() == content
+    again = windtunnel_command(*scored, "--strict")
+    assert again.returncode == 0, again.stderr
+    assert "128 already done" in again.stderr and "scored again: 1." in again.stderr
+    assert sum(path.stat().st_mtime_ns != time for path, time in before.items()) == 1
+    run = windtunnel.load_run(tmp_path / "run")
+    assert run.observed.left_out == 0
+    whole = windtunnel.run(model, tmp_path / "made", out=tmp_path / "whole")
+    assert rows(run) == rows(whole)
+
+
 def test_rows_that_are_not_made_are_failures_not_black_clips(
     cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
@@ -267,6 +313,8 @@ def test_rows_that_are_not_made_are_failures_not_black_clips(
     run = windtunnel.run(model, out, out=tmp_path / "run")
     failed = [row for row in run.predictions(["status"]).to_pylist() if row["status"] != "ok"]
     assert {row["sample_id"] for row in failed} == {"00000005"} and len(failed) == 31
+    assert [(one.picture, one.condition) for one in run.observed.unscored] == [("00000005", "seq/tilt")]
+    assert "<td>seq/tilt</td><td>unreadable</td>" in run.report().read_text()
 
 
 @pytest.mark.parametrize(
@@ -294,6 +342,29 @@ def test_mistakes_are_told_in_one_line_before_any_work(
     assert message in done.stderr
     assert done.stderr.strip().splitlines()[-1].startswith("error:")
     assert not (tmp_path / "out").exists()
+
+
+def test_making_again_counts_every_chunk_once(
+    cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    plan = plan_make("imagenet-p", open_dataset(cifar[0]), only=["tilt"])
+    make(plan, tmp_path / "made")
+    looked: list[tuple[int, int]] = []
+    make(plan, tmp_path / "made", look=lambda done, total: looked.append((done, total)))
+    assert len(plan.chunks) > 1
+    assert looked == [(1, len(plan.chunks))] * len(plan.chunks)
+
+
+def test_another_seed_is_called_that_though_it_chooses_other_pictures(
+    cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    for seed, told in ((0, ""), (1, "another seed")):
+        plan = plan_make("imagenet-p", open_dataset(cifar[0]), only=["tilt"], subset=2, seed=seed)
+        if told:
+            with pytest.raises(windtunnel.UserError, match=told):
+                make(plan, tmp_path / "made")
+        else:
+            make(plan, tmp_path / "made")
 
 
 def test_what_is_made_is_inspected_and_not_made_twice(

@@ -254,11 +254,11 @@ def test_pictures_that_one_run_lacks_leave_both_parts_paired(
 def test_filter_networks_and_training_data_are_marked(
     tmp_path: Path, imagenet_a: Path, clean: Path, windtunnel_command: Command
 ) -> None:
-    file = write_model(tmp_path, trained_on=["ImageNet-21k", "imagenet_a"])
+    file = write_model(tmp_path, trained_on=["ImageNet-21k", "imagenet_a (2021)"])
     done = windtunnel_command("run", f"{file}:resnet50", imagenet_a, "--clean", clean, "--out", "run")
     assert done.returncode == 0, done.stderr
     assert "Low by construction: ImageNet-A was filtered by ResNet-50" in done.stdout
-    assert "trained on imagenet_a" in done.stdout
+    assert "trained on imagenet_a (2021)" in done.stdout
     run = windtunnel.load_run(tmp_path / "run")
     assert any("Low by construction" in note for note in notes(run))
     page = (tmp_path / "run" / "report.html").read_text()
@@ -370,3 +370,32 @@ def test_maps_from_wordnet_make_wider_classes(
         assert bad.returncode == 2 and what in bad.stderr
     lost = windtunnel_command("labels", "map", "targets.csv", "nowhere.txt", "--out", "map.csv")
     assert lost.returncode == 2 and "No such file: nowhere.txt" in lost.stderr
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_outputs_without_names_are_taken_for_the_sets_classes_aloud(
+    tmp_path: Path, imagenet_a: Path, named: bool
+) -> None:
+    labels = {"labels": [WNIDS[index] for index in IN_A]} if named else {}
+    run = windtunnel.run(f"{write_model(tmp_path, **labels)}:two_hundred", imagenet_a, out=tmp_path / "run")
+    said = [one for one in notes(run) if "does not name its 200 outputs" in one]
+    assert len(said) == (0 if named else 1)
+    assert all(
+        "ImageNet-A's classes in the order of their WordNet ids; declare `labels`" in one for one in said
+    )
+    whole = windtunnel.run(f"{write_model(tmp_path)}:answers", imagenet_a, out=tmp_path / "whole")
+    assert not any("does not name" in one for one in notes(whole))
+
+
+@pytest.mark.parametrize("suite", ["ood", "natural"])
+def test_pictures_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
+    for place in range(10):
+        put(tmp_path / "day" / str(place) / "a.png", place, shade=place)
+        put(tmp_path / "other" / str(place) / "b.png", place, shade=50 + place)
+    shutil.copy(tmp_path / "day" / "1" / "a.png", tmp_path / "other" / "1" / "copied.png")
+    model = f"{write_model(tmp_path)}:ten"
+    run = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "run")
+    assert sum("1 of 11 pictures" in one and "'1/copied.png'" in one for one in notes(run)) == 1
+    (tmp_path / "other" / "1" / "copied.png").unlink()
+    apart = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "apart")
+    assert not any("same files" in one for one in notes(apart))

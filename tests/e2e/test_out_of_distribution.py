@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,7 @@ def test_the_papers_number_is_average_precision_of_msp_over_200_outputs(run: win
     found = scores["aupr", "msp"]
     assert found.value == pytest.approx(average_precision_score(out, msp))
     assert found.low < found.value < found.high and found.n == 180
-    assert "60 out, 120 in" in found.formula and "says nothing has 33.3%" in found.formula
+    assert "60 out, 120 in" in found.formula and "says nothing has 33.3 %" in found.formula
     assert scores["auroc", "msp"].value == pytest.approx(roc_auc_score(out, msp))
     energy = -logsumexp(logits, axis=1)
     assert scores["auroc", "energy"].value == pytest.approx(roc_auc_score(out, energy))
@@ -128,6 +129,29 @@ def test_the_report_and_the_command_line_show_them(run: windtunnel.Run, windtunn
     assert "| AUPR of msp |" in (run.path / "report.md").read_text()
     said = windtunnel_command("score", run.path).stdout
     assert "AUPR of msp" in said and "AUPR of others" in said
+
+
+def test_kl_matching_stands_apart_with_its_own_chance(
+    run: windtunnel.Run, windtunnel_command: Command
+) -> None:
+    scored = by_name(run.scores())["aupr", "kl_matching"].n
+    table = run.report().read_text().partition("Told from the clean pictures")[2].partition("</table>")[0]
+    rows = {
+        cells[0]: cells[-2:]
+        for row in re.findall(r"<tr>(.*?)</tr>", table)
+        if (cells := re.findall(r"<td[^>]*>(.*?)</td>", row)) and cells[0] in SCORES
+    }
+    assert list(rows) == list(SCORES)
+    for name, (chance, inside) in rows.items():
+        count = scored - 60 if name == "kl_matching" else 120
+        assert (chance, inside) == (f"{100 * 60 / (60 + count):.1f}", str(count))
+    said = windtunnel_command("score", run.path).stdout.splitlines()
+    ranked, apart = (
+        next(one for one in said if one.startswith(f"AUPR of {name}")) for name in ("others", "kl")
+    )
+    assert "energy" in ranked and "kl_matching" not in ranked
+    assert f"60 out, {scored - 60} in" in apart and f"{100 * 60 / scored:.1f} %" in apart
+    assert any(f"kl_matching is judged on {180 - scored} in pictures fewer" in note for note in notes(run))
 
 
 def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -> None:

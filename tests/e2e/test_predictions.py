@@ -280,3 +280,16 @@ def test_a_csv_that_cannot_be_read_is_told_in_a_short_line(tmp_path: Path, text:
     with pytest.raises(UserError, match=words) as told:
         windtunnel.score_predictions(tmp_path / "p.csv", tmp_path / "data", out=tmp_path / "run")
     assert len(str(told.value).replace(str(tmp_path), "")) < 400
+
+
+@pytest.mark.parametrize("suite", ["imagenet-p", None])
+def test_sequences_are_refused_before_a_run_is_written(
+    logits: Path, digit_folder: Path, tmp_path: Path, suite: str | None
+) -> None:
+    """A row names a picture and a condition, and no frame of it; a finished set of clips is no other."""
+    data = digit_folder
+    if suite is None:
+        data = windtunnel.make_set("imagenet-p", digit_folder, tmp_path / "clips", only=["tilt"], subset=2)
+    with pytest.raises(UserError, match="holds sequences") as refused:
+        score_predictions(logits, data, suite, out=tmp_path / "theirs")
+    assert "\n" not in str(refused.value) and not (tmp_path / "theirs").exists()

@@ -109,7 +109,7 @@ def test_traps_are_told_where_they_apply_and_only_there(demo: Path, table_run: w
     assert "The model's preprocess" not in of_demo and "Few pictures per class" not in of_demo
     assert "Small pictures with large numbers" in of_demo
     of_guess = {trap["heading"]: trap["why"] for trap in document_of(table_run)["traps"]}
-    assert "cannot be told from guessing (50.0%)" in of_guess["The model's preprocess"]
+    assert "cannot be told from guessing (50.0 %)" in of_guess["The model's preprocess"]
     assert "With or without the mask" not in of_guess
 
 

@@ -179,7 +179,7 @@ def test_a_perfect_baseline_is_a_note_and_no_number(tmp_path: Path, digit_folder
     assert not {"ce", "relative_ce"} & {one.metric for one in run.scores(baseline=perfect)}
     told = notes(run.against(perfect))
     assert any(
-        "No CE: the baseline's errors under fog are not clearly above 0 (0.0%" in note for note in told
+        "No CE: the baseline's errors under fog are not clearly above 0 (0.0 %" in note for note in told
     )
 
 

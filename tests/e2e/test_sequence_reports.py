@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,9 @@ from windtunnel.cli import cli
 from windtunnel.errors import UserError
 from windtunnel.metrics.perturbed import THE_TEN
 from windtunnel.published.results import measured_on
+from windtunnel.report.comparing import changed_columns, changed_rows
+from windtunnel.report.figures import flip_changes
+from windtunnel.report.markdown import comparison_markdown
 from windtunnel.report.tables import run_document
 from windtunnel.report.timelines import timelines
 from windtunnel.sequences import REGISTRY
@@ -119,6 +124,43 @@ def test_timelines_hold_what_was_said_of_every_frame(runs: tuple[Run, Run]) -> N
         assert all(frame.picture.startswith("data:image/jpeg") for frame in one.frames)
 
 
+def test_each_timeline_is_of_the_sequence_left_that_its_picture_flips_most_under(
+    runs: tuple[Run, Run],
+) -> None:
+    """As the page says of them, counted over the stored answers."""
+    conditions = ["seq/gaussian_noise:1", "seq/brightness", "seq/tilt"]
+    said = {condition: answers(runs[1], condition) for condition in conditions}
+    for one in timelines(runs[1]).shown:
+        shares = {
+            condition: np.mean([
+                before != after
+                for before, after in zip(
+                    [clip[0]] * (len(clip) - 1) if condition.endswith(":1") else clip[:-1],
+                    clip[1:],
+                    strict=True,
+                )
+            ])
+            for condition in conditions
+            for clip in [said[condition][one.picture]]
+        }  # fmt: skip
+        assert shares[one.condition] == max(shares.values())
+        conditions.remove(one.condition)
+    assert "each under another sequence: of those not yet shown" in runs[1].report().read_text()
+
+
+def test_every_table_of_sequences_tells_the_difficulty(
+    pictures: Path, tmp_path: Path, runs: tuple[Run, Run]
+) -> None:
+    out = tmp_path / "hard"
+    hard = windtunnel.run(Flickering(60), pictures, "imagenet-p", only=["tilt"], difficulty=2, out=out)
+    for run, difficulty in ((runs[0], 1), (hard, 2)):
+        page = run.report().read_text()
+        assert f"Difficulty {difficulty}." in page and f"sequence, difficulty {difficulty}" in page
+        assert f"| sequence, difficulty {difficulty} |" in (run.path / "report.md").read_text()
+        assert f"difficulty {difficulty}" in call("score", run.path).output
+        assert {row["difficulty"] for row in document_of(run)["sequences"]} == {difficulty}
+
+
 def test_timelines_say_when_the_pictures_are_gone(tmp_path: Path, pictures: Path) -> None:
     import shutil
 
@@ -165,13 +207,18 @@ def test_traps_of_sequences(runs: tuple[Run, Run]) -> None:
     assert "ImageNet-P was lossy video" not in found, "edition 32 is not divided by AlexNet"
 
 
-def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
+def photographs(tmp_path: Path) -> Path:
+    """Two pictures of 256 pixels in two of ImageNet's classes."""
     rng = np.random.default_rng(0)
     for number, name in enumerate(("n01440764", "n01443537")):
         (tmp_path / "val" / name).mkdir(parents=True)
         pixels = rng.integers(0, 256, (40, 40, 3)).astype(np.uint8)
         Image.fromarray(pixels).resize((256, 256)).save(tmp_path / "val" / name / f"{number}.png")
-    run = windtunnel.run(Flickering(600, 1000), tmp_path / "val", "imagenet-p", out=tmp_path / "run")
+    return tmp_path / "val"
+
+
+def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
+    run = windtunnel.run(Flickering(600, 1000), photographs(tmp_path), "imagenet-p", out=tmp_path / "run")
     measured = measured_on(run)
     assert (measured.benchmark, measured.codec, measured.difficulty) == ("imagenet-p", "none", 1)
     document = document_of(run)
@@ -184,6 +231,33 @@ def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
     assert "AlexNet" in run.report().read_text()
 
 
+@pytest.mark.parametrize(
+    ("codec", "divided", "warned"),
+    [("none", True, True), ("png", True, True), ("h264", True, False), ("jpeg:85", False, False)],
+)
+def test_alexnets_figures_divide_video_and_lossless_frames_only(
+    tmp_path: Path, codec: str, divided: bool, warned: bool
+) -> None:
+    run = windtunnel.run(
+        Flickering(600, 1000), photographs(tmp_path), "imagenet-p", only=["brightness"], codec=codec,
+        out=tmp_path / "run",
+    )  # fmt: skip
+    document = document_of(run)
+    assert bool(run.scores(["flip_rate"])) == bool(run.scores(["t5d"])) == divided
+    assert ("ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}) == warned
+    assert any("never compressed" in note for note in document["notes"]) == warned
+    assert any("these are jpeg:85" in note for note in document["notes"]) != divided
+
+
+def test_published_videos_are_not_called_lossless(tmp_path: Path) -> None:
+    made = windtunnel.make_set(
+        "imagenet-p", photographs(tmp_path), tmp_path / "made", layout="videos", only=["brightness"]
+    )
+    document = document_of(windtunnel.run(Flickering(600, 1000), made, out=tmp_path / "run"))
+    assert "flip_rate" in {score["metric"] for score in document["scores"]}
+    assert "ImageNet-P was lossy video" not in {trap["heading"] for trap in document["traps"]}
+
+
 def test_markdown_and_csv_hold_every_sequence(runs: tuple[Run, Run]) -> None:
     text = call("report", runs[1].path, "--markdown").output
     table = call("report", runs[1].path, "--csv").output
@@ -191,6 +265,31 @@ def test_markdown_and_csv_hold_every_sequence(runs: tuple[Run, Run]) -> None:
         assert f"| {score.condition} | {100 * score.value:.1f} % (" in text
         assert f"flip_probability,{score.condition},{score.value}" in table
     assert re.search(r"\| mean uT5D \| \d\.\d{3} ranks \|", text)
+
+
+def test_score_prints_every_sequence(runs: tuple[Run, Run]) -> None:
+    said = call("score", runs[1].path).output
+    for one in runs[1].scores(["flip_probability"]):
+        line = next(line for line in said.splitlines() if line.startswith(f"{one.condition} "))
+        assert re.search(rf"FP +{100 * one.value:.1f} %.*uT5D +[0-9.]+ ranks", line)
+
+
+@pytest.mark.parametrize("metric", ["flip_probability", "ut5d", "mfp", "top1_error"])
+def test_a_metric_asked_for_is_printed_wherever_there_is_one(runs: tuple[Run, Run], metric: str) -> None:
+    scores = runs[1].scores([metric])
+    said = call("score", runs[1].path, "--metric", metric).output.splitlines()
+    for one in scores:
+        scaled = f"{one.value:.3f} ranks" if metric == "ut5d" else f"{100 * one.value:.1f} %"
+        assert any(
+            re.match(rf"{metric} +{re.escape(one.condition or 'all')} +{re.escape(scaled)}", line)
+            for line in said
+        )
+        assert any(one.formula in line for line in said)
+
+
+def test_a_metric_this_run_cannot_have_is_told_with_the_reason(runs: tuple[Run, Run]) -> None:
+    said = call("score", runs[1].path, "--metric", "flip_rate").output
+    assert "no such score" in said and "this run is edition 32" in said
 
 
 def test_compare_pairs_sequences_picture_by_picture(runs: tuple[Run, Run]) -> None:
@@ -210,6 +309,34 @@ def test_compare_pairs_sequences_picture_by_picture(runs: tuple[Run, Run]) -> No
     page = runs[0].path.parent / "both.html"
     assert call("report", runs[0].path, runs[1].path, "--out", page).exit_code == 0
     assert "Change of the flip probability" in page.read_text()
+
+
+def test_comparisons_of_sequences_say_what_they_count(runs: tuple[Run, Run], tmp_path: Path) -> None:
+    said = call("compare", runs[0].path, runs[1].path).output
+    assert re.search(r"answers broken and .* under native and clean, no frames counted", said)
+    header = next(line for line in said.splitlines() if line.startswith("changed ") and "p (Holm)" in line)
+    single = [one for one in windtunnel.compare(*runs).changed() if one.metric == "top1_error"]
+    assert ("broken" in header) == bool(single)
+
+
+def test_columns_of_broken_answers_stand_only_beside_errors(runs: tuple[Run, Run], tmp_path: Path) -> None:
+    found = windtunnel.compare(*runs)
+    flips = replace(found, changes=[one for one in found.changes if one.metric != "top1_error"])
+    assert changed_columns(flips, 1)[-1] == "p (Holm)"
+    assert {len(row) for row in changed_rows(flips, 1)} == {5}
+    assert "| broken |" not in comparison_markdown(flips)
+
+
+def test_the_page_of_two_models_defines_its_scores_and_colours_its_bars(
+    runs: tuple[Run, Run], tmp_path: Path
+) -> None:
+    page = tmp_path / "both.html"
+    assert call("report", runs[0].path, runs[1].path, "--out", page).exit_code == 0
+    text = html.unescape(page.read_text())
+    for metric in ("mfp", "mean_ut5d"):
+        assert runs[0].scores([metric])[0].formula in text
+    figure = flip_changes({"seq/tilt": (0.1, 0.05, 0.15, True), "seq/snow": (-0.1, -0.2, 0.0, False)})
+    assert isinstance(figure["data"][0]["error_x"]["color"], str), "one colour for all bars"
 
 
 def test_flips_are_divided_by_the_first_run(runs: tuple[Run, Run]) -> None:
@@ -242,6 +369,8 @@ def test_other_difficulties_are_not_compared(pictures: Path, tmp_path: Path, run
         ("seq/* flip_probability <= +1", "worse"),
         ("mfp <= +100", "not worse"),
         ("mean_ut5d <= +18", "not worse"),
+        ("seq/tilt ut5d <= +18", "not worse"),
+        ("each seq/tilt flip_probability <= +1", "worse"),
     ],
 )
 def test_gate_holds_flips_to_rules(runs: tuple[Run, Run], rule: str, outcome: str) -> None:
@@ -255,6 +384,33 @@ def test_a_gate_without_rules_looks_at_mfp(runs: tuple[Run, Run]) -> None:
     each = windtunnel.gate(runs[0], runs[1], ["each seq/* flip_probability <= +1"])
     names = [str(condition["name"]) for condition in runs[0].conditions[2:]]
     assert [check.score for check in each.checks] == [f"{name} flip_probability" for name in names]
+
+
+def test_a_default_rule_that_cannot_be_compared_cannot_be_told(
+    pictures: Path, tmp_path: Path, runs: tuple[Run, Run]
+) -> None:
+    """The same pictures stored as video are other conditions: flips were never looked at."""
+    some = ["gaussian_noise", "brightness", "tilt"]
+    new = windtunnel.run(
+        Flickering(600), pictures, "imagenet-p", only=some, codec="h264", out=tmp_path / "new"
+    )
+    found = windtunnel.gate(new, new.path.parent / "new")
+    assert not found.unchecked
+    found = windtunnel.gate(new, runs[1])
+    assert [check.score for check in found.checks] == ["clean top1_error"]
+    assert [one.rule for one in found.unchecked] == ["mfp <= +1"] and found.count("unsure") == 1
+    files = ("--markdown", tmp_path / "gate.md", "--junit", tmp_path / "gate.xml", "--github")
+    for unsure, code, kind in (("pass", 0, "skipped"), ("fail", 1, "failure")):
+        done = call("gate", new.path, "--against", runs[1].path, "--unsure", unsure, *files)
+        said = (
+            "The default rule mfp <= +1 cannot be told: the runs' mfp cannot be compared: of other conditions"
+        )
+        assert done.exit_code == code and said in done.output and "1 cannot tell" in done.output
+        assert said in (tmp_path / "gate.md").read_text()
+        assert f'<{kind} message="The default rule mfp &lt;= +1' in (tmp_path / "gate.xml").read_text()
+        assert f"::{'error' if code else 'warning'} title=windtunnel gate::{said}" in done.output
+    document = json.loads(call("gate", new.path, "--against", runs[1].path, "--json").output)
+    assert document["unchecked"][0]["rule"] == "mfp <= +1"
 
 
 def test_slices_of_flips(runs: tuple[Run, Run]) -> None:
@@ -352,6 +508,28 @@ def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
     again = windtunnel.load_run(tmp_path / "0.15")
     assert any(score.metric == "flip_probability" and score.value > 0 for score in again.scores())
     assert not timelines(again).shown and again.report().exists()
+
+
+def test_a_sequence_that_alexnet_never_saw_has_no_flip_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_included", "_found"):
+        monkeypatch.setattr(REGISTRY, name, {})
+    (tmp_path / "dusk.py").write_text((DUSK % "0.1").replace("{32:", "{224:"))
+    folder = tmp_path / "val" / "n01440764"
+    folder.mkdir(parents=True)
+    for number in range(2):
+        Image.new("RGB", (256, 256), (90 + number,) * 3).save(folder / f"{number}.png")
+    run = windtunnel.run(
+        Flickering(600, 1000),
+        tmp_path / "val",
+        "imagenet-p",
+        only=["seq/own_dusk"],
+        include=[tmp_path / "dusk.py"],
+        out=tmp_path / "run",
+    )
+    assert "flip_rate" not in {score.metric for score in run.scores()}
+    assert any("ImageNet-P's 14 sequences" in note for note in document_of(run)["notes"])
 
 
 def test_a_file_without_units_is_refused(tmp_path: Path) -> None:

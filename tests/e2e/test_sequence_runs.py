@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,11 +122,17 @@ def test_difficulty_is_strength_of_noise_and_stride_of_the_rest(
     assert names == ["native", "clean", "seq/gaussian_noise:3", "seq/brightness"]
     ids = {condition["name"]: condition["id"] for condition in run.conditions}
     assert ids["seq/brightness"] == hard.conditions[3]["id"], "the same frames, compared further apart"
-    model, changed, total = Brightest(), 0, 0
+    model, moved, noisy = Brightest(), [], []
     for clip in frames_of(pictures, "brightness").values():
         best = model(np.stack(clip)).argmax(axis=1)
-        changed, total = changed + int((best[3:] != best[:-3]).sum()), total + len(best) - 3
-    assert by_name(hard, "flip_probability")["seq/brightness"] == pytest.approx(changed / total)
+        moved += (best[3:] != best[:-3]).tolist()
+    for clip in frames_of(pictures, "gaussian_noise", 3).values():
+        best = model(np.stack(clip)).argmax(axis=1)
+        noisy += (best[1:] != best[0]).tolist()
+    assert (len(moved), len(noisy)) == (12 * 28, 12 * 30)
+    found = by_name(hard, "flip_probability")
+    assert found["seq/brightness"] == pytest.approx(np.mean(moved))
+    assert found["seq/gaussian_noise:3"] == pytest.approx(np.mean(noisy))
 
 
 def test_small_pictures_have_no_flip_rate(run: Run) -> None:
@@ -148,7 +156,26 @@ def test_nothing_is_divided_by_nothing(pictures: Path, tmp_path: Path) -> None:
     assert by_name(found, "flip_probability") == {"seq/tilt": 0}
     assert by_name(found, "flip_rate", baseline=found) == {}
     notes = run_document(found.against(found), [])["notes"]
-    assert any("under seq/tilt is not clearly above 0" in note for note in notes)
+    assert sum("under seq/tilt is not clearly above 0" in note for note in notes) == 2
+    assert not any("divide by" in note for note in notes), "nothing is"
+
+
+def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path, tmp_path: Path) -> None:
+    """The best class never changes, the others do: T5D can be divided and FR cannot."""
+
+    def firm(batch: np.ndarray) -> np.ndarray:
+        scores = Brightest()(batch)
+        scores[:, 0] = 9
+        return scores
+
+    found = windtunnel.run(firm, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    notes = run_document(found.against(found), [])["notes"]
+    assert [note for note in notes if note.startswith("T5D divide by")]
+    assert not any(note.startswith("No T5D") for note in notes)
+    assert (
+        sum(note.startswith("No FR: the baseline's flip_probability under seq/tilt") for note in notes) == 1
+    )
+    assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are 1." in notes
 
 
 def test_unlabelled_pictures_have_flips_and_no_errors(pictures: Path, tmp_path: Path) -> None:
@@ -206,6 +233,33 @@ def test_the_same_command_goes_on_where_it_stopped(
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
 
 
+HANDS_OUT = """
+import sys
+from numba.core.dispatcher import Dispatcher
+import windtunnel
+
+if __name__ == "__main__":
+    windtunnel.run("demo", sys.argv[1], "imagenet-p", only=["tilt"], chunk=10, workers=2, out=sys.argv[2])
+    modules = [module for name, module in sys.modules.items() if name.startswith("windtunnel.")]
+    kernels = {one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)}
+    print(len(kernels), sum(len(one.signatures) for one in kernels))
+"""
+
+
+def test_a_process_that_hands_out_work_compiles_nothing(tmp_path: Path, digit_folder: Path) -> None:
+    """Compiled code and the compiler would stay in its memory."""
+    (tmp_path / "hand_out.py").write_text(HANDS_OUT)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "hand_out.py", digit_folder, tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    kernels, compiled = map(int, done.stdout.split())
+    assert kernels > 0 and compiled == 0
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -214,6 +268,10 @@ def test_the_same_command_goes_on_where_it_stopped(
         ({"suite": "imagenet-c", "codec": "h264"}, "stores sequences"),
         ({"suite": "imagenet-p", "only": ["tilted"]}, "tilted"),
         ({"suite": "imagenet-p", "only": ["tilt:7"]}, "no such level"),
+        ({"suite": "imagenet-p", "codec": "h265"}, "none, png, h264, or jpeg"),
+        ({"suite": "imagenet-c", "codec": "h265"}, "none, png, or jpeg"),
+        ({"suite": "imagenet-p", "only": ["fog", "tilt"]}, "fog is no sequence"),
+        ({"suite": "imagenet-c", "only": ["seq/tilt"]}, "--suite imagenet-p"),
     ],
 )
 def test_mistakes_are_refused_before_any_work(
@@ -222,6 +280,30 @@ def test_mistakes_are_refused_before_any_work(
     with pytest.raises(UserError, match=words):
         windtunnel.run(Brightest(), pictures, out=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
+
+
+def test_foreign_classes_are_told_that_flips_need_no_labels(pictures: Path, tmp_path: Path) -> None:
+    for path in pictures.rglob("*.png"):
+        target = tmp_path / "own" / f"{'cat' if path.stem < '5' else 'dog'}" / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    with pytest.raises(UserError, match=r"flips need no labels.*one folder without classes") as told:
+        windtunnel.run(Brightest(), tmp_path / "own", "imagenet-p", out=tmp_path / "run")
+    assert "\n" not in str(told.value)
+    with pytest.raises(UserError) as told:
+        windtunnel.run(Brightest(), tmp_path / "own", "imagenet-c", out=tmp_path / "run")
+    assert "flips" not in str(told.value)
+    for path in (tmp_path / "own").rglob("*.png"):
+        path.rename(tmp_path / "own" / path.name)
+    for folder in ("cat", "dog"):
+        (tmp_path / "own" / folder).rmdir()
+    flat = windtunnel.run(Brightest(), tmp_path / "own", "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    assert by_name(flat, "mfp")
+
+
+def test_names_that_corruptions_share_are_sequences_there(pictures: Path, tmp_path: Path) -> None:
+    found = windtunnel.run(Brightest(), pictures, "imagenet-p", only=["spatter"], out=tmp_path / "run")
+    assert list(by_name(found, "flip_probability")) == ["seq/spatter"]
 
 
 def test_json_holds_the_sequences(run: Run) -> None:

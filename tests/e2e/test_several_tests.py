@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import statistics
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.conftest import Command
 from windtunnel.analysis.several import several
 from windtunnel.analysis.shifts import Share, Shift, drops_by_tag
 from windtunnel.labels import imagenet_1k
+from windtunnel.published.natural import masked_classes
 
 CLASSES = 8
 PER_CLASS = 5
@@ -152,10 +154,36 @@ def test_runs_of_one_test_are_still_compared(runs: dict[str, Path]) -> None:
     assert [one.model for one in found.shifts] == ["keen", "dull"]
 
 
+def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_path: Path) -> None:
+    root = runs["keen-v2"].parent
+    model = windtunnel.load_model(NearestColour("keen"), root / "keen.toml")
+    natural = windtunnel.run(
+        model,
+        root / "imagenet-v2",
+        suite="imagenet-v2",
+        clean=root / "val",
+        seed=7,
+        out=tmp_path / "v2",
+        workers=1,
+    )
+    found = windtunnel.compare(runs["dull-v2"], natural)
+    assert (found.unpaired_because, found.pictures) == ("", 2 * CLASSES * PER_CLASS)
+    assert found.flips
+    spoilt = windtunnel.run(model, root / "val", suite="smoke", seed=7, out=tmp_path / "smoke", workers=1)
+    assert "seeds 0 and 7 differ" in windtunnel.compare(runs["dull-smoke"], spoilt).unpaired_because
+
+
+def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path]) -> None:
+    for test, words in (("v2", "loses on shifted pictures says"), ("smoke", "loses under corruptions says")):
+        compared = windtunnel.compare(runs[f"keen-{test}"], runs[f"dull-{test}"])
+        (line,) = [line for line in compared.warnings if "not comparable" in line]
+        assert words in line and re.search(r"keen \d+\.\d %, dull \d+\.\d %", line)
+
+
 def test_drops_by_tag_worked_by_hand() -> None:
-    def run(model: str, drop: float, *tags: str, suite: str = "a@1") -> Shift:
+    def run(model: str, drop: float, *tags: str, suite: str = "a@1", marks: tuple[str, ...] = ()) -> Shift:
         share = Share(drop, drop, drop, 10)
-        return Shift("", model, tags, suite, "data", True, "", share, share, share)
+        return Shift("", model, tags, suite, "data", True, "", share, share, share, "", marks)
 
     found = drops_by_tag(
         [
@@ -163,6 +191,7 @@ def test_drops_by_tag_worked_by_hand() -> None:
             run("two", 0.1, "big"),
             run("three", 0.2, "big"),
             run("four", 0.5),
+            run("five", 0.01, "big", marks=("Low by construction",)),
             run("one", 0.05, "big", suite="c@1"),
         ]
     )
@@ -175,6 +204,45 @@ def test_drops_by_tag_worked_by_hand() -> None:
     }
     assert drops_by_tag([run("one", 0.3, "big")]) == []
     assert drops_by_tag([run("one", 0.3), run("two", 0.3)]) == []
+
+
+@pytest.fixture(scope="module")
+def filtered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Three models over pictures as ImageNet-A has them; one says it is the network that chose them."""
+    root = tmp_path_factory.mktemp("filtered")
+    wnids = [imagenet_1k().classes[index] for index in masked_classes("in_imagenet_a")[:CLASSES]]
+    clean, shifted = (
+        write_pictures(root / "val", wnids, 4, 1),
+        write_pictures(root / "imagenet-a", wnids, 45, 2),
+    )
+    found = {}
+    for place, name in enumerate(("keen", "resnet50", "dull")):
+        model = windtunnel.load_model(NearestColour(name, 5.0 * place), declared(root, name, "small"))
+        found[name] = windtunnel.run(
+            model, shifted, suite="imagenet-a", clean=clean, out=root / f"{name}-run", workers=1
+        ).path
+    return found
+
+
+def test_the_network_that_chose_the_pictures_is_marked_among_others(
+    filtered: dict[str, Path], runs: dict[str, Path], tmp_path: Path, windtunnel_command: Command
+) -> None:
+    found = several(*filtered.values())
+    words = "Low by construction: ImageNet-A was filtered by ResNet-50"
+    assert [any(words in mark for mark in one.marks) for one in found.shifts] == [False, True, False]
+    assert found.comparison is not None
+    assert next(line for line in found.comparison.warnings if words in line).startswith("resnet50: ")
+    assert [(one.tag, one.runs) for one in found.tags] == [("small", 2)]
+    for given in (filtered.values(), [*filtered.values(), runs["keen-smoke"]]):
+        assert windtunnel_command("report", *given, "--out", "page.html").returncode == 0
+        page = (tmp_path / "page.html").read_text()
+        assert words in page and "resnet50 (marked)" in page and "Left out because marked: 1" in page
+        text = windtunnel_command("report", *given, "--markdown").stdout
+        assert words in text and "| resnet50 (marked) |" in text and "Left out because marked: 1" in text
+    given = (filtered["resnet50"], runs["keen-smoke"])
+    rows = list(csv.DictReader(io.StringIO(windtunnel_command("report", *given, "--csv").stdout)))
+    assert [words in row["marks"] for row in rows] == [True] * 3 + [False] * 3
+    assert words in windtunnel_command("compare", *filtered.values()).stdout
 
 
 def test_tags_and_public_models_on_the_page(
@@ -212,6 +280,49 @@ def test_one_run_among_public_models(
     again = windtunnel_command("report", runs["dull-v2"])
     assert again.returncode == 0
     assert "among public models" not in (runs["dull-v2"] / "report.html").read_text()
+
+
+def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
+    runs: dict[str, Path], tables: Path, tmp_path: Path
+) -> None:
+    names = list(map(str, range(CLASSES)))
+    clean = windtunnel.load_run(runs["keen-v2"]).path.parent / "val"
+    model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
+    told = {"unknown": several(runs["keen-v2"], runs["keen-v2"], public=tables)}
+    for version in ("matched-frequency", "threshold-0.7"):
+        folder = write_pictures(tmp_path / f"imagenetv2-{version}", names, 45, 2)
+        out = tmp_path / version
+        run = windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=out, workers=1)
+        told[version] = several(run, run, public=tables)
+    unlike = {
+        version: [line for line in found.placed[0].points[0].unlike if "where the public results are" in line]
+        for version, found in told.items()
+    }
+    assert unlike["matched-frequency"] == []
+    assert len(unlike["unknown"]) == 1 and "a version that its folder does not name" in unlike["unknown"][0]
+    assert len(unlike["threshold-0.7"]) == 1
+    assert "over imagenet-v2-threshold-0.7, where" in unlike["threshold-0.7"][0]
+    assert "over imagenet-v2-matched-frequency" in unlike["threshold-0.7"][0]
+
+
+def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_path: Path) -> None:
+    names = list(map(str, range(CLASSES)))
+    clean = windtunnel.load_run(runs["keen-v2"]).path.parent / "val"
+    model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
+    made = [
+        windtunnel.run(
+            model,
+            write_pictures(tmp_path / f"imagenetv2-{version}", names, 45, seed),
+            suite="imagenet-v2",
+            clean=clean,
+            out=tmp_path / version,
+            workers=1,
+        )
+        for seed, version in enumerate(("matched-frequency", "top-images"))
+    ]
+    found = several(*made)
+    assert found.comparison is None
+    assert "imagenet-v2-matched-frequency, imagenet-v2-top-images" in found.not_compared
 
 
 def test_what_cannot_be_placed_is_told_in_one_line(

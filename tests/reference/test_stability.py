@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from windtunnel.errors import UserError
 from windtunnel.metrics.stability import (
     discounted_distance,
+    farthest_discounted,
     flips,
     frame_pairs,
     log_weight,
@@ -124,8 +125,10 @@ def test_strides_pool_all_phases(frames: int, stride: int) -> None:
     assert len(earlier) == frames - stride
 
 
-def test_noise_is_compared_with_the_first_frame() -> None:
-    earlier, later = frame_pairs(31, "noise", 1)
+@pytest.mark.parametrize("difficulty", [1, 2, 3])
+def test_noise_is_compared_with_the_first_frame(difficulty: int) -> None:
+    """At any difficulty, which is the noise's strength and no stride."""
+    earlier, later = frame_pairs(31, "noise", difficulty)
     assert set(earlier.tolist()) == {0} and later.tolist() == list(range(1, 31))
 
 
@@ -139,3 +142,13 @@ def test_flips_are_counted_pair_by_pair() -> None:
 def test_a_clip_must_be_longer_than_its_stride() -> None:
     with pytest.raises(UserError, match="cannot be compared"):
         frame_pairs(3, "temporal", 3)
+
+
+@pytest.mark.parametrize("weight", [zipf_weight, log_weight])
+def test_no_ranking_is_farther_than_the_bound(weight: object) -> None:
+    """All rankings of six classes; with two classes the bound is reached."""
+    every = np.array(list(itertools.permutations(range(6))), np.float32)
+    found = discounted_distance(np.broadcast_to(every[0], every.shape), every, weight)
+    assert 0.5 * farthest_discounted(6, weight) < found.max() <= farthest_discounted(6, weight)
+    two = discounted_distance(np.array([1, 0], np.float32), np.array([0, 1], np.float32), weight)
+    assert two == pytest.approx(farthest_discounted(2, weight))

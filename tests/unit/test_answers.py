@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,7 @@ from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, imagenet_1k
 from windtunnel.metrics.drop import difference_of_shares, square_and_add
 from windtunnel.metrics.score import Measure
+from windtunnel.published import read_text
 from windtunnel.published.natural import masked_classes, names_network, natural_set, natural_sets
 
 
@@ -50,6 +53,11 @@ def test_a_model_of_the_sets_own_classes_is_taken_as_it_is() -> None:
     assert projection.kind == "identity" and labels == tuple(range(30))
     labels, _ = count_answers(natural_set("objectnet"), space_of("objectnet"), Outputs(113))
     assert labels[409] == labels[530] == 0 and labels[0] == -1
+    rows = csv.DictReader(io.StringIO(read_text("objectnet_113.csv")))
+    folders = tuple(sorted((row["folder"] for row in rows), reverse=True))
+    named = Outputs(113, folders)
+    labels, _ = count_answers(natural_set("objectnet"), space_of("objectnet"), named)
+    assert labels[610] == folders.index("t-shirt")
 
 
 def test_what_cannot_be_projected_is_refused() -> None:
@@ -88,10 +96,33 @@ def test_ytbb_classes_without_output_never_win_and_are_never_right() -> None:
 
 
 def test_filter_networks_are_known_by_name() -> None:
-    for text in ("resnet50.tv_in1k", "ResNet-50", "resnet_50-v1", "ResNet50_fp16.onnx"):
+    named = (
+        "resnet50.tv_in1k", "ResNet-50", "resnet_50-v1", "ResNet50_fp16.onnx", "torchvision_resnet50",
+        "tv_resnet50", "my-resnet50", "timm/resnet50.a1_in1k", "base_resnet50", "resnet50-imagenet1k_v2",
+        "wide_resnet50_2 against resnet50",
+    )  # fmt: skip
+    for text in named:
         assert names_network(text, "ResNet-50"), text
-    for text in ("resnet50d", "wide_resnet50_2", "resnext50", "resnet152", "seresnet50", "resnet501"):
+    others = (
+        "resnet50d", "wide_resnet50_2", "resnext50", "resnet152", "seresnet50", "resnet501", "ResNet-50-D",
+        "ResNet50_v2", "resnet50_gn", "timm/resnet50_gn.a1h_in1k", "my-wide-resnet-50", "se_resnet50",
+        "x-resnet50", "xresnet50", "legacy_seresnet50", "resnetv2_50",
+    )  # fmt: skip
+    for text in others:
         assert not names_network(text, "ResNet-50"), text
+
+
+def test_training_data_are_known_under_all_their_names() -> None:
+    natural = natural_set("imagenet-o")
+    seen = (
+        "in21k", "IN-22k", "imagenet-21k-p", "ImageNet21K-P", "imagenet_21kp", "in22k_ft_in1k",
+        "ImageNet-22k (fall 2011)", "imagenet-o",
+    )  # fmt: skip
+    assert natural.conflicts_with(["imagenet-1k", *seen]) == seen
+    others = ("imagenet-1k", "imagenet", "imagenet-only", "imagenet-real", "in1k", "laion-2b", "coin-21k", "")
+    assert natural.conflicts_with(others) == ()
+    assert natural_set("imagenet-r").conflicts_with(["imagenet-real", "imagenet-r"]) == ("imagenet-r",)
+    assert natural_set("imagenet-v2").conflicts_with(["imagenetv2-top-images"]) == ("imagenetv2-top-images",)
 
 
 def test_every_set_has_its_facts() -> None:

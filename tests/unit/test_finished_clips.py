@@ -12,6 +12,7 @@ import windtunnel
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.golden import golden_picture
 from windtunnel.imaging.clips import encode_clip
+from windtunnel.report.timelines import timelines
 from windtunnel.suites import default_suite
 
 UserError = windtunnel.UserError
@@ -109,6 +110,41 @@ def test_frames_without_a_manifest_are_read_in_the_order_of_their_numbers(tmp_pa
     assert best == [40 + 3 * frame for frame in range(11)]
 
 
+def put_frames(root: Path, unit: str, classes: tuple[str, ...], suffix: str = ".png") -> Path:
+    """`<perturbation>/<class>/<name>/<frame>`."""
+    for number, class_ in enumerate(classes):
+        folder = root / unit / class_ / f"picture{number}"
+        folder.mkdir(parents=True)
+        for place, frame in enumerate(clip_of(number)):
+            Image.fromarray(frame).save(folder / f"{place:03d}{suffix}")
+    return root
+
+
+@pytest.mark.parametrize("unit", ["tilt", "brightness"])
+def test_frames_of_classes_called_by_number_are_clips(tmp_path: Path, unit: str) -> None:
+    """No corruption is called tilt; of brightness the frames' own names tell."""
+    dataset = opened(put_frames(tmp_path / "set", unit, ("1", "2", "3")))
+    assert [(one.unit, one.frames) for one in dataset.stored] == [(f"seq/{unit}", 5)]
+    assert [sample.labels for sample in dataset.samples()] == [(1,), (2,), (3,)]
+
+
+def test_a_class_of_numbered_pictures_is_no_clip(tmp_path: Path) -> None:
+    """ImageNet-C: brightness, severities, classes, and pictures that happen to have numbers for names."""
+    for level in "12345":
+        for number in (3, 7, 8):
+            path = tmp_path / "set" / "brightness" / level / "n01440764" / f"{number:08d}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(golden_picture(300)).resize((64, 64)).save(path)
+    assert {one.kind for one in opened(tmp_path / "set").stored} == {"corruption"}
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [(".png", "stored-png"), (".JPEG", "stored-jpeg")])
+def test_frames_are_called_by_their_format(tmp_path: Path, suffix: str, codec: str) -> None:
+    """Frames that are JPEG were compressed, and no report may say otherwise."""
+    root = put_frames(tmp_path / "set", "tilt", ("n01440764", "n01443537"), suffix)
+    assert [one.name for one in opened(root).stored] == [f"seq/tilt+{codec}"]
+
+
 def test_videos_are_scored_as_they_are(tmp_path: Path) -> None:
     root = put_videos(tmp_path / "set", ("tilt", "brightness"))
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
@@ -149,6 +185,42 @@ def test_a_sequence_without_a_single_good_clip_is_named(tmp_path: Path) -> None:
         windtunnel.plan(Brightest(1000), root)
 
 
+def put_short_frames(folder: Path) -> None:
+    """`<class>/<name>/<frame>.png` of two frames."""
+    for number, name in enumerate(NAMES):
+        (folder / name).mkdir(parents=True)
+        for frame, pixels in enumerate(clip_of(number, 2)):
+            Image.fromarray(pixels).save(folder / name / f"{frame:03d}.png")
+
+
+@pytest.mark.parametrize("group", ["", "all"])
+def test_what_is_not_read_of_a_folder_is_told(tmp_path: Path, group: str) -> None:
+    root = put_videos(tmp_path / "set" / group, ("tilt", "tlit"))
+    put_short_frames(root / "rotate")
+    put_short_frames(root / "tilt")
+    (root / "notes").mkdir()
+    if group:
+        (tmp_path / "set" / "papers").mkdir()
+    told = opened(tmp_path / "set").remarks
+    assert sorted(told) == sorted(
+        [
+            "rotate is ignored: it holds no videos, as the others do.",
+            "tlit is ignored: no sequence is called so (did you mean tilt?).",
+            "notes is ignored: no sequence is called so.",
+            "tilt holds frames beside videos; the frames are ignored.",
+            *(["papers holds no sequence and is ignored."] if group else []),
+        ]
+    )
+
+
+def test_arrays_of_other_names_are_told(tmp_path: Path) -> None:
+    put_arrays(tmp_path, ("tilt", "rotat", "labels_old"))
+    assert opened(tmp_path).remarks == [
+        "labels_old.npy is ignored: no sequence is called so.",
+        "rotat.npy is ignored: no sequence is called so (did you mean rotate?).",
+    ]
+
+
 def test_clean_pictures_beside_videos_are_matched_by_class_and_name(tmp_path: Path) -> None:
     root = put_videos(tmp_path / "set", ("tilt",), 224)
     for name in NAMES:
@@ -157,6 +229,18 @@ def test_clean_pictures_beside_videos_are_matched_by_class_and_name(tmp_path: Pa
         Image.fromarray(golden_picture(300)).save(path)
     plan = windtunnel.plan(Brightest(1000), root, clean=tmp_path / "val")
     assert [one.name for one in plan.conditions] == ["native", "clean", "seq/tilt+stored"]
+
+
+def test_timelines_of_videos_with_clean_pictures_are_shown(tmp_path: Path) -> None:
+    """The survey looked at the clean pictures, so that they must be there to know the clips again."""
+    put_videos(tmp_path / "p", ("tilt",))
+    for number, name in enumerate(NAMES):
+        path = tmp_path / "val" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(golden_picture(300 + number)).save(path)
+    run = windtunnel.run(Brightest(1000), tmp_path / "p", clean=tmp_path / "val", out=tmp_path / "run")
+    found = timelines(run)
+    assert found.shown and not found.note
 
 
 def test_arrays_without_labels_have_flips_and_no_errors(tmp_path: Path) -> None:

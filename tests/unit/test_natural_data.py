@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from windtunnel.data.folder import FolderDataset
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.errors import UserError
+from windtunnel.published import read_text
 from windtunnel.published.natural import masked_classes, several_ids
 
 IN_A, IN_O, IN_R = (list(masked_classes(f"in_imagenet_{name}")) for name in "aor")
@@ -107,6 +110,21 @@ def test_objectnet_has_several_ids_and_a_border(tmp_path: Path) -> None:
     assert not isinstance(pixels, bytes) and pixels.shape == (16, 16, 3)
     assert pixels[0, 0].tolist() == [954 % 256, 954 // 256, 0]
     assert any("1 pictures in 1 other folders" in one for one in found.remarks)
+    assert any("2 of ObjectNet's 113 class folders" in one for one in found.remarks)
+
+
+def test_every_folder_of_objectnets_table_is_found_however_it_is_spelt(tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(read_text("objectnet_113.csv"))))
+    wanted = {row["folder"]: tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
+    for folder in wanted:
+        put(tmp_path / "objectnet" / folder / "a.png", 0, border=2)
+    found = open_natural(tmp_path / "objectnet", "objectnet")
+    assert labels_of(found, "objectnet") == {f"{folder}/a.png": ids for folder, ids in wanted.items()}
+    assert not any("folders" in one for one in found.remarks), "all are there, and no others"
+    for spelt in ("T-shirt", "t_shirt", "T shirt"):
+        put(tmp_path / spelt / "objectnet" / spelt / "a.png", 0, border=2)
+        one = open_natural(tmp_path / spelt / "objectnet", "objectnet")
+        assert set(labels_of(one, "objectnet").values()) == {wanted["t-shirt"]} == {(610,)}
 
 
 VID = {
@@ -222,6 +240,51 @@ def test_ytbb_robust_follows_the_annotations(tmp_path: Path) -> None:
     }
 
 
+def test_ytbb_robust_is_found_wherever_its_files_are_read(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    (root / "metadata").rename(root / "misc")
+    assert open_for_suite(root, None, None)[1].name == "ytbb-robust"
+
+
+def test_ytbb_anchors_are_never_labelled_by_additions_alone(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    raw = root / "metadata" / "ytbb_test_anchors_full.csv"
+    lines = raw.read_text().splitlines(keepends=True)
+    raw.write_text("".join(line for line in lines if not line.startswith("aaa")))
+    found = open_natural(root, "ytbb-robust")
+    # aaa's annotators added a person to the car, which only the raw list names.
+    assert set(labels_of(found, "ytbb-robust")) == {"bbb_2000/frame-60.jpg", "eee_5000/frame-10.jpg"}
+    assert any("1 good anchors ('aaa_1000/frame-30.jpg' ...) are left out" in one for one in found.remarks)
+    raw.unlink()
+    with pytest.raises(UserError, match=r"no \*test_anchors_full.csv in metadata, the folder itself, misc"):
+        open_natural(root, "ytbb-robust")
+
+
+@pytest.mark.parametrize("second", [[1, 0], [1]])
+def test_a_frame_of_two_ytbb_anchors_has_one_list_of_labels(tmp_path: Path, second: list[int]) -> None:
+    first, shared, other = (f"v/00000{number}.JPEG" for number in (1, 2, 3))
+    for key in (first, shared, other):
+        put(tmp_path / key, 7)
+    (tmp_path / "pmsets.json").write_text(json.dumps({first: [shared], other: [shared]}))
+    (tmp_path / "labels.json").write_text(json.dumps({first: [0, 1], other: second}))
+    if len(second) == 2:
+        assert labels_of(open_natural(tmp_path, "ytbb-robust"), "ytbb-robust")[shared] == (0, 1)
+        return
+    with pytest.raises(UserError, match=r"000002.JPEG is a frame of two anchors .*000003.JPEG the second"):
+        open_natural(tmp_path, "ytbb-robust")
+
+
+def test_a_frame_of_two_annotated_anchors_has_one_list_of_labels(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    file = root / "metadata" / "pmk_labels.json"
+    content = json.loads(file.read_text())
+    shared = "bbb_2000/frame-60.jpg,aaa_1000/frame-29.jpg"
+    content["annotations"].append({"key": shared, "notes": "", "labels": [0]})
+    file.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"aaa_1000/frame-29.jpg is a frame of two anchors"):
+        open_natural(root, "ytbb-robust")
+
+
 def test_own_frames_come_as_json_with_a_class_index_or_as_a_table(tmp_path: Path) -> None:
     root = video_set(tmp_path / "cows", {"v1": {0: ([0], 0), 2: ([1], 1)}}, "frames")
     (root / "metadata" / "class_index.json").write_text(json.dumps({"0": ["n1", "calf"], "1": ["n2", "cow"]}))
@@ -247,6 +310,10 @@ def test_own_frames_come_as_json_with_a_class_index_or_as_a_table(tmp_path: Path
         ([["a.png", "", 0, "x"]], "set '' and offset '0'"),
         ([["a.png", "s", "near", "x"]], "offset 'near'"),
         ([["a.png", "s", 0, "x"], ["a.png", "t", 0, "y"]], "a.png has other labels"),
+        (
+            [["a.png", "s", 0, "x"], ["b.png", "s", 1, "x"], ["a.png", "t", 0, "x"], ["c.png", "t", 1, "x"]],
+            "sets 's' and 't' have one anchor, a.png",
+        ),
     ],
 )
 def test_tables_of_frames_that_make_no_sets_are_refused(tmp_path: Path, rows: list, what: str) -> None:
@@ -262,6 +329,38 @@ def test_sets_are_found_by_their_classes_but_imagenets_own_pictures_are_clean(tm
     clean = clean_folder(tmp_path / "val-of-o", IN_O, right=1, wrong=0)
     dataset, suite = open_for_suite(clean, None, None)
     assert suite.name == "imagenet-c-quick" and isinstance(dataset, FolderDataset)
+
+
+@pytest.mark.parametrize(
+    ("folder", "file"),
+    [
+        ("imagenet-a", "ILSVRC2012_val_00000001.JPEG"),
+        ("imagenet-a", "{wnid}_12.JPEG"),
+        ("imagenet-a-clean", "x.png"),
+        ("imagenet_o_in", "x.png"),
+        ("ImageNet-R-val", "x.png"),
+        ("imagenet-sketch", "ILSVRC2012_val_00000001.JPEG"),
+    ],
+)
+def test_clean_pictures_are_not_taken_for_a_set_by_its_name(tmp_path: Path, folder: str, file: str) -> None:
+    put(tmp_path / folder / WNIDS[IN_A[0]] / file.format(wnid=WNIDS[IN_A[0]]), 1)
+    assert isinstance(open_for_suite(tmp_path / folder, None, None)[0], FolderDataset)
+
+
+@pytest.mark.parametrize("file", ["ILSVRC2012_val_00000001.JPEG", "n01440764_7.JPEG", "a1b2.jpeg"])
+def test_numbered_folders_of_imagenets_own_pictures_are_not_v2(tmp_path: Path, file: str) -> None:
+    picture = put(tmp_path / "one.png", 1)
+    for label in range(1000):
+        (tmp_path / "val" / str(label)).mkdir(parents=True)
+        (tmp_path / "val" / str(label) / file).hardlink_to(picture)
+    name = open_for_suite(tmp_path / "val", None, None)[1].name
+    assert name == ("imagenet-v2" if file == "a1b2.jpeg" else "imagenet-c-quick")
+
+
+def test_imagenet_os_pictures_of_other_ids_are_its_own(tmp_path: Path) -> None:
+    put(tmp_path / "imagenet-o" / WNIDS[IN_O[0]] / "n07758950_12.JPEG", 1)
+    clean = clean_folder(tmp_path / "val", IN_O[:2])
+    assert open_for_suite(tmp_path / "imagenet-o", None, clean)[1].name == "imagenet-o"
 
 
 def test_a_suite_that_is_not_natural_takes_the_folder_as_it_is(tmp_path: Path) -> None:
@@ -300,3 +399,16 @@ def test_subsets_draw_from_every_part_and_keep_sets_whole(tmp_path: Path) -> Non
     video = open_natural(video_set(tmp_path / "vid-robust", sets), "vid-robust")
     few = video.subset(video.samples(), 10, seed=0)
     assert len(few) == 10 and len({one.meta["video"] for one in few}) == 2
+
+
+def test_folders_of_the_clean_classes_are_not_out_of_distribution(tmp_path: Path) -> None:
+    for name in ("ant", "bee", "zebra"):
+        put(tmp_path / "day" / name / "b.png", 1)
+    put(tmp_path / "out" / "zebra" / "a.png", 1)
+    put(tmp_path / "out" / "noise" / "a.png", 1)
+    found = open_natural(tmp_path / "out", "ood", tmp_path / "day")
+    assert any("1 of 2 folders" in one and "'zebra'" in one for one in found.remarks)
+    (tmp_path / "out" / "zebra" / "a.png").unlink()
+    assert not any(
+        "folders" in one for one in open_natural(tmp_path / "out", "ood", tmp_path / "day").remarks
+    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import windtunnel
 from windtunnel.golden import golden_picture
@@ -71,6 +72,23 @@ def test_a_sequence_from_outside_cannot_change_the_picture(included) -> None:
     image = golden_picture(64)
     list(unit.apply(image, unit.draws(0, "", 1), 1, 64))
     assert np.array_equal(image, golden_picture(64))
+
+
+def test_a_prefix_may_stand_before_the_name() -> None:
+    picture = golden_picture(32)
+    for one, two in zip(
+        windtunnel.perturb(picture, "seq/snow", seed=1),
+        windtunnel.perturb(picture, "snow", seed=1),
+        strict=True,
+    ):
+        assert np.array_equal(one, two)
+
+
+def test_a_pillow_picture_is_told_how_to_become_an_array() -> None:
+    picture = Image.fromarray(golden_picture(32))
+    with pytest.raises(windtunnel.UserError, match=r"numpy\.asarray") as told:
+        windtunnel.perturb(picture, "tilt")
+    assert "transforms" not in str(told.value)
 
 
 def test_an_edition_it_has_not_is_refused_at_once(included) -> None:

@@ -101,6 +101,45 @@ def test_only_keeps_some_units_or_levels() -> None:
             suite.only(bad)
 
 
+def test_bare_names_are_sequences_in_a_suite_of_sequences() -> None:
+    part = load_suite("imagenet-p").only(["spatter", "seq/shear", "tilt"])
+    assert part.units == ("seq/tilt", "seq/shear", "seq/spatter")
+    assert part.name == "imagenet-p-part" and part.levels == (1,)
+
+
+def test_a_level_of_only_is_a_difficulty_the_suites_name_tells() -> None:
+    suite = load_suite("imagenet-p")
+    assert suite.only(["tilt:2"]) == suite.only(["tilt"]).at_difficulty(2)
+    assert suite.only(["tilt:2"]).name == "imagenet-p-part-difficulty-2"
+
+
+@pytest.mark.parametrize(
+    ("suite", "only", "words"),
+    [
+        ("imagenet-p", ["fog"], "fog is no sequence.*--suite imagenet-c.*tilt"),
+        ("imagenet-p", ["tilt", "fog"], "fog is no sequence"),
+        ("imagenet-p", ["decode=opencv"], "decode=opencv is no sequence"),
+        ("imagenet-p", ["tlit"], "Unknown sequence 'tlit'. Did you mean tilt.*zoom_blur"),
+        ("imagenet-p", ["tilt:1", "tilt:2"], "one difficulty"),
+        ("imagenet-c", ["seq/tilt"], "is a sequence.*--suite imagenet-p"),
+        ("imagenet-c-quick", ["tilt"], "is a sequence.*--suite imagenet-p"),
+        ("imagenet-c", ["seq/spatter"], "is a sequence"),
+        ("as-stored", ["seq/tilt"], "is a sequence"),
+        ("imagenet-c", ["fogg"], "Unknown corruption 'fogg'. Did you mean fog"),
+    ],
+)
+def test_only_takes_units_of_the_suites_kind(suite: str, only: list[str], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        load_suite(suite).only(only)
+
+
+def test_what_a_suite_is_already_leaves_its_name() -> None:
+    suite = load_suite("imagenet-p")
+    assert suite.stored_as("none") is suite.at_difficulty(1) is suite
+    assert suite.stored_as("jpeg:90").name == "imagenet-p-jpeg90"
+    assert suite.at_edition(64).at_edition(64).name == "imagenet-p-64"
+
+
 @pytest.mark.parametrize(
     ("sizes", "edition", "rule"),
     [

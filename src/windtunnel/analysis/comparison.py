@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Joined, Key, join_runs
+from windtunnel.analysis.marks import marks
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.headlines import natural_head
@@ -254,6 +255,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all "
                 "runs, or some run could not score them."
             )
+    lines += [f"{run.info['model']['name']}: {mark}." for run in joined.runs for mark in marks(run)]
     if why := why_other_answers(joined.runs):
         lines.append(f"Right answers are not as easy in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
@@ -263,11 +265,17 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
             if score.low > first.high or score.high < first.low:
                 names = [run.info["model"]["name"] for run in (joined.runs[0], joined.runs[place])]
                 lines.append(
-                    f"{clean[1].capitalize()} errors are not comparable: {names[0]} {first.value:.1%}, "
-                    f"{names[1]} {score.value:.1%}, and their intervals do not overlap. What each loses "
-                    "under corruptions says little; compare the errors themselves."
+                    f"{clean[1].capitalize()} errors are not comparable: {names[0]} "
+                    f"{100 * first.value:.1f} %, {names[1]} {100 * score.value:.1f} %, and their intervals "
+                    f"do not overlap. What each loses {_shift(joined)} says little; compare the errors "
+                    "themselves."
                 )
     return [*lines, *_not_compared(joined.not_shared)]
+
+
+def _shift(joined: Joined) -> str:
+    """What clean errors are set against, in words."""
+    return "on shifted pictures" if joined.runs[0].natural else "under corruptions"
 
 
 def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]:

@@ -54,11 +54,19 @@ class OverSplits:
 
 @dataclass(frozen=True)
 class PictureSet:
-    """One of the two sets: where it is, how many pictures have features, and why others have none."""
+    """One of the two sets.
+
+    Attributes:
+        location: where it is.
+        pictures: how many have features.
+        failed: why others have none, and how many.
+        remarks: how it is read, where that is not plain.
+    """
 
     location: str
     pictures: int
     failed: dict[str, int]
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,7 +128,8 @@ def distance(
     ||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), of equal numbers of pictures, over several random splits.
 
     Args:
-        a, b: data sets; of a finished set one condition, as `imagenet-c#fog:3`. Labels are not needed.
+        a, b: data sets; of a finished set one condition, as `imagenet-c#fog:3`; of a natural set
+            its own pictures, as `run` reads them. Labels are not needed.
         features: an ONNX file.
         output: which output of it, or an inner tensor; its declared or first output by default. Features with
             a height and a width are averaged over them.
@@ -140,7 +149,7 @@ def distance(
     """
     if splits < 1 or size < 0 or subset < 0:
         raise UserError(f"splits is {splits}, size {size}, subset {subset}; give at least 1, 0 and 0.")
-    sets = [open_pictures(one) for one in (a, b)]
+    sets, remarks = zip(*map(open_pictures, (a, b)), strict=True)
     network = FeatureNetwork(Path(features), output, preprocess)
     if network.preprocess.geometry.output_px is None:
         raise UserError(f"{network.name} declares no input size; give rule and crop_px under [geometry].")
@@ -162,8 +171,8 @@ def distance(
     null = (within_a + within_b) / 2
     excess = _over(between - null)
     described = [
-        PictureSet(dataset.location, len(kept), dict(lost))
-        for dataset, kept, lost in zip(sets, ids, failed, strict=True)
+        PictureSet(dataset.location, len(kept), dict(lost), told)
+        for dataset, kept, lost, told in zip(sets, ids, failed, remarks, strict=True)
     ]
     return Distance(
         _title(network),

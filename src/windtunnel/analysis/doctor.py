@@ -31,7 +31,8 @@ from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.engine.plan import map_labels
 from windtunnel.errors import UserError
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.labels import Projection, read_map
+from windtunnel.label_maps import read_map
+from windtunnel.labels import Projection
 from windtunnel.models import Model
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.stats.intervals import wilson

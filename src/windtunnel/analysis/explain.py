@@ -75,7 +75,8 @@ class Explanation:
         explained: the class that the map is of.
         map: a number per pixel. Of occlusion the mean fall of the class's score when the pixel's patches are
             covered, negative where it rises; of Grad-CAM in units of its own, never negative.
-        hang: the patch with the largest fall; of Grad-CAM, with the largest mean of the map.
+        hang: the patch with the largest fall; of Grad-CAM, with the largest mean of the map. None where no
+            patch lowers the score, or the map is zero everywhere.
         half_in: the smallest share of the picture that holds half of what is positive in the map.
         patches: how many were covered one by one; 0 of Grad-CAM.
         lowering: how many of them lower the class's score.
@@ -87,7 +88,7 @@ class Explanation:
     top: tuple[Answer, ...]
     explained: Answer
     map: NDArray[np.float64]
-    hang: Hang
+    hang: Hang | None
     half_in: float
     patches: int
     lowering: int
@@ -97,8 +98,11 @@ class Explanation:
     def words(self) -> str:
         """What the class hangs on and what covering it does, in words."""
         hang, name = self.hang, self.explained.name
-        if self.patches and not self.lowering:
-            return f"no single patch: whichever is covered, {name} does not fall from {_percent(hang.before)}"
+        if hang is None and self.method == "grad-cam":
+            return f"no place: Grad-CAM finds none that speaks for {name}"
+        if hang is None:
+            share = _percent(self.explained.probability)
+            return f"no single patch: whichever is covered, {name} does not fall from {share}"
         becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
         return (
             f"the {hang.where}: covered, {name} goes from {_percent(hang.before)} to {_percent(hang.after)}; "
@@ -113,7 +117,7 @@ class Explanation:
             "size": [width, height],
             "top": [asdict(one) for one in self.top],
             "explained": asdict(self.explained),
-            "hang": asdict(self.hang),
+            "hang": asdict(self.hang) if self.hang else None,
             "half_in": self.half_in,
             "patches": self.patches,
             "lowering": self.lowering,
@@ -183,10 +187,11 @@ def explain_seen(
     found = occlude(
         model, picture, asked.target, cover=cover, kind=kind, projection=projection, advance=advance
     )
+    best = int(found.falls.argmax())
     return asked.explained(
         "occlusion",
         found.map,
-        found.patches[int(found.falls.argmax())],
+        found.patches[best] if found.falls[best] > 0 else None,
         len(found.patches),
         int((found.falls > 0).sum()),
         int((found.said != asked.shares.argmax()).sum()),
@@ -207,7 +212,8 @@ def _by_gradient(
 
     asked = _Asked(model, picture, target, cover, None, partial(class_name, model))
     found = grad_cam(cast(Any, model.predictor), picture, asked.target, layer)
-    patch = max(patches_of(*picture.shape[:2]), key=lambda one: float(inside(found, one).mean()))
+    patches = patches_of(*picture.shape[:2]) if found.max() > 0 else []
+    patch = max(patches, key=lambda one: float(inside(found, one).mean()), default=None)
     return asked.explained("grad-cam", found, patch)
 
 
@@ -232,12 +238,12 @@ class _Asked:
         self,
         method: Method,
         found: NDArray[np.float64],
-        patch: Window,
+        patch: Window | None,
         patches: int = 0,
         lowering: int = 0,
         changing: int = 0,
     ) -> Explanation:
-        """The explanation that a map gives, and the patch that the class hangs on most."""
+        """The explanation that a map gives, and the patch that the class hangs on most, if on any."""
         best = np.argsort(-self.shares, kind="stable")[:TOP]
         return Explanation(
             method,
@@ -245,7 +251,7 @@ class _Asked:
             tuple(self._answer(self.shares, int(index)) for index in best if self.shares[index] > 0),
             self._answer(self.shares, self.target),
             found,
-            self._hang(patch),
+            self._hang(patch) if patch else None,
             half_in(found),
             patches,
             lowering,

@@ -87,6 +87,14 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Unchecked:
+    """A default rule on a score that the runs have and that cannot be compared, and why."""
+
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Gate:
     """What a gate found.
 
@@ -94,6 +102,7 @@ class Gate:
         run, base: the run folders.
         pictures: how many both runs could score.
         checks: one per rule and condition.
+        unchecked: rules of the default that cannot be told, since their scores cannot be compared.
         unsure: whether what cannot be told passes or fails.
         warnings: what a reader must know.
     """
@@ -102,18 +111,19 @@ class Gate:
     base: str
     pictures: int
     checks: tuple[Check, ...]
+    unchecked: tuple[Unchecked, ...]
     unsure: Unsure
     warnings: tuple[str, ...]
 
     @property
     def failed(self) -> bool:
         """Whether the run may not pass."""
-        bad = {"worse", "unsure"} if self.unsure == "fail" else {"worse"}
-        return any(check.outcome in bad for check in self.checks)
+        return bool(self.count("worse") or (self.unsure == "fail" and self.count("unsure")))
 
     def count(self, outcome: Outcome) -> int:
-        """How many checks ended so."""
-        return sum(check.outcome == outcome for check in self.checks)
+        """How many rules ended so."""
+        found = sum(check.outcome == outcome for check in self.checks)
+        return found + (len(self.unchecked) if outcome == "unsure" else 0)
 
     def to_json(self) -> dict[str, object]:
         """The gate as one JSON document."""
@@ -129,7 +139,8 @@ def gate(
         run: the new run.
         against: the run it must not be worse than, on the same pictures with the same seed.
         rules: such as `mce <= +1.0`; by default the mean error, or of sequences mFP, may grow by 1
-            point and the clean error by 2.
+            point and the clean error by 2. Of natural sets the error of each part may grow by 2 points, and
+            pm-k at the largest k, or the AUPR of msp, may fall by 2.
         unsure: whether rules that cannot be told `pass` or `fail`.
 
     Raises:
@@ -152,16 +163,24 @@ def gate(
     chosen = parsed or default_rules(joined)
     checks = judge([test for rule in chosen for test in tests_of(rule, joined)])
     asked = {rule.text for rule in chosen}
-    dropped = [] if parsed else [text for text in usual_rules(joined) if text not in asked]
-    warnings = _warnings(joined, dropped)
-    return Gate(str(new.path), str(base.path), len(joined.pictures), tuple(checks), unsure, warnings)
+    dropped = [] if parsed else [parse_rule(text) for text in usual_rules(joined) if text not in asked]
+    unchecked = tuple(
+        Unchecked(rule.text, f"the runs' {rule.metric} cannot be compared: {why}")
+        for rule in dropped
+        if (why := joined.not_shared.get((rule.metric, rule.pattern), ""))
+    )
+    told = {one.rule for one in unchecked}
+    warnings = _warnings(joined, [rule.text for rule in dropped if rule.text not in told])
+    return Gate(
+        str(new.path), str(base.path), len(joined.pictures), tuple(checks), unchecked, unsure, warnings
+    )
 
 
-def _warnings(joined: Joined, dropped: Sequence[str]) -> tuple[str, ...]:
-    """What a reader must know: pictures left out, and default rules that could not be asked."""
+def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:
+    """What a reader must know: pictures left out, and default rules on scores that no run has."""
     lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.pictures)
     left_out = f"{lost:,} pictures are left out: not in both runs, or not scored by both."
-    unasked = (f"The default rule {rule} is not checked: both runs share no such score." for rule in dropped)
+    unasked = (f"The default rule {rule} is not checked: neither run has such a score." for rule in absent)
     return (*([left_out] if lost else []), *unasked)
 
 

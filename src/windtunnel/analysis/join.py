@@ -113,11 +113,6 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     return Joined(runs, rows, tuple(key[0] for key in everywhere), groups, why, measures, lacking)
 
 
-def _scored(run: Run) -> NDArray[np.bool_]:
-    """Which of a run's pictures its scores rest on; sequences are scored without labels too."""
-    return run.clips.kept if sequences_of(run) else run.observed.kept
-
-
 def _scored_ids(run: Run) -> NDArray[Any]:
     return run.clips.ids if sequences_of(run) else run.observed.ids
 
@@ -156,7 +151,7 @@ def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Gr
     """Which of the shared pictures belong together: what some run says holds for the same pictures in all."""
     for run, kept in zip(runs, rows, strict=True):
         if run.group:
-            whole = run.groups_of(_scored(run))
+            whole = run.groups_of(run.scored)
             groups = None if whole is None else whole[kept]
             if unit_count(len(kept), groups) < 2:
                 raise UserError(f"The shared pictures have one {run.group}; intervals need two groups.")

@@ -10,6 +10,7 @@ from typing import Any
 from windtunnel.analysis.public_models import PublicField, known_tables, public_field
 from windtunnel.analysis.shifts import Share, Shift, shift_of
 from windtunnel.errors import UserError
+from windtunnel.metrics.parts import part_of_role
 from windtunnel.published.natural import masked_classes, natural_set
 from windtunnel.store.run import Run
 
@@ -76,7 +77,7 @@ def place_runs(runs: Sequence[Run], source: str | Path) -> list[Placed]:
     found = []
     for name in dict.fromkeys(str(run.natural.get("set", "")) for run in runs):
         own = [(run, shift_of(run)) for run in runs if run.natural.get("set", "") == name]
-        whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted]
+        whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted and not shift.frames]
         if name and whole and _tells_of(path, name):
             found.append(_placed(name, whole, public_field(path, name)))
     if not found:
@@ -129,11 +130,21 @@ def _notes(name: str, field: PublicField) -> list[str]:
     return [*lines, *field.missing]
 
 
+def _other_part(run: Run, public: str) -> list[str]:
+    """Of sets in several versions: whether a run is over another than the public results, or nobody knows."""
+    part = part_of_role(run, "shifted")
+    if part is None or part.name == public:
+        return []
+    natural = natural_set(str(run.natural["set"]))
+    own = "a version that its folder does not name" if part.name == natural.part else part.name
+    return [f"over {own}, where the public results are over {public}: other pictures, not like with like"]
+
+
 def _unlike(run: Run, shift: Shift, field: PublicField) -> list[str]:
     """What of a run is other than in the public tables."""
     if field.facts is None or shift.clean is None or shift.shifted is None:
         return []
-    lines = []
+    lines = _other_part(run, field.facts.part)
     for share, kind, whole in (
         (shift.shifted, "shifted", field.facts.pictures),
         (shift.clean, "clean", field.facts.clean_pictures),

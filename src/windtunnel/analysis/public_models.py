@@ -76,6 +76,7 @@ class Facts:
     shifted: str
     clean: str
     alike: str
+    part: str
     pictures: int
     clean_pictures: int
     absent: Mapping[str, str]

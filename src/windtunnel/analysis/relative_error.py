@@ -13,7 +13,16 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.baseline import beside, ratio, why_not
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
-from windtunnel.metrics.perturbed import FLIPS, THE_TEN, bare, divided, sequences_of, why_not_divided
+from windtunnel.metrics.perturbed import (
+    FLIPS,
+    THE_TEN,
+    Beside,
+    bare,
+    difficulty_of,
+    divided,
+    sequences_of,
+    why_not_divided,
+)
 from windtunnel.metrics.score import Measure
 
 # Their names, as people write them.
@@ -55,11 +64,13 @@ def _flips_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[st
     first, run = joined.runs[0], joined.runs[other]
     if why := why_other_answers([run, first]):
         return None, (why,)
-    theirs = {condition["id"] for condition in first.conditions}
-    shared = [one for one in sequences_of(run) if one["id"] in theirs]
-    reasons = [why_not_divided(FLIPS, run, first, one) for one in shared]
+    if (ours := difficulty_of(run)) != (theirs := difficulty_of(first)):
+        return None, (f"difficulty {ours} in {run.path} and {theirs} in {first.path}",)
+    held = {condition["id"] for condition in first.conditions}
+    shared = [one for one in sequences_of(run) if one["id"] in held]
+    found = Beside(run, first, joined.rows[other], joined.rows[0], joined.groups)
+    reasons = [why_not_divided(FLIPS, found, one) for one in shared]
     if not shared or any(reasons):
         return None, tuple(filter(None, reasons))
     metric = "mfr_against_first" if {bare(one) for one in shared} == set(THE_TEN) else "mean_fr_against_first"
-    found = divided(FLIPS, metric, "", run, first, shared)
-    return (found if joined.groups is None else replace(found, groups=joined.groups)), ()
+    return divided(FLIPS, metric, "", found, shared), ()

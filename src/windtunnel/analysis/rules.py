@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Key
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.metrics.names import MEASURES, MORE_IS_BETTER, NOT_SHARES, TITLES
 from windtunnel.metrics.score import Measure
+from windtunnel.sequences import SEQUENCE_PREFIX
 
 ALLOWED = (
     "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "

@@ -10,6 +10,7 @@ from windtunnel.analysis.comparison import Comparison, compare
 from windtunnel.analysis.join import open_runs
 from windtunnel.analysis.placing import Placed, place_runs
 from windtunnel.analysis.shifts import Shift, TagDrop, drops_by_tag, shift_of
+from windtunnel.published.natural import natural_set
 from windtunnel.store.run import Run
 
 
@@ -54,9 +55,18 @@ def several(*runs: Run | str | Path, public: str | Path | None = None) -> Severa
     )
 
 
+def _test_of(run: Run) -> str:
+    """Which test a run is: a natural set in its version, as its own pictures' part is called, or a suite."""
+    if not run.natural:
+        return str(run.info["suite"])
+    name, natural = str(run.natural["set"]), natural_set(str(run.natural["set"]))
+    own = next((part.name for part in run.parts if part.role != "clean"), natural.part)
+    return name if own == natural.part else own
+
+
 def _why_not_compared(runs: Sequence[Run]) -> str:
     """Why runs are of different tests, or "": other natural sets, or other suites over other pictures."""
-    sets = list(dict.fromkeys(str(run.natural.get("set") or run.info["suite"]) for run in runs))
+    sets = list(dict.fromkeys(map(_test_of, runs)))
     if len(sets) < 2:
         return ""
     if any(run.natural for run in runs):

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from windtunnel.analysis.marks import marks
+from windtunnel.metrics.headlines import PM_0, farthest_pm
 from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
 
@@ -38,6 +40,8 @@ class Shift:
         clean: accuracy on clean pictures; None where there are none.
         shifted: accuracy on shifted pictures; None where the run has no such.
         drop: clean less shifted.
+        frames: of frame sets the score that is `shifted`, such as pm-10, where pm-0 is `clean`; else "".
+        marks: what makes these no numbers like others', a sentence each without its full stop.
     """
 
     run: str
@@ -50,6 +54,8 @@ class Shift:
     clean: Share | None
     shifted: Share | None
     drop: Share | None
+    frames: str = ""
+    marks: tuple[str, ...] = ()
 
     @property
     def test(self) -> str:
@@ -58,7 +64,7 @@ class Shift:
 
     def to_json(self) -> dict[str, Any]:
         """The shift as JSON keeps it."""
-        return {**asdict(self), "tags": list(self.tags)}
+        return {**asdict(self), "tags": list(self.tags), "marks": list(self.marks)}
 
 
 @dataclass(frozen=True)
@@ -86,17 +92,26 @@ def shift_of(run: Run) -> Shift:
     """What a run's shift costs.
 
     Natural sets: accuracy on the clean part less accuracy on the shifted part, different pictures.
+    Frame sets: pm-0 less pm-k at the largest k, the same anchor frames.
     Corruptions: accuracy on clean pictures less the mean over all corrupted conditions, the same pictures.
     """
     model, data = run.info["model"], run.info["data"]
-    names = {part.role: part.name for part in run.parts}
-    if run.natural:
+    frames = ""
+    if run.frame_sets is not None:
+        scores = _scores(run, ("pm_k", "pm_drop"))
+        frames = farthest_pm(scores)
+        clean, shifted = (_share(scores.get(("pm_k", name))) for name in (PM_0, frames))
+        drop, over = scores.get(("pm_drop", frames)), f"anchor frames, {PM_0} and {frames}"
+    elif run.natural:
         scores = _scores(run, ("top1_error", "accuracy_drop"))
-        clean, shifted = (scores.get(("top1_error", names.get(role, role))) for role in ("clean", "shifted"))
+        names = {part.role: part.name for part in run.parts}
+        errors = [scores.get(("top1_error", names.get(role, role))) for role in ("clean", "shifted")]
+        clean, shifted = map(_accuracy, errors)
         drop, over = scores.get(("accuracy_drop", "")), "natural pictures"
     else:
         scores = _scores(run, ("top1_error", "mean_error", "residual_robustness"))
-        clean, shifted = scores.get(("top1_error", "clean")), scores.get(("mean_error", ""))
+        errors = [scores.get(("top1_error", "clean")), scores.get(("mean_error", ""))]
+        clean, shifted = map(_accuracy, errors)
         drop = scores.get(("residual_robustness", ""))
         over = f"{sum(one['kind'] == 'corruption' for one in run.conditions)} corrupted conditions"
     return Shift(
@@ -107,23 +122,26 @@ def shift_of(run: Run) -> Shift:
         str(data["name"]),
         bool(run.natural),
         over,
-        _accuracy(clean),
-        _accuracy(shifted),
-        Share(drop.value, drop.low, drop.high, drop.n) if drop else None,
+        clean,
+        shifted,
+        _share(drop),
+        frames,
+        tuple(marks(run)),
     )
 
 
 def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
     """Median and best drop of every tag and test; runs without tags stand together.
 
-    Nothing is said of one model alone, or where no model has a tag.
+    Nothing is said of one model alone, or where no model has a tag. Marked runs are left out: what pictures
+    do to the network that chose them is no drop like others'.
     """
     if not any(one.tags for one in shifts) or len({one.model for one in shifts}) < 2:
         return []
     found: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for one in shifts:
         for tag in one.tags or (NO_TAG,):
-            if one.drop is not None:
+            if one.drop is not None and not one.marks:
                 found.setdefault((one.test, tag), []).append((one.drop.value, one.model))
     return [
         TagDrop(tag, test, len(drops), median(value for value, _ in drops), *min(drops))
@@ -133,6 +151,10 @@ def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
 
 def _scores(run: Run, metrics: Sequence[str]) -> dict[tuple[str, str], Score]:
     return {(one.metric, one.condition): one for one in run.scores(metrics)}
+
+
+def _share(score: Score | None) -> Share | None:
+    return Share(score.value, score.low, score.high, score.n) if score else None
 
 
 def _accuracy(error: Score | None) -> Share | None:

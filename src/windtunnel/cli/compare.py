@@ -12,6 +12,7 @@ from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.present import print_lines, print_table
 from windtunnel.errors import UserError
 from windtunnel.report.comparing import (
+    changed_columns,
     changed_rows,
     comparison_csv,
     comparison_document,
@@ -65,7 +66,6 @@ def show(console: Console, found: Comparison) -> None:
     for other in range(1, len(names)):
         rows = changed_rows(found, other)
         if rows:
-            header = ["changed", names[0], names[other], "change", "p (Holm)", "broken", "mended"]
-            print_table(console, header, rows[:CHANGED_SHOWN])
+            print_table(console, changed_columns(found, other), rows[:CHANGED_SHOWN])
             if len(rows) > CHANGED_SHOWN:
                 console.print(f"and {len(rows) - CHANGED_SHOWN} more (--csv)")

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, print_lines
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.data import open_dataset
 from windtunnel.data.inspection import Inspection, inspect
 from windtunnel.make.check import Verification, verify
+from windtunnel.sequences import SEQUENCE_PREFIX
 
 EXIT_DAMAGED = 1
 DAMAGE_SHOWN = 20

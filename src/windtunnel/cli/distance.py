@@ -95,8 +95,8 @@ def _lines(found: Distance) -> list[tuple[str, str]]:
         ("distance", found.title),
         ("network", f"{found.network}:{found.output}   {found.features:,} features{averaged}"),
         ("preprocess", found.preprocess),
-        ("A", _set(found.a)),
-        ("B", _set(found.b)),
+        *_set("A", found.a),
+        *_set("B", found.b),
         (
             "splits",
             f"{len(found.between.values)} of {found.n:,} pictures against {found.n:,}, seed {found.seed}",
@@ -109,8 +109,9 @@ def _lines(found: Distance) -> list[tuple[str, str]]:
     ]
 
 
-def _set(one: PictureSet) -> str:
-    return f"{one.location}   {one.pictures:,} pictures"
+def _set(name: str, one: PictureSet) -> list[tuple[str, str]]:
+    remarks = [("note", remark) for remark in one.remarks]
+    return [(name, f"{one.location}   {one.pictures:,} pictures"), *remarks]
 
 
 def _over(value: OverSplits) -> str:

@@ -116,7 +116,7 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
     lines = [("note", remark) for remark in found.remarks]
     if found.outputs:
         lines.append(("outputs", f"declared logits, but all {count} pictures give {found.outputs}"))
-    declared = f"{found.declared.accuracy:.1%} right on {count} pictures"
+    declared = f"{100 * found.declared.accuracy:.1f} % right on {count} pictures"
     if found.best is found.declared:
         silent = f"{declared}; none of {found.tried} other ways is surely better"
         return [*lines, ("declared", silent), *_undecided(found)]
@@ -126,7 +126,7 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
         ("declared", declared),
         (
             "better",
-            f"{found.best.accuracy:.1%} with {'; '.join(found.best.changed)} "
+            f"{100 * found.best.accuracy:.1f} % with {'; '.join(found.best.changed)} "
             f"({_gained(found.declared, found.best)} points); {p} ({found.test}; {found.tried} tried)",
         ),
         *_undecided(found),

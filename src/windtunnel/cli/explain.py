@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, get_args
@@ -13,16 +12,11 @@ from rich.console import Console
 
 from windtunnel.analysis.explain import Explanation, Method, explain
 from windtunnel.analysis.occlusion import Cover, Kind
-from windtunnel.analysis.placing import Placed
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, describe_model, print_lines
 from windtunnel.errors import UserError
-from windtunnel.metrics.score import Score
 from windtunnel.models import load_model
-from windtunnel.report.files import Written, write_reports
-from windtunnel.report.hanging import explain_with
 from windtunnel.report.overlay import side_by_side
-from windtunnel.store.run import Run
 
 
 @click.command()
@@ -63,7 +57,7 @@ def command(
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
         found = explain(loaded, picture, advance=bar.look, **options)
-    side_by_side(found.picture, found.map, found.hang.patch).save(target, "PNG")
+    side_by_side(found.picture, found.map, found.hang.patch if found.hang else None).save(target, "PNG")
     if as_json:
         print_json({"model": loaded.name, "picture": picture, "written": str(target), **found.to_json()})
         return
@@ -75,24 +69,6 @@ def command(
             ("written", str(target)),
         ],
     )
-
-
-def explained_reports(
-    console: Console,
-    run: Run,
-    scores: list[Score],
-    model: str | None,
-    preprocess: str | None,
-    placed: Sequence[Placed] = (),
-) -> Written:
-    """Write a run's reports; with a model given, with maps of what its wrong answers hang on.
-
-    `placed` is the run among public models, where tables of those were given.
-    """
-    if model is None:
-        return write_reports(run, scores, placed=placed)
-    with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
-        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar.look), placed)
 
 
 def _target(picture: str, out: str | None) -> Path:
@@ -108,7 +84,6 @@ def _target(picture: str, out: str | None) -> Path:
 
 def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
     height, width = found.picture.shape[:2]
-    patch = found.hang.patch
     lines = [
         ("says", "   ".join(f"{one.name} {100 * one.probability:.1f} %" for one in found.top)),
         (
@@ -117,9 +92,11 @@ def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
             f"{width}x{height}",
         ),
         ("hangs on", found.words),
-        ("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"),
-        ("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"),
     ]
+    if found.hang:
+        patch = found.hang.patch
+        lines.append(("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"))
+        lines.append(("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"))
     if found.patches:
         what = f"{found.patches} covered one by one; {found.lowering} lower the {kind}"
         lines.append(("patches", f"{what}, {found.changing} change the best answer"))

@@ -14,11 +14,11 @@ from windtunnel.cli.present import print_table
 from windtunnel.report.gating import (
     HEADER,
     INTERVALS,
-    advice,
     check_cells,
     gate_annotations,
     gate_junit,
     gate_markdown,
+    remarks,
     verdict,
 )
 from windtunnel.store.run import load_run
@@ -36,7 +36,8 @@ EXIT_WORSE = 1
     "rules",
     multiple=True,
     metavar="'[each] [CONDITION] METRIC <= +POINTS'",
-    help="May be repeated; default: mean_error <= +1 and clean error <= +2.",
+    help="May be repeated; default: mean_error (sequences: mfp) <= +1 and clean error <= +2; of "
+    "natural sets each part's error <= +2, and pm-k or msp aupr >= -2.",
 )
 @click.option(
     "--unsure",
@@ -93,6 +94,6 @@ def show(console: Console, found: Gate) -> None:
     """Print a gate for people."""
     print_table(console, HEADER, [check_cells(check) for check in found.checks])
     console.print(INTERVALS, markup=False, highlight=False, soft_wrap=True)
-    for text in filter(None, (advice(found), *found.warnings)):
+    for text in remarks(found):
         console.print(f"warning  {text}", markup=False, highlight=False, soft_wrap=True)
     console.print(verdict(found), markup=False, highlight=False, soft_wrap=True)

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.corruptions import REGISTRY
 from windtunnel.models.preprocess import presets
 from windtunnel.published.results import METRICS, published_models, sources
 from windtunnel.report.amounts import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites import load_suite, suite_names
 from windtunnel.units import include_units
 

@@ -17,6 +17,7 @@ from windtunnel.make.local import check_target, make
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
 from windtunnel.make.systematic import SPLITS
 from windtunnel.units import include_units
+from windtunnel.wording import counted
 
 
 @click.command()
@@ -101,7 +102,7 @@ def command(
             target,
             workers=count,
             includes=tuple(map(Path, include)),
-            look=lambda done, total: checking.look(done, total) if total else None,
+            look=checking.look,
             advance=making.advance,
         )
     if as_json:
@@ -130,16 +131,20 @@ def command(
 def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     lines = [
-        ("data", f"{plan.dataset.location}   {len(plan.pictures):,} pictures"),
+        ("data", f"{plan.dataset.location}   {counted(len(plan.pictures), 'picture')}"),
         ("set", _contents(plan)),
         *(("note", remark) for remark in plan.info["remarks"]),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
-        ("work", f"{plan.files:,} pictures in {len(plan.chunks):,} chunks on {workers} workers"),
+        (
+            "work",
+            f"{counted(plan.files, 'picture')} in {counted(len(plan.chunks), 'chunk')} on "
+            f"{counted(workers, 'worker')}",
+        ),
         ("out", str(target)),
     ]
     shown = list(plan.left_out.items())
     if shown:
-        lines.append(("left out", f"{len(shown):,} pictures that cannot be read"))
+        lines.append(("left out", f"{counted(len(shown), 'picture')} that cannot be read"))
         lines += [("", f"{id_}: {reason}") for id_, reason in shown[:5]]
     return lines
 
@@ -153,6 +158,6 @@ def _contents(plan: MakePlan) -> str:
     units = len({one.unit for one in spoilt})
     levels = ", ".join(map(str, sorted({one.level for one in spoilt if one.level})))
     is_clip = spoilt[-1].kind == "sequence"
-    what = f"{units} {'sequences' if is_clip else 'corruptions'}"
+    what = counted(units, "sequence" if is_clip else "corruption")
     what += f" x {'difficulty' if is_clip else 'severities'} {levels}" if levels else ""
     return f"{what}, {plan.layout}, codec {spoilt[-1].codec}"

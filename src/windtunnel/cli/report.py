@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from windtunnel.analysis.placing import place_runs
+from windtunnel.analysis.placing import Placed, place_runs
 from windtunnel.analysis.several import Several, several
-from windtunnel.cli.explain import explained_reports
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
+from windtunnel.cli.present import Bar
 from windtunnel.errors import UserError
+from windtunnel.metrics.score import Score
+from windtunnel.models import load_model
 from windtunnel.report.beside import several_document, shifts_csv
 from windtunnel.report.comparing import comparison_csv
-from windtunnel.report.files import write_several
+from windtunnel.report.files import Written, write_reports, write_several
+from windtunnel.report.hanging import explain_with
 from windtunnel.report.markdown import run_markdown, several_markdown
 from windtunnel.report.tables import run_document, scores_csv
-from windtunnel.store.run import load_run
+from windtunnel.store.run import Run, load_run
 
 SEVERAL_FILE = "windtunnel-report.html"
 
@@ -25,7 +31,9 @@ SEVERAL_FILE = "windtunnel-report.html"
 @click.command()
 @click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
 @click.option(
-    "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
+    "--baseline",
+    metavar="RUN",
+    help="A run on the same pictures to divide CE, mCE, FR, T5D and their like by.",
 )
 @click.option(
     "--public",
@@ -109,3 +117,21 @@ def _several(found: Several, out: Path, as_json: bool, as_csv: bool, as_markdown
         click.echo(several_markdown(found), nl=False)
     else:
         click.echo(str(write_several(found, out)))
+
+
+def explained_reports(
+    console: Console,
+    run: Run,
+    scores: list[Score],
+    model: str | None,
+    preprocess: str | None,
+    placed: Sequence[Placed] = (),
+) -> Written:
+    """Write a run's reports; with a model given, with maps of what its wrong answers hang on.
+
+    `placed` is the run among public models, where tables of those were given.
+    """
+    if model is None:
+        return write_reports(run, scores, placed=placed)
+    with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
+        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar.look), placed)

@@ -12,10 +12,10 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.explain import explained_reports
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.present import Bar, plan_lines, print_lines, score_lines
-from windtunnel.engine.local import execute, finished_predictions
+from windtunnel.cli.report import explained_reports
+from windtunnel.engine.local import execute, finished_predictions, mended_count
 from windtunnel.engine.plan import Plan
 from windtunnel.report.tables import run_document
 from windtunnel.store.folder import RunFolder
@@ -70,6 +70,10 @@ def run_with_progress(
     if not (plan.model.portable and plan.dataset.portable):
         count = 1
     print_lines(console, plan_lines(plan, folder, count, done))
+    if mended := mended_count(plan, folder):
+        print_lines(
+            console, [("note", f"Pictures that failed and can be read now, scored again: {mended:,}.")]
+        )
     # A model that prints must not spoil what is piped.
     with Bar(console, "running", plan.predictions) as bar, redirect_stdout(sys.stderr):
         return execute(

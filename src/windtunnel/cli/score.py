@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
-from windtunnel.cli.present import Bar, print_lines, score_lines
+from windtunnel.cli.present import Bar, print_asked, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
 from windtunnel.metrics.names import TITLES
@@ -20,7 +20,9 @@ from windtunnel.store.run import Run, load_run
 @click.argument("run_folder", metavar="[RUN]", required=False)
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
 @click.option(
-    "--baseline", metavar="RUN", help="A run on the same pictures to divide CE, mCE and relative mCE by."
+    "--baseline",
+    metavar="RUN",
+    help="A run on the same pictures to divide CE, mCE, FR, T5D and their like by.",
 )
 @click.option(
     "--predictions", metavar="FILE", help="Parquet, npz, CSV, JSON or JSONL of predictions made elsewhere."
@@ -119,6 +121,8 @@ def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -
         print_json(run_document(run, scores))
     elif as_csv:
         click.echo(scores_csv(scores), nl=False)
+    elif metrics:
+        print_asked(Console(), run, metrics, scores)
     else:
         beside = [
             (score.metric, f"{score.value:.4f}  [{score.low:.4f}, {score.high:.4f}]   {score.formula}")

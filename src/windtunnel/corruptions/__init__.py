@@ -23,6 +23,7 @@ from windtunnel.seeding import Draws, fresh_seed
 
 EDITIONS = (32, 64, 224, 299)
 SEVERITIES = (1, 2, 3, 4, 5)
+OTHER_KINDS = "windtunnel.transforms takes Pillow pictures, floats and tensors"
 MIN_SIDE_PX = 32
 # Made once: every call looks at these.
 WHOLE = (int, np.integer)
@@ -288,8 +289,11 @@ def corrupt(
     )
 
 
-def as_canvas(image: NDArray[np.uint8]) -> Image:
-    """A picture as units take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side."""
+def as_canvas(image: NDArray[np.uint8], other_kinds: str = OTHER_KINDS) -> Image:
+    """A picture as units take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side.
+
+    `other_kinds` says what to do with a picture of another kind.
+    """
     if (
         not isinstance(image, np.ndarray)
         or image.dtype != BYTES
@@ -298,8 +302,7 @@ def as_canvas(image: NDArray[np.uint8]) -> Image:
     ):
         given = f"{getattr(image, 'dtype', type(image).__name__)} {getattr(image, 'shape', '')}".strip()
         raise UserError(
-            f"The picture is {given}; give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1 "
-            "(windtunnel.transforms takes Pillow pictures, floats and tensors)."
+            f"The picture is {given}; give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1 ({other_kinds})."
         )
     height, width = image.shape[:2]
     if min(height, width) < MIN_SIDE_PX:

@@ -122,19 +122,20 @@ class FinishedDataset:
             ]
         usual = self.size == (self.edition, self.edition)
         geometry = {} if usual else {"stored_px": list(self.size)}
+        as_format = f"{AS_STORED}-{self._header[0].lower()}"
         if isinstance(self.shelf, ClipShelf):
             return [
                 Condition(
                     "sequence",
                     *place,
                     self.edition,
-                    self.shelf.codec,
+                    self.shelf.codec or as_format,
                     geometry=geometry,
                     frames=self.shelf.frames(place),
                 )
                 for place in self.shelf.places
             ]
-        codec = AS_STORED if self._header[0] == "JPEG" else f"{AS_STORED}-{self._header[0].lower()}"
+        codec = AS_STORED if self._header[0] == "JPEG" else as_format
         return [
             Condition("corruption", unit, level, self.edition, codec, geometry=geometry)
             for unit, level in self.shelf.places

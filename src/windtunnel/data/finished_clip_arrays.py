@@ -15,7 +15,7 @@ from windtunnel.data import Sample
 from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.finished import AS_STORED, CLEAN, Place
 from windtunnel.data.finished_arrays import AXES, LABELS, RowFile, digest_of, open_rows, read_head, row_ids
-from windtunnel.data.finished_clips import place_named
+from windtunnel.data.finished_clips import place_named, unknown_sequence
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
 from windtunnel.errors import UserError
 from windtunnel.imaging import Image
@@ -29,9 +29,15 @@ class ClipArrayShelf:
 
     codec = f"{AS_STORED}-array"
 
-    def __init__(self, root: Path, files: Mapping[Place, RowFile], manifest: Manifest | None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        files: Mapping[Place, RowFile],
+        manifest: Manifest | None,
+        remarks: Sequence[str] = (),
+    ) -> None:
         self._root = root
-        self.remarks: list[str] = []
+        self.remarks = list(remarks)
         self._count = statistics.mode(rows.shape[0] for rows in files.values())
         self._files: dict[Place, RowFile] = {}
         for place, rows in files.items():
@@ -88,7 +94,9 @@ def clip_array_shelf(root: Path, manifest: Manifest | None) -> ClipArrayShelf | 
             f"{root} is a set that was begun and has no {MANIFEST_FILE}; make it again elsewhere."
         )
     files = {place: open_rows(path, "clips") for path, place in named.items()}
-    return ClipArrayShelf(root, files, manifest)
+    usual = {*named, root / f"{LABELS}.npy", root / f"{CLEAN}.npy"}
+    strange = [path.name for path in sorted(root.glob("*.npy")) if path not in usual]
+    return ClipArrayShelf(root, files, manifest, [unknown_sequence(name) for name in strange])
 
 
 def _has_clips(path: Path) -> bool:

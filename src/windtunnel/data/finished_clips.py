@@ -8,13 +8,14 @@ Only noise has difficulties 2 and 3 with frames of their own.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel.conditions import SEQUENCE_PREFIX
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.data import Sample, is_picture_name, nfc, read_file
 from windtunnel.data.finished import AS_STORED, CLEAN, Place
 from windtunnel.data.finished_folders import LEVEL_NAMES, Kept, common_pictures, subfolders
@@ -24,7 +25,7 @@ from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
 from windtunnel.labels import label_space_of
-from windtunnel.sequences import DIFFICULTIES, REGISTRY
+from windtunnel.sequences import DIFFICULTIES, REGISTRY, SEQUENCE_PREFIX
 
 # How many clips are asked how long a sequence is: one alone may be the damaged one.
 ASKED = 5
@@ -50,6 +51,7 @@ def name_of(place: Place) -> str:
 class Videos(Kept):
     """A clip is an mp4 file."""
 
+    called = "videos"
     suffix = VIDEO_SUFFIX
     codec = AS_STORED
 
@@ -64,10 +66,11 @@ class Videos(Kept):
 
 @dataclass(frozen=True)
 class Frames(Kept):
-    """A clip is a folder of numbered pictures."""
+    """A clip is a folder of numbered pictures; how they are stored is what a look at one says."""
 
+    called = "folders of frames"
     suffix = ""
-    codec = f"{AS_STORED}-png"
+    codec = ""
 
     def holds(self, entry: os.DirEntry[str]) -> bool:
         """Whether an entry of a class folder is a clip."""
@@ -97,19 +100,25 @@ class ClipFolderShelf:
     """The class folders below every sequence; a clip's name is its class and its stem."""
 
     def __init__(
-        self, root: Path, folders: Mapping[Place, Path], kept: Videos | Frames, manifest: Manifest | None
+        self,
+        root: Path,
+        folders: Mapping[Place, Path],
+        kept: Videos | Frames,
+        manifest: Manifest | None,
+        remarks: Sequence[str] = (),
     ) -> None:
         self._root = root
         self._kept = kept
         self._folders = dict(folders)
         self.codec = kept.codec
-        self.remarks: list[str] = []
+        self.remarks = list(remarks)
         if manifest:
             self.places = list(self._folders)
             self.label_space = manifest.label_space
             self.samples: Sequence[Sample] = sorted(manifest.samples(), key=lambda sample: sample.id)
             return
-        common, self.remarks = common_pictures(self._folders, kept)
+        common, told = common_pictures(self._folders, kept)
+        self.remarks += told
         self.places = list(common.folders)
         self._digest = common.digest
         self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
@@ -163,16 +172,48 @@ def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf 
         folders = {place: root / name_of(place) for place in made}
         return ClipFolderShelf(root, folders, kept, manifest) if kept else None
     alone = place_named(root.resolve().name)
-    for folders in (
-        {alone: root} if alone else {},
-        _sequence_folders(root),
-        {place: path for group in subfolders(root) for place, path in _sequence_folders(Path(group)).items()},
+    groups = [Path(group) for group in subfolders(root)]
+    for folders, roots in (
+        ({alone: root} if alone else {}, []),
+        (_sequence_folders(root), [root]),
+        ({place: path for group in groups for place, path in _sequence_folders(group).items()}, groups),
     ):
         for kept in LAYOUTS.values():
             held = {place: folder for place, folder in folders.items() if _holds_clips(folder, kept)}
             if held:
-                return ClipFolderShelf(root, held, kept, None)
+                return ClipFolderShelf(root, held, kept, None, _ignored(roots, set(held.values()), kept))
     return None
+
+
+def _ignored(roots: Sequence[Path], held: set[Path], kept: Videos | Frames) -> list[str]:
+    """What lies beside and among the clips of a set and is not read, a remark for each."""
+    remarks = []
+    for root in roots:
+        inside = [Path(entry) for entry in subfolders(root) if entry.name != CLEAN]
+        if not held & set(inside):
+            remarks += [f"{root.name} holds no sequence and is ignored."] if root.name != CLEAN else []
+            continue
+        for folder in (one for one in inside if one not in held):
+            if place_named(folder.name):
+                remarks.append(f"{folder.name} is ignored: it holds no {kept.called}, as the others do.")
+            else:
+                remarks.append(unknown_sequence(folder.name))
+    if isinstance(kept, Videos):
+        both = [folder.name for folder in sorted(held) if _has_frames(folder)]
+        remarks += [f"{name} holds frames beside videos; the frames are ignored." for name in both]
+    return remarks
+
+
+def _has_frames(folder: Path) -> bool:
+    """Whether a class folder of a sequence holds a clip as a folder of frames."""
+    frames = Frames()
+    return any(frames.holds(entry) for class_ in subfolders(folder) for entry in os.scandir(class_.path))
+
+
+def unknown_sequence(name: str) -> str:
+    """That a folder or an array is not read for its name, and which name was probably meant."""
+    close = difflib.get_close_matches(Path(name).stem, REGISTRY.names(), n=1)
+    return f"{name} is ignored: no sequence is called so{f' (did you mean {close[0]}?)' if close else ''}."
 
 
 def _sequence_folders(root: Path) -> dict[Place, Path]:
@@ -181,8 +222,23 @@ def _sequence_folders(root: Path) -> dict[Place, Path]:
 
 
 def _holds_clips(folder: Path, kept: Videos | Frames) -> bool:
-    """Whether a class folder of a sequence holds a clip; numbered ones alone are ImageNet-C's severities."""
+    """Whether a class folder of a sequence holds a clip."""
     classes = subfolders(folder)
-    if isinstance(kept, Frames) and all(entry.name in LEVEL_NAMES for entry in classes):
-        return False
+    if isinstance(kept, Frames) and _may_be_severities(folder, classes):
+        return any(
+            _is_counted(Path(clip.path)) for class_ in classes for clip in subfolders(Path(class_.path))
+        )
     return any(kept.holds(entry) for class_ in classes for entry in os.scandir(class_.path))
+
+
+def _may_be_severities(folder: Path, classes: Sequence[os.DirEntry[str]]) -> bool:
+    """Whether this may be ImageNet-C's: a corruption of the same name, and classes called 1 to 5."""
+    place = place_named(folder.resolve().name)
+    shared = place is None or place[0].removeprefix(SEQUENCE_PREFIX) in CORRUPTIONS.names()
+    return shared and all(entry.name in LEVEL_NAMES for entry in classes)
+
+
+def _is_counted(folder: Path) -> bool:
+    """Whether a folder holds frames 000, 001, 002 ... without a gap."""
+    stems = [path.stem for path in _numbered(folder)]
+    return len(stems) > 1 and stems == [f"{number:03d}" for number in range(len(stems))]

@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from windtunnel.published.natural import NaturalSet
 
 # Where a set keeps its JSON files and its frames, from its root.
 JSON_FOLDERS = ("metadata", "", "misc")
+JSON_PLACES = ", ".join(one or "the folder itself" for one in JSON_FOLDERS)
 FRAME_FOLDERS = ("", "images", "frames", "val")
 SETS, LABELS = "pmsets.json", "labels.json"
 ANCHOR_LABELS, PAIR_LABELS, RAW_ANCHORS = "anchor_labels.json", "pmk_labels.json", "*test_anchors_full.csv"
@@ -66,20 +67,20 @@ def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Picture
         return _of_table(natural, TableDataset(path))
     if not path.is_dir():
         raise UserError(f"No such data: {path}. Give the folder with {SETS} and the frames, or a table.")
-    if _find(path, SETS):
+    if find_json(path, SETS):
         return _of_sets(natural, path)
     if natural.layout == "ytbb":
         return _of_annotations(natural, path)
     raise UserError(
-        f"{path} has no {SETS} (in {', '.join(one or 'the folder itself' for one in JSON_FOLDERS)}); "
-        "give such a folder, or a table with the columns file, set, offset and label."
+        f"{path} has no {SETS} (in {JSON_PLACES}); give such a folder, or a table with the columns file, "
+        "set, offset and label."
     )
 
 
 def holds_frame_sets(path: Path) -> bool:
     """Whether a folder has the JSON files of a video set."""
-    found = _find(path, SETS) and _find(path, LABELS)
-    return bool(found or _find(path, ANCHOR_LABELS))
+    found = find_json(path, SETS) and find_json(path, LABELS)
+    return bool(found or find_json(path, ANCHOR_LABELS))
 
 
 def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
@@ -90,9 +91,11 @@ def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
         if anchor not in given:
             raise UserError(f"{root}: {LABELS} has no labels of the anchor {anchor} of {SETS}.")
     if natural.layout == "ytbb":
-        given = {frame: given[anchor] for anchor, near in sets.items() for frame in (*near, anchor)}
+        given = {anchor: given[anchor] for anchor in sets}
     space, names = _space(natural, root, [one for row in given.values() for one in row])
     labels = {frame: tuple(names[one] for one in map(str, row)) for frame, row in given.items()}
+    if natural.layout == "ytbb":
+        labels = _by_anchor(root, sets, labels)
     unlabelled = next((one for near in sets.values() for one in near if one not in labels), "")
     if unlabelled:
         raise UserError(f"{root}: {LABELS} has no labels of the frame {unlabelled} of {SETS}.")
@@ -102,19 +105,24 @@ def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
 def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
     """YTBB-Robust's annotation files: anchors with their labels, and pairs that people judged.
 
-    An anchor's labels are the raw list's and whatever annotators added. A pair counts if its last annotation
+    An anchor's labels are the raw list's and whatever annotators added; one that the raw list lacks is left
+    out, for the additions alone would call its own class wrong. A pair counts if its last annotation
     says "similar" and nothing against it; one "bad-anchor" takes the whole set away.
     """
     anchors = _last_words(root, ANCHOR_LABELS)
     raw = _raw_anchors(root)
     labels: dict[str, tuple[int, ...]] = {}
+    unlisted: list[str] = []
     for key, words in anchors.items():
         if "good" not in words or {"bad", "unsure"} & words:
             continue
-        added = {_ytbb_class(natural, word, root) for word in words - set(ANCHOR_WORDS)}
         own = raw.get(key.split("/")[0])
-        labels[key] = tuple(sorted(added | ({own} if own is not None else set())))
-    sets: dict[str, list[str]] = {key: [] for key in labels if labels[key]}
+        if own is None:
+            unlisted.append(key)
+            continue
+        added = {_ytbb_class(natural, word, root) for word in words - set(ANCHOR_WORDS)}
+        labels[key] = tuple(sorted(added | {own}))
+    sets: dict[str, list[str]] = {key: [] for key in labels}
     bad: set[str] = set()
     for pair, words in _last_words(root, PAIR_LABELS).items():
         anchor, _, frame = pair.partition(",")
@@ -124,9 +132,33 @@ def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
             sets[anchor].append(frame)
     kept = {anchor: near for anchor, near in sets.items() if anchor not in bad}
     if not kept:
-        raise UserError(f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} leave no anchor that is good.")
-    every = {frame: labels[anchor] for anchor, near in kept.items() for frame in (*near, anchor)}
-    return _assembled(natural, root, kept, every, _class_space(natural))
+        raise UserError(
+            f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} leave no anchor that is good and in {RAW_ANCHORS}."
+        )
+    every = _by_anchor(root, kept, labels)
+    found = _assembled(natural, root, kept, every, _class_space(natural))
+    if not unlisted:
+        return found
+    remark = (
+        f"{len(unlisted):,} good anchors ('{unlisted[0]}' ...) are left out with their frames: {RAW_ANCHORS} "
+        "has no label of theirs."
+    )
+    return replace(found, remarks=(remark,))
+
+
+def _by_anchor(
+    root: Path, sets: Mapping[str, Sequence[str]], labels: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """Every frame with its anchor's labels; a frame of two anchors must have the same from both."""
+    found: dict[str, tuple[int, ...]] = {}
+    for anchor, near in sets.items():
+        for frame in (anchor, *near):
+            if set(found.setdefault(frame, labels[anchor])) != set(labels[anchor]):
+                raise UserError(
+                    f"{root}: {frame} is a frame of two anchors with other labels, {anchor} the second; a "
+                    "frame has one list of them. Take it out of one set."
+                )
+    return found
 
 
 def _ytbb_class(natural: NaturalSet, word: str, root: Path) -> int:
@@ -151,7 +183,10 @@ def _raw_anchors(root: Path) -> dict[str, int]:
     """By video and time (`<id>_<ms>`) the raw class of an anchor, in the order of the class index."""
     files = [one for folder in JSON_FOLDERS for one in sorted((root / folder).glob(RAW_ANCHORS))]
     if not files:
-        return {}
+        raise UserError(
+            f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}, which holds the anchors' labels; put it beside "
+            f"{ANCHOR_LABELS}, which has only what annotators added."
+        )
     with files[0].open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     if rows and not {"ytid", "time_ms", "label"} <= set(rows[0]):
@@ -198,9 +233,16 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Pictures:
 
 
 def _check_sets(frames: Iterable[FrameRow], where: str) -> None:
+    """Every set has one anchor, which is no other set's, and one frame at an offset."""
     offsets: dict[str, list[int]] = {}
+    anchored: dict[str, str] = {}
     for one in frames:
         offsets.setdefault(one.group, []).append(one.offset)
+        if one.role == ANCHOR and anchored.setdefault(one.sample_id, one.group) != one.group:
+            raise UserError(
+                f"{where}: sets '{anchored[one.sample_id]}' and '{one.group}' have one anchor, "
+                f"{one.sample_id}; pm-k counts an anchor once, so make them one set."
+            )
     for group, found in offsets.items():
         if found.count(0) != 1:
             raise UserError(
@@ -288,14 +330,15 @@ def _class_index(root: Path) -> list[str]:
     return []
 
 
-def _find(root: Path, name: str) -> Path | None:
+def find_json(root: Path, name: str) -> Path | None:
+    """Where a video set keeps a JSON file, or None."""
     return next((root / one / name for one in JSON_FOLDERS if (root / one / name).is_file()), None)
 
 
 def _read_json(root: Path, name: str, kind: type) -> Any:
-    file = _find(root, name)
+    file = find_json(root, name)
     if file is None:
-        raise UserError(f"{root} has no {name}, in metadata/ or beside the frames.")
+        raise UserError(f"{root} has no {name} in {JSON_PLACES}; put it there.")
     try:
         content = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:

@@ -8,6 +8,7 @@ ANCHOR = "anchor"
 NEIGHBOUR = "neighbour"
 # What a frame's meta calls its video.
 VIDEO = "video"
+ONE_VIDEO = "All frames are of one video: intervals say nothing of other videos."
 
 
 @dataclass(frozen=True)

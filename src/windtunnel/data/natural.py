@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from windtunnel.data import Dataset, Sample, stratified_subset
+from windtunnel.data.finished import CLEAN
 from windtunnel.data.frame_sets import ANCHOR, FrameRow
 from windtunnel.errors import PictureError
 from windtunnel.imaging import Image
@@ -18,8 +19,6 @@ from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import read_header
 from windtunnel.labels import LabelSpace
 from windtunnel.published.natural import NaturalSet
-
-CLEAN = "clean"
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,16 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from windtunnel.data.frame_layouts import holds_frame_sets
+from windtunnel.data.frame_layouts import ANCHOR_LABELS, find_json, holds_frame_sets
 from windtunnel.labels import imagenet_1k
 from windtunnel.published.natural import masked_classes, natural_sets
 
-# ImageNet's own pictures: folders of these are clean, whatever their classes.
-IMAGENET_FILE = re.compile(r"ILSVRC2012_|n\d{8}_\d+\.JPEG")
+# ImageNet's own pictures: folders of these are clean, whatever their name and their classes.
+VALIDATION_FILE = re.compile(r"ILSVRC2012_")
+TRAINING_FILE = re.compile(r"(n\d{8})_\d+\.JPEG")
 LOOKED_AT = 5
+# After a set's name these say that a folder holds the clean pictures for it.
+OF_CLEAN = "clean|val|train|in"
 
 
 def found_natural(source: object) -> str:
@@ -25,47 +28,62 @@ def found_natural(source: object) -> str:
     if path.is_dir() and holds_frame_sets(path):
         return _named(name, ("video", "ytbb")) or _by_keys(path)
     found = _named(name, ("wordnet", "indices", "objectnet"))
-    if found or not path.is_dir():
+    if not path.is_dir():
         return found
-    return _by_classes(path)
+    folders = _folders(path)
+    found = found or _by_classes(folders)
+    by_class = found and natural_sets()[found].layout in ("wordnet", "indices")
+    return "" if by_class and _is_imagenets_own(path, folders) else found
 
 
 def _named(name: str, layouts: tuple[str, ...]) -> str:
-    """The set that a folder is named after, perhaps with more words behind."""
+    """The set that a folder is named after, perhaps with more words behind, which do not say it is clean."""
     for one in natural_sets().values():
-        if one.layout in layouts and any(name == own or name.startswith(f"{own}-") for own in one.names):
+        own = "|".join(map(re.escape, one.names))
+        if one.layout in layouts and re.match(rf"({own})(?!-({OF_CLEAN})(-|$))(-|$)", name):
             return one.name
     return ""
 
 
 def _by_keys(path: Path) -> str:
     """YTBB's annotation files and ImageNet-Vid's videos are known; other frames are a user's own."""
-    if any((path / folder / "anchor_labels.json").is_file() for folder in ("metadata", "")):
+    if find_json(path, ANCHOR_LABELS):
         return "ytbb-robust"
     videos = path / "val"
     known = videos.is_dir() and any(one.name.startswith("ILSVRC20") for one in videos.iterdir())
     return "vid-robust" if known else "pm-k"
 
 
-def _by_classes(path: Path) -> str:
-    """The set whose classes are exactly the folders there, if the pictures are not ImageNet's own."""
+def _folders(path: Path) -> set[str]:
     with os.scandir(path) as entries:
-        folders = {entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")}
-    if not folders:
-        return ""
+        return {entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")}
+
+
+def _by_classes(folders: set[str]) -> str:
+    """The set whose classes are exactly these folders."""
     names = imagenet_1k().classes
-    numbers = {str(index) for index in range(len(names))}
-    if folders == numbers:
+    if folders == {str(index) for index in range(len(names))}:
         return "imagenet-v2"
     for one in natural_sets().values():
         if one.answers == "mask" and folders == {names[index] for index in masked_classes(one.table)}:
-            return "" if _is_imagenets_own(path, folders) else one.name
+            return one.name
     return ""
 
 
 def _is_imagenets_own(path: Path, folders: set[str]) -> bool:
-    some = (file.name for folder in sorted(folders)[:LOOKED_AT] for file in (path / folder).iterdir())
-    return any(IMAGENET_FILE.match(name) for name in islice(some, LOOKED_AT))
+    """Whether the first files are ImageNet's; training pictures lie in the folder of their own WordNet id.
+
+    Pictures of ImageNet-22k have such names too, but in ImageNet-O they lie in folders of other ids.
+    """
+    some = (
+        (folder, file.name) for folder in sorted(folders)[:LOOKED_AT] for file in (path / folder).iterdir()
+    )
+    return any(_is_own(folder, name) for folder, name in islice(some, LOOKED_AT))
+
+
+def _is_own(folder: str, name: str) -> bool:
+    trained = TRAINING_FILE.match(name)
+    return bool(VALIDATION_FILE.match(name) or (trained and (trained[1] == folder or folder.isdigit())))
 
 
 def how_found(name: str, source: object) -> str:

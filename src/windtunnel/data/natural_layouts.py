@@ -10,12 +10,12 @@ from pathlib import Path
 
 from windtunnel.answers import counted_imagenet_classes, labels_of_imagenet_class
 from windtunnel.data import Dataset, Sample, open_dataset
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.finished import CLEAN, FinishedDataset
 from windtunnel.data.frame_layouts import frame_pictures
-from windtunnel.data.natural import CLEAN, NaturalDataset, Pictures
+from windtunnel.data.natural import NaturalDataset, Pictures
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k
-from windtunnel.published.natural import NaturalSet, natural_set, several_ids
+from windtunnel.published.natural import NaturalSet, folder_key, natural_set, several_ids
 
 V2_VERSIONS = {
     "matched-frequency": "matched-?frequency",
@@ -54,8 +54,16 @@ def open_natural(
     if not pictures.samples:
         raise UserError(f"{pictures.dataset.location} holds no picture of {natural.title}.")
     if beside is None:
-        return NaturalDataset(natural, pictures, None, [*remarks, NO_CLEAN])
+        # pm-k has its clean answer in the anchor frame.
+        lacking = [] if pictures.frames else [NO_CLEAN]
+        return NaturalDataset(natural, pictures, None, [*remarks, *lacking])
     return NaturalDataset(natural, pictures, _clean_pictures(natural, pictures, beside), remarks)
+
+
+def open_own_pictures(source: str | Path | Dataset, name: str) -> NaturalDataset:
+    """Open a natural set's own pictures alone, of out-of-distribution sets too."""
+    natural = natural_set(name)
+    return NaturalDataset(natural, _pictures(natural, source, None), None)
 
 
 def _pictures(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | None) -> Pictures:
@@ -152,22 +160,24 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
     inside = isinstance(source, str | Path) and (Path(source) / "images").is_dir()
     dataset = _plain(Path(str(source)) / "images" if inside else source)
     table = several_ids(natural.table)
-    folders = {label: table.get(folder_key(name)) for label, name in enumerate(dataset.label_space.classes)}
-    samples, others = [], Counter[str]()
+    keys = [folder_key(name) for name in dataset.label_space.classes]
+    samples, used, others = [], set[str](), Counter[str]()
     for one in dataset.samples():
-        ids = folders[one.labels[0]] if one.labels else None
-        if ids is None:
-            others[dataset.label_space.classes[one.labels[0]] if one.labels else ""] += 1
+        key = keys[one.labels[0]] if one.labels else ""
+        if key in table:
+            samples.append(replace(one, labels=table[key]))
+            used.add(key)
         else:
-            samples.append(replace(one, labels=ids))
+            others[key] += 1
     if not samples:
         raise UserError(
             f"{dataset.location} holds none of {natural.title}'s {len(table)} folders that overlap with "
             f"ImageNet, such as '{next(iter(table))}'; give the folder around them, or another --suite."
         )
-    remarks: tuple[str, ...] = ()
+    remarks = _count_remarks(natural, len(used), len(table), 0)
     if others:
         remarks = (
+            *remarks,
             f"{others.total():,} pictures in {len(others):,} other folders are left out: ImageNet has "
             "no such class.",
         )
@@ -183,17 +193,13 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
     )
 
 
-def folder_key(name: str) -> str:
-    """An ObjectNet folder as the table of classes spells it: lower case, words joined by underscores."""
-    return "_".join(re.findall(r"[a-z0-9]+", name.lower().replace("'", "")))
-
-
 def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Pictures:
     """A user's own pictures: class folders like the clean ones', or pictures that are of none of them."""
     if natural.role == "out":
         space = clean.label_space if clean is not None else dataset.label_space
         samples = [replace(one, labels=()) for one in dataset.samples()]
-        return Pictures(natural.part, natural.role, dataset, samples, space)
+        remarks = _not_out_remarks(dataset, clean)
+        return Pictures(natural.part, natural.role, dataset, samples, space, remarks=remarks)
     space = dataset.label_space
     if clean is not None and _contains(clean.label_space, space):
         # The model may have more classes than the shift has pictures of.
@@ -205,6 +211,23 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Pictur
         ]
         return Pictures(natural.part, natural.role, dataset, samples, space)
     return Pictures(natural.part, natural.role, dataset, dataset.samples(), space)
+
+
+def _not_out_remarks(dataset: Dataset, clean: Dataset | None) -> tuple[str, ...]:
+    """Which folders of pictures that should be out are named as classes of the clean ones."""
+    own = _used_classes(dataset)
+    both = sorted(own & _used_classes(clean)) if clean is not None else []
+    if not both:
+        return ()
+    return (
+        f"{len(both):,} of {len(own):,} folders of {dataset.location} ('{both[0]}' ...) are called as "
+        "classes of the clean pictures are: what is of such a class is not out of distribution.",
+    )
+
+
+def _used_classes(dataset: Dataset) -> set[str]:
+    classes = dataset.label_space.classes
+    return {classes[label] for one in dataset.samples() for label in one.labels}
 
 
 def _contains(larger: LabelSpace, smaller: LabelSpace) -> bool:

@@ -1,4 +1,4 @@
-"""One condition of a finished set as a data set of its own: `imagenet-c#fog:3`."""
+"""Data sets of which each picture is one picture: a condition of a finished set, a natural set's own ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from pathlib import Path
 
 from windtunnel.data import Dataset, Sample, open_dataset
 from windtunnel.data.finished import CLEAN, FinishedDataset
+from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.natural_found import found_natural
+from windtunnel.data.natural_layouts import open_own_pictures
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.labels import LabelSpace
+from windtunnel.published.natural import natural_set
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,31 @@ class StoredPictures:
         return self.whole.read_under(sample, self.unit, self.level) if self.unit else self.whole.read(sample)
 
 
-def open_pictures(source: str | Path | Dataset) -> Dataset:
-    """Open a data set of which each picture is one picture; of a finished set one condition after `#`."""
+def open_pictures(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
+    """Open a data set of which each picture is one picture, and say what a user must know of its reading.
+
+    Of a finished set it is one condition, named after `#`; of a natural set its own pictures, as a run reads
+    them, without clean ones.
+    """
+    if isinstance(source, NaturalDataset):
+        return NaturalDataset(source.natural, source.pictures, None), source.pictures.remarks
     dataset = open_dataset(source)
-    if not isinstance(dataset, FinishedDataset):
-        return dataset
+    if isinstance(dataset, FinishedDataset):
+        return _stored(dataset, source), ()
+    name = found_natural(source)
+    if not name:
+        return dataset, ()
+    title = natural_set(name).title
+    try:
+        natural = open_own_pictures(source, name)
+    except UserError as error:
+        return dataset, (f"Its files are read as they are. As {title} a run would refuse it: {error}",)
+    read = f"Read as {title}, by its name or its folders, as a run reads it."
+    return natural, (read, *natural.pictures.remarks)
+
+
+def _stored(dataset: FinishedDataset, source: str | Path | Dataset) -> StoredPictures:
+    """The condition of a finished set that the source names."""
     found = {
         f"{one.unit}:{one.level}": StoredPictures(dataset, f"{one.unit}:{one.level}", one.unit, one.level)
         for one in dataset.stored

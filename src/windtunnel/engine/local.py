@@ -10,9 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from windtunnel.data.finished import FinishedDataset
+from windtunnel.engine.mended import mended_pictures
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
-from windtunnel.engine.work import Work, score_chunk, warm_up
+from windtunnel.engine.work import Work, score_chunk, warm_up, warm_up_apart
 from windtunnel.errors import RunFailed, UserError
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
@@ -55,12 +56,15 @@ def execute(
     target.check_free()
     with target.locked():
         target.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
-        missing = [chunk for chunk in plan.chunks if not target.has_shard(chunk.name, _rows(plan, chunk))]
+        missing = [chunk for chunk in plan.chunks if not _is_done(plan, target, chunk)]
         advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
         if missing:
             target.check_versions(plan.info["versions"])
             if not isinstance(plan.dataset, FinishedDataset):
-                warm_up(plan.conditions)
+                if _in_processes(workers, missing, source):
+                    warm_up_apart(plan.conditions, includes)
+                else:
+                    warm_up(plan.conditions)
             for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
                 try:
                     target.write_shard(chunk.name, table)
@@ -75,6 +79,8 @@ def _refuse_failures(plan: Plan, target: RunFolder) -> None:
         if one.status != "ok":
             raise UserError(f"{one.sample.id}: {one.reason}. --strict stops at the first such picture.")
     for chunk in plan.chunks:
+        if mended_pictures(plan, target, chunk):
+            continue
         for row in target.failures(chunk.name):
             raise UserError(
                 f"{row['sample_id']} under {row['condition']}: {row['reason']}. "
@@ -86,13 +92,26 @@ def finished_predictions(plan: Plan, folder: Path) -> int:
     """How many of a plan's predictions a run folder already holds; another recipe's folder is refused."""
     target = RunFolder(folder)
     target.check_same(plan.recipe, plan.samples_table)
-    return sum(
-        _rows(plan, chunk) for chunk in plan.chunks if target.has_shard(chunk.name, _rows(plan, chunk))
-    )
+    return sum(_rows(plan, chunk) for chunk in plan.chunks if _is_done(plan, target, chunk))
+
+
+def mended_count(plan: Plan, folder: Path) -> int:
+    """How many pictures of a finished set failed in a run folder and can be read now."""
+    return sum(len(mended_pictures(plan, RunFolder(folder), chunk)) for chunk in plan.chunks)
+
+
+def _is_done(plan: Plan, target: RunFolder, chunk: Chunk) -> bool:
+    """Whether a chunk is stored, and would be stored so again."""
+    return target.has_shard(chunk.name, _rows(plan, chunk)) and not mended_pictures(plan, target, chunk)
 
 
 def _rows(plan: Plan, chunk: Chunk) -> int:
     return len(chunk.pictures) * plan.views
+
+
+def _in_processes(workers: int, missing: list[Chunk], source: ModelSource | None) -> bool:
+    """Whether the work is handed to other processes."""
+    return workers > 1 and len(missing) > 1 and source is not None
 
 
 def _scored(
@@ -104,7 +123,7 @@ def _scored(
     includes: tuple[Path, ...],
     advance: Advance,
 ) -> Iterator[tuple[Chunk, pa.Table]]:
-    if workers > 1 and len(missing) > 1 and source is not None:
+    if source is not None and _in_processes(workers, missing, source):
         job = Scoring(work, source, plan.model.fingerprint, includes)
         for chunk, packed in work_in_processes(job, missing, workers, advance):
             yield chunk, pa.ipc.open_stream(packed).read_all()

@@ -13,17 +13,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from windtunnel.answers import count_answers
+from windtunnel.answers import count_answers, taken_on_trust
 from windtunnel.conditions import Condition, digest
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
-from windtunnel.data.finished import AS_STORED, FinishedDataset
-from windtunnel.data.frame_sets import VIDEO, FrameRow
+from windtunnel.data.finished import AS_STORED, CLEAN, FinishedDataset
+from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, read_map
+from windtunnel.label_maps import read_map
+from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units, refuse_nothing_swapped
@@ -34,6 +35,8 @@ from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048
+# Flips ask whether answers change, not whether they are right.
+NO_LABELS_NEEDED = "; flips need no labels: for them alone put the pictures into one folder without classes"
 MAX_CHUNK = 512
 # Few pictures are cut finer, so that workers share them evenly.
 MIN_SHARDS = 16
@@ -134,6 +137,7 @@ def make_plan(
         raise unknown_name("column to group by", group, columns, "other columns of the data's table")
     used = sorted({label for sample in total for label in sample.labels})
     collapsed: Projection | None = None
+    remarks: list[str] = []
     natural = dataset if isinstance(dataset, NaturalDataset) else None
     if label_map_file is not None:
         space = dataset.label_space
@@ -141,12 +145,13 @@ def make_plan(
         label_map = tuple(range(len(space)))
     elif natural and natural.natural.answers != "own":
         label_map, collapsed = count_answers(natural.natural, dataset.label_space, model)
+        remarks += filter(None, [taken_on_trust(natural.natural, model)])
     else:
-        label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs)
+        way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
+        label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs, way_out=way_out)
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
-    grouped = group or (_by_video(chosen) if frames else "")
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = [one for one in surveyed if one.status == "ok"]
     if not readable:
@@ -155,8 +160,12 @@ def make_plan(
             f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
             f"(the first, {first.sample.id}: {first.reason})."
         )
+    videos = _videos([one.sample for one in readable]) if frames and not group else Counter[str]()
+    by_video = 1 < len(videos) < videos.total()
+    grouped = VIDEO if by_video else group
+    remarks += _on_both_sides(natural, readable) if natural else []
     missing: list[str] = []
-    left_out: list[str] = []
+    remarks += [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     made = finished.manifest if finished else None
     sizes = {(one.width, one.height) for one in readable}
@@ -173,6 +182,7 @@ def make_plan(
         formats = Counter(one.format for one in readable)
         units, left_out = available_units(suite.units, canvas.geometry, model, formats)
         refuse_nothing_swapped(units, canvas.geometry, left_out)
+        remarks += left_out
         suite = replace(suite, units=units)
         conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
     chosen_conditions = tuple(present(conditions))
@@ -221,6 +231,9 @@ def make_plan(
         Chunk(digest([identity, start]), surveyed[start : start + size])
         for start in range(0, len(surveyed), size)
     )
+    given_clean = natural.clean.dataset if natural and natural.clean else None
+    if finished and finished.clean_is_given:
+        given_clean = finished.clean
     info: dict[str, Any] = {
         "model": {
             "name": model.name,
@@ -235,13 +248,17 @@ def make_plan(
             "location": dataset.location,
             "order": dataset.label_space.order,
             "classes": list(dataset.label_space.classes),
-            **({"clean": natural.clean.dataset.location} if natural and natural.clean else {}),
+            **({"clean": given_clean.location} if given_clean else {}),
         },
         "suite": suite.citation,
-        "scoring": {**suite.scoring(), **({"group": grouped} if grouped else {})},
+        "scoring": {
+            **suite.scoring(),
+            **({"group": grouped} if grouped else {}),
+            **({"group_found": True} if by_video else {}),
+        },
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *left_out],
+        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *remarks],
         "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
@@ -267,10 +284,22 @@ def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tupl
     return tuple(one for one in natural.frames if one.group not in lacking)
 
 
-def _by_video(chosen: Sequence[Sample]) -> str:
-    """The column that says which video a frame is of, where there are several frames of several videos."""
-    videos = [one.meta[VIDEO] for one in chosen if VIDEO in one.meta]
-    return VIDEO if 1 < len(set(videos)) < len(videos) else ""
+def _videos(samples: Sequence[Sample]) -> Counter[str]:
+    """How many frames there are of every video."""
+    return Counter(one.meta[VIDEO] for one in samples if VIDEO in one.meta)
+
+
+def _on_both_sides(natural: NaturalDataset, readable: Sequence[Surveyed]) -> list[str]:
+    """What to say where pictures of a natural set are among the clean ones too, by their content."""
+    clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
+    own = [one for one in readable if one.sample.meta["part"] != CLEAN]
+    both = [one.sample.id for one in own if one.content in clean]
+    if not both:
+        return []
+    return [
+        f"{len(both):,} of {len(own):,} pictures of {natural.location} ('{both[0]}' ...) are among the clean "
+        "ones too, the same files: take them out of one side."
+    ]
 
 
 def _natural_recipe(
@@ -325,10 +354,12 @@ def chunk_size(pictures: int, views: int) -> int:
     return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-pictures // MIN_SHARDS)))
 
 
-def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool) -> tuple[int, ...]:
+def map_labels(
+    space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool, way_out: str = ""
+) -> tuple[int, ...]:
     """For every class of the data, the model's output (-1 where the class has no picture and no output).
 
-    What cannot be matched is refused.
+    What cannot be matched is refused; `way_out` says what else can be done.
     """
     count = model.class_count
     if not used:
@@ -340,7 +371,7 @@ def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: b
             raise UserError(
                 f"{len(missing)} of the data's {len(used)} classes ('{missing[0]}' ...) are not among the "
                 f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML "
-                "or give other data."
+                f"or give other data{way_out}."
             )
         return tuple(where.get(name, -1) for name in space.classes)
     if len(space) == count or (trust and space.name == "indices" and len(space) <= count):
@@ -351,7 +382,7 @@ def map_labels(space: LabelSpace, used: Sequence[int], model: Model, *, trust: b
         if len(space) < count and space.name == "indices"
         else "declare `labels` in the model's TOML or give other data"
     )
-    raise UserError(f"{model.name} has {count} outputs, the data {what} ({space.order}); {cure}.")
+    raise UserError(f"{model.name} has {count} outputs, the data {what} ({space.order}); {cure}{way_out}.")
 
 
 def _logits_for(keep: str, conditions: Sequence[Condition]) -> frozenset[str]:

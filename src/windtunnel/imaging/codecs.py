@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 
@@ -12,14 +14,15 @@ from windtunnel.imaging.decoders import decode_jpeg_accurately
 LOSSLESS = ("none", "png")
 
 
-def check_codec(codec: str) -> str:
-    """Return a codec's canonical name, or say what codecs there are."""
+def check_codec(codec: str, others: Sequence[str] = ()) -> str:
+    """Return a codec's canonical name, or say what codecs there are, `others` known elsewhere among them."""
     if codec in LOSSLESS:
         return codec
     name, _, quality = codec.partition(":")
     if name == "jpeg" and quality.isdecimal() and 1 <= int(quality) <= 100:
         return f"jpeg:{int(quality)}"
-    raise UserError(f"Unknown codec '{codec}'. Give none, png, or jpeg:QUALITY with a quality from 1 to 100.")
+    known = ", ".join((*LOSSLESS, *others))
+    raise UserError(f"Unknown codec '{codec}'. Give {known}, or jpeg:QUALITY with a quality from 1 to 100.")
 
 
 def round_trip(image: Image, codec: str) -> Image:

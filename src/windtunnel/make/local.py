@@ -44,11 +44,12 @@ CHECKSUMS = pa.schema(
 )
 
 # What each part of a recipe is called when two recipes disagree.
+# What may differ from a set that is there; the seed first, since it chooses a subset's pictures too.
 PARTS = {
+    "seed": "seed",
     "data": "data",
     "layout": "layout",
     "codec": "codec",
-    "seed": "seed",
     "canvas": "canvas or edition",
     "suite": "suite",
     "stream": "random stream version",
@@ -73,7 +74,7 @@ def make(
         out: its folder; made, or continued where it holds the same recipe.
         workers: 1 works in this process; more spawn as many.
         includes: files of the user's units, which workers need too.
-        look: told of finished pieces that were checked, and of how many.
+        look: told of chunks that were checked, and of how many.
         advance: told of pieces as they are there.
     """
     if workers < 1:
@@ -109,11 +110,11 @@ def make(
 def _pending(plan: MakePlan, out: Path, look: Callable[[int, int], None]) -> dict[str, tuple[Condition, ...]]:
     """Of every chunk, the conditions that are not there or not sound."""
     pending = {}
-    for number, chunk in enumerate(plan.chunks):
-        table = _table(out, chunk)
-        sound = sound_conditions(out, table)
-        if len(table):
-            look(len(table), len(table) * (len(plan.chunks) - number))
+    begun = {chunk.name for chunk in plan.chunks if _table_file(out, chunk).exists()}
+    for chunk in plan.chunks:
+        sound = sound_conditions(out, _table(out, chunk))
+        if chunk.name in begun:
+            look(1, len(begun))
         pending[chunk.name] = tuple(one for one in plan.conditions if one.name not in sound)
     return pending
 
@@ -229,10 +230,14 @@ def _check_versions(manifest: Manifest, plan: MakePlan) -> None:
             )
 
 
+def _table_file(out: Path, chunk: Chunk) -> Path:
+    return out / CHUNKS_FOLDER / f"{chunk.name}.parquet"
+
+
 def _table(out: Path, chunk: Chunk) -> pa.Table:
     """A chunk's checksums; none where it is not made, or its table is damaged."""
     try:
-        return read_parquet(out / CHUNKS_FOLDER / f"{chunk.name}.parquet")
+        return read_parquet(_table_file(out, chunk))
     except (pa.ArrowException, OSError):
         return CHECKSUMS.empty_table()
 
@@ -245,4 +250,4 @@ def _add_to_table(out: Path, chunk: Chunk, manifest: Manifest, pieces: list[Piec
     order = {one.name: number for number, one in enumerate(manifest.conditions)}
     rows.sort(key=lambda row: (order[row["condition"]], row["path"]))
     table = pa.Table.from_pylist(rows, CHECKSUMS)
-    write_whole(out / CHUNKS_FOLDER / f"{chunk.name}.parquet", parquet_bytes(table))
+    write_whole(_table_file(out, chunk), parquet_bytes(table))

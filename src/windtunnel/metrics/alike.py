@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
-
+# Conditions whose pixels no seed decides.
+UNSPOILT = ("native", "clean")
 # What a projection lets count, in words.
 KINDS = {
     "identity": "all outputs count",
@@ -18,7 +19,9 @@ KINDS = {
 
 
 def why_other_pixels(runs: Sequence[Run]) -> str:
-    """Why corrupted pictures are not the same in all runs, or ""."""
+    """Why corrupted pictures are not the same in all runs, or "": where nothing is corrupted, no reason."""
+    if all(one["kind"] in UNSPOILT for run in runs for one in run.conditions):
+        return ""
     for part, name in (("seed", "seed"), ("stream", "random stream version")):
         values = [run.recipe[part] for run in runs]
         if len(set(values)) > 1:

@@ -22,6 +22,7 @@ from windtunnel.metrics.alike import why_other_answers, why_other_pixels
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import Groups, mean_interval
+from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -131,7 +132,7 @@ def why_not(found: Beside, unit: str, severities: int, *, relative: bool) -> str
     what = "errors beyond clean" if relative else "errors"
     return (
         f"the baseline's {what} under {unit} are not clearly above 0 "
-        f"({theirs.mean() / severities:.1%} on {found.count:,} pictures)"
+        f"({100 * theirs.mean() / severities:.1f} % on {found.count:,} pictures)"
     )
 
 
@@ -169,7 +170,7 @@ def ratio(found: Beside, metric: str, condition: str, units: Sequence[str]) -> M
         return np.asarray(each.mean(axis=-1), np.float64)
 
     what = "(top-1 error - clean error)" if relative else "top-1 errors"
-    mean = f"mean over {half} corruptions of the " if not condition else ""
+    mean = f"mean over {counted(half, 'corruption')} of the " if not condition else ""
     formula = (
         f"{mean}sum of {what} over severities, divided by the same sum of {found.baseline} on the same "
         "pictures; both drawn together in the interval"

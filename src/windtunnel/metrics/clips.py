@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ class Clips:
         self.kept: NDArray[np.bool_] = seen.kept if seen.kept.any() else seen.complete
         best = np.concatenate([_lists(shard["top"]) for shard in run.shards(["top"])])
         self._top = best.reshape(-1, width, TOP)[self.kept]
+        self._measured: dict[Hashable, NDArray[Any]] = {}
 
     @cached_property
     def ids(self) -> NDArray[Any]:
@@ -49,15 +50,23 @@ class Clips:
         """The best classes, pictures x frames x 5, best first; -1 where there are fewer."""
         return self._top[:, self._places[condition]]
 
+    def once(self, key: Hashable, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """What `measure` finds, asked only the first time: many scores rest on the same distances."""
+        if key not in self._measured:
+            self._measured[key] = measure()
+        return self._measured[key]
+
     def scores(self, condition: str) -> Iterator[NDArray[np.float32]]:
-        """Every class's score, frames x classes, picture by picture; only of runs that kept them."""
+        """The score of every class that counts, frames x classes, picture by picture; only where kept."""
+        projection = self._run.projection
+        counts = projection.mask_for(int(self._run.recipe["model"]["classes"]))
         number = 0
         for shard in self._run.shards(["logits"]):
             rows = shard["logits"].combine_chunks()
             for start in range(0, len(rows), self._width):
                 if self.kept[number]:
                     some = rows[start : start + self._width][self._places[condition]]
-                    yield np.array(some.to_pylist(), np.float32)
+                    yield projection.apply(np.array(some.to_pylist(), np.float32))[:, counts]
                 number += 1
 
 

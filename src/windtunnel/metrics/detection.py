@@ -25,12 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from windtunnel.metrics.ood_scores import Numbers, Truths
 from windtunnel.stats.intervals import CONFIDENCE
 
 RECALL = 0.95
-
-Numbers = NDArray[np.float64]
-Truths = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

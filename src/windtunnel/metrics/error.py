@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
+from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -49,8 +50,8 @@ def mean_error(run: Run, seen: Observed) -> list[Measure]:
     units = {str(run.conditions[column]["unit"]) for column in columns}
     levels = sorted({int(run.conditions[column]["level"]) for column in columns})
     formula = (
-        f"top-1 error, mean over {len(units)} corruptions and severities {', '.join(map(str, levels))}; "
-        "not normalised by any other model's errors"
+        f"top-1 error, mean over {counted(len(units), 'corruption')} and severities "
+        f"{', '.join(map(str, levels))}; not normalised by any other model's errors"
     )
     if run.missing:
         formula += f"; {len(columns)} of {len(columns) + len(run.missing)} conditions: the set lacks the rest"

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windtunnel.data.frame_sets import ANCHOR
+from windtunnel.data.frame_sets import ANCHOR, ONE_VIDEO
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure, exact_interval, log_odds_interval
 
@@ -54,9 +54,14 @@ class FrameSets:
     left_out: int = 0
 
     @cached_property
+    def distances(self) -> list[int]:
+        """How far from their anchors frames are, ascending: between these pm-k stays what it is."""
+        return [int(one) for one in np.unique(np.abs(self.offsets[self.offsets != 0]))]
+
+    @property
     def largest(self) -> int:
         """The largest distance from an anchor."""
-        return int(np.abs(self.offsets).max(initial=0))
+        return max(self.distances, default=0)
 
     def within(self, k: int) -> Truths:
         """Which neighbours are within k frames of their anchor."""
@@ -146,19 +151,19 @@ def judge_frames(run: Run) -> Judged | None:
 
 
 def pm_k(run: Run, _seen: Observed) -> list[Measure]:
-    """pm-0, and pm-k for every k, the anchor required to be right too."""
+    """pm-0, and pm-k for every k at which there are frames, the anchor required to be right too."""
     found = judge_frames(run)
     if found is None:
         return []
     words = "share of anchor frames that are right"
     return [
         _measure(found, "pm_k", f"pm-{k}", words + (_all_within(k) if k else ""), found.pm(k))
-        for k in range(found.sets.largest + 1)
+        for k in (0, *found.sets.distances)
     ]
 
 
 def pm_k_anchor_excluded(run: Run, _seen: Observed) -> list[Measure]:
-    """pm-k for every k, whatever was said of the anchor."""
+    """pm-k for every k at which there are frames, whatever was said of the anchor."""
     found = judge_frames(run)
     if found is None:
         return []
@@ -168,27 +173,23 @@ def pm_k_anchor_excluded(run: Run, _seen: Observed) -> list[Measure]:
     )
     return [
         _measure(found, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), found.pm(k, anchor=False))
-        for k in range(1, found.sets.largest + 1)
+        for k in found.sets.distances
     ]
 
 
 def pm_drop(run: Run, _seen: Observed) -> list[Measure]:
-    """What the frames within k cost: pm-0 less pm-k of the same anchors."""
+    """What the frames within k cost: pm-0 less pm-k, the share of anchors that only these make wrong."""
     found = judge_frames(run)
     if found is None:
         return []
+    words = "share of anchor frames that are right, less the share that are right"
     return [
-        Measure(
-            "pm_drop",
-            f"pm-{k}",
-            "share of anchor frames that are right, less the share that are right" + _all_within(k),
-            (),
-            np.stack([found.anchor_right, found.pm(k)], axis=1),
-            np.array([1.0, -1.0]),
-            rows=found.sets.anchors,
-            detail=_left_out(found.sets),
+        replace(
+            # pm-k needs the anchor, so no anchor is gained: a share, with a share's interval.
+            _measure(found, "pm_drop", f"pm-{k}", words + _all_within(k), found.anchor_right & ~found.pm(k)),
+            limits=(0, 1),
         )
-        for k in range(1, found.sets.largest + 1)
+        for k in found.sets.distances
     ]
 
 
@@ -237,10 +238,13 @@ def offset_error_all(run: Run, _seen: Observed) -> list[Measure]:
 def frame_notes(run: Run) -> list[str]:
     """What a reader of pm-k must know."""
     found = judge_frames(run)
+    # Of frames that could not be read the plan knows; a model fails on others.
+    one_video = run.group_found and len(run.group_values(run.observed.kept)) == 1
+    lines = [ONE_VIDEO] if one_video else []
     if found is None:
-        return ["No pm-k: no frame set is whole."] if run.frame_sets is not None else []
+        return [*lines, "No pm-k: no frame set is whole."] if run.frame_sets is not None else []
     sets = found.sets
-    lines = [
+    lines += [
         "pm-k asks that the anchor is right too, as the published scorers do; pm_k_anchor_excluded is the "
         "formula as printed, which leaves it out."
     ]

@@ -48,12 +48,14 @@ class Unscored:
 
     Attributes:
         picture: its id.
-        conditions: under how many it failed.
+        conditions: how many of its predictions failed: conditions, and frames of sequences.
+        condition: the first of them.
         status, reason: of the first of them.
     """
 
     picture: str
     conditions: int
+    condition: str
     status: str
     reason: str
 
@@ -85,6 +87,7 @@ class Observed:
         # Where their rows stand among a picture's; the rest are frames of sequences.
         frames = [frames_of(condition) for condition in run.conditions]
         columns = np.flatnonzero(np.repeat(single, frames))
+        self._views = np.repeat([str(condition["name"]) for condition in run.conditions], frames)
         self.unscored: list[Unscored] = []
         steps = any(condition["kind"] == "pipeline" for condition in run.conditions)
         read = READ | READ_OF_STEPS if steps else READ
@@ -133,7 +136,8 @@ class Observed:
         for row in np.flatnonzero(~ok.all(axis=1)):
             place = int(row) * ok.shape[1] + int(ok[row].argmin())
             status, reason = block["status"][place].as_py(), block["reason"][place].as_py()
-            found.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), status, reason))
+            condition = str(self._views[ok[row].argmin()])
+            found.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), condition, status, reason))
         return found
 
     @cached_property

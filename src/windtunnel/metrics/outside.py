@@ -174,7 +174,7 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
         return detection.detection_values(values[some], out[some], judge.of)[:, None]
 
     made_of = f"; templates of {found.template.sum():,} pictures" if score == KL_MATCHING else ""
-    chance = f"; a score that says nothing has {out.mean():.1%}" if judge.chance else ""
+    chance = f"; a score that says nothing has {100 * out.mean():.1f} %" if judge.chance else ""
     return Measure(
         judge.metric,
         score,
@@ -196,6 +196,11 @@ def detection_notes(run: Run) -> list[str]:
     found = run.detectors
     lacking = [one for one in OF_LOGITS if found and one not in found.values]
     lines = ["AUPR depends on how many pictures are out: compare it only at the same numbers of both."]
+    if found and KL_MATCHING in found.values:
+        lines.append(
+            f"{KL_MATCHING} is judged on {found.template.sum():,} in pictures fewer, those its templates are "
+            "made of: its AUPR has another chance and is not to be ranked among the others."
+        )
     if lacking:
         lines.append(
             f"No {', no '.join(lacking)}: the model gives probabilities, which have lost what they measure."

@@ -183,7 +183,7 @@ class Measure:
         if self.combine is not None:
             return bootstrap_interval(self.columns, self.combine, groups=self.groups)
         if self.columns.dtype != np.bool_:
-            return mean_interval(self.picture_values, groups=self.groups)
+            return self._interval_of_mean()
         if self.columns.shape[1] == 1 and self.weights is None and self.groups is None:
             return wilson(int(self.columns.sum()), len(self.columns))
         weights = self.linear_weights
@@ -194,7 +194,7 @@ class Measure:
             return low * whole, high * whole
         whole = float(weights[weights > 0].sum())
         if not np.isclose(weights.sum(), 0, atol=1e-9 * whole):
-            return mean_interval(self.picture_values, groups=self.groups)
+            return self._interval_of_mean()
         # Errors less other errors of the same pictures: what changed in a picture, between -1 and 1.
         answers = max(int((weights > 0).sum()), int((weights < 0).sum()))
         change = shares_of_change(self.picture_values / whole, answers, self.groups)
@@ -206,6 +206,10 @@ class Measure:
         if self.ends is None:
             return interval_of_replicates(self.value, self.of_means(replicates), self.units)
         return self.ends(self.columns, replicates, self.groups)
+
+    def _interval_of_mean(self) -> tuple[float, float]:
+        """Student's; one picture says nothing of how far others would lie, only the limits do."""
+        return mean_interval(self.picture_values, groups=self.groups) if self.units > 1 else self.limits
 
     def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
         """The number, with everything that belongs to it; the interval where it is known already."""

@@ -152,19 +152,19 @@ def group_of_pictures(run: Run, by: str) -> dict[str, NDArray[np.int64]]:
 
 def _names(run: Run, by: str) -> list[list[str]]:
     """The slices of every scored picture."""
-    seen = run.observed
+    rows = np.flatnonzero(run.scored)
     if by == "class":
-        classes = run.info["data"]["classes"]
-        return [[str(classes[label]) for label in row] for row in seen.labels]
+        classes, labels = run.info["data"]["classes"], run.samples["labels"].to_pylist()
+        return [[str(classes[label]) for label in labels[row]] for row in rows]
     if by == "size":
         sides = np.minimum(
             run.samples["width"].fill_null(0).to_numpy(), run.samples["height"].fill_null(0).to_numpy()
         )
-        return [[size_bucket(int(side))] for side in sides[seen.kept]]
+        return [[size_bucket(int(side))] for side in sides[rows]]
     if by not in run.columns:
         raise unknown_name("column to slice by", by, ["class", "size", *run.columns])
     values = run.columns[by]
-    return [[values[row] or NO_VALUE] for row in np.flatnonzero(seen.kept)]
+    return [[values[row] or NO_VALUE] for row in rows]
 
 
 def size_bucket(side_px: int) -> str:

@@ -28,8 +28,9 @@ Classes = NDArray[np.int32]
 Places = NDArray[np.int64]
 # What a sequence's frames are compared with: the first, or the one before.
 Comparison = Literal["noise", "temporal"]
-DIFFICULTIES = (1, 2, 3)
 TOP = 5
+# The greatest top-5 distance there is: the two last come first and the others leave.
+FARTHEST_TOP5 = 18
 
 
 def frame_pairs(frames: int, comparison: Comparison, stride: int = 1) -> tuple[Places, Places]:
@@ -81,6 +82,12 @@ def discounted_distance(
     weights = weight(np.arange(1, earlier.shape[-1] + 1, dtype=np.float64))
     before, after = weights[ranks(earlier)], weights[ranks(later)]
     return np.asarray((before * np.abs(before - after)).sum(axis=-1), np.float64)
+
+
+def farthest_discounted(classes: int, weight: Weight) -> float:
+    """A bound of that distance, whatever the rankings: sum over i of w_i * max(w_1 - w_i, w_i - w_K)."""
+    weights = weight(np.arange(1, classes + 1, dtype=np.float64))
+    return float((weights * np.maximum(weights[0] - weights, weights - weights[-1])).sum())
 
 
 def ranks(scores: NDArray[np.float32]) -> Places:

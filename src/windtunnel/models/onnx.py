@@ -16,7 +16,8 @@ from windtunnel.errors import UserError, unknown_name
 from windtunnel.models import Scores, behaviour, check_scores, output_facts, probe_pictures
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 
-DYNAMIC_BATCH = 32
+# More take longer per picture on one thread, and the network's activations grow with them.
+DYNAMIC_BATCH = 16
 DTYPES: dict[str, Dtype] = {
     "tensor(float)": "float32",
     "tensor(float16)": "float16",

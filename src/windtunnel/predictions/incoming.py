@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from windtunnel.api import open_for_suite
 from windtunnel.conditions import Condition
 from windtunnel.data import Dataset
+from windtunnel.data.finished import CLEAN
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, imagenet_1k
@@ -27,8 +28,6 @@ from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 from windtunnel.suites import Suite
 from windtunnel.units import include_units
-
-CLEAN = "clean"
 
 
 @dataclass
@@ -107,6 +106,11 @@ def score_predictions(
     if chosen.canvas == "native" and natural is None:
         raise UserError(
             f"Suite {chosen.name} corrupts at the model's own size, which predictions do not tell."
+        )
+    if chosen.holds_sequences:
+        raise UserError(
+            f"Suite {chosen.name} holds sequences, whose frames predictions cannot name; give a suite of "
+            "corruptions, or run the model with windtunnel run."
         )
     if out:
         RunFolder(Path(out)).check_free()

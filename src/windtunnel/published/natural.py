@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -16,6 +17,9 @@ from windtunnel.errors import unknown_name
 Layout = Literal["wordnet", "indices", "objectnet", "video", "ytbb", "own", "frames"]
 Answers = Literal["mask", "all", "several", "collapse", "own"]
 Role = Literal["shifted", "out"]
+# Words that make another network of one that is named beside them.
+VARIANT_BEFORE = "wide|se|x"
+VARIANT_BEHIND = "d|gn|v2"
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,10 @@ class NaturalSet:
     def networks_that_filtered(self, *texts: str) -> tuple[str, ...]:
         """Which of the networks that chose the pictures a model's name or family says it is."""
         return tuple(one for one in self.filtered_by if any(names_network(text, one) for text in texts))
+
+    def conflicts_with(self, trained_on: Iterable[str]) -> tuple[str, ...]:
+        """Which data sets that a model was trained on it must not have seen."""
+        return tuple(one for one in trained_on if any(is_data_set(one, own) for own in self.not_trained_on))
 
 
 @lru_cache(maxsize=1)
@@ -69,9 +77,14 @@ def masked_classes(column: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def several_ids(table: str) -> dict[str, tuple[int, ...]]:
-    """By folder, the ImageNet-1k indices that are right for its pictures."""
+    """By folder, as `folder_key` spells it, the ImageNet-1k indices that are right for its pictures."""
     rows = csv.DictReader(io.StringIO(published.read_text(table)))
-    return {row["folder"]: tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
+    return {folder_key(row["folder"]): tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
+
+
+def folder_key(name: str) -> str:
+    """An ObjectNet class, however it is spelt: lower case, words joined by underscores."""
+    return "_".join(re.findall(r"[a-z0-9]+", name.lower().replace("'", "")))
 
 
 @lru_cache(maxsize=8)
@@ -81,10 +94,23 @@ def collapse_map(table: str) -> dict[int, int]:
     return {int(row["imagenet1k_index"]): int(row["target_index"]) for row in rows}
 
 
-def names_network(text: str, network: str) -> bool:
-    """Whether a text begins by naming a network, however it is spelt: `resnet50.tv_in1k` names ResNet-50.
+def is_data_set(text: str, name: str) -> bool:
+    """Whether a text names a data set, perhaps with more words behind: `ImageNet_21k-P` is imagenet-21k.
 
-    What goes on with a letter or a digit is another network: resnet50d, resnet501.
+    Words are compared, so that imagenet-real is not imagenet-r; how they are joined makes no difference.
+    """
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    beginnings = {"".join(words[:count]) for count in range(1, len(words) + 1)}
+    return "".join(re.findall(r"[a-z0-9]+", name.lower())) in beginnings
+
+
+def names_network(text: str, network: str) -> bool:
+    """Whether a text names a network, however it is spelt: `timm/resnet50.a1_in1k` names ResNet-50.
+
+    What goes on with a letter or a digit is another network (resnet50d, resnet501), and so is what has the
+    word of a variant before or behind it (wide_resnet50, ResNet-50-D).
     """
     words = re.findall(r"[a-z]+|\d+", network.lower())
-    return re.match(r"[-_ ]?".join(words) + r"(?![a-z0-9])", text.lower().strip()) is not None
+    named = rf"(?<![a-z0-9]){'[-_ ]?'.join(words)}(?![a-z0-9])(?![-_ ]({VARIANT_BEHIND})(?![a-z0-9]))"
+    before = (text.lower()[: one.start()] for one in re.finditer(named, text.lower()))
+    return any(not re.search(rf"(?<![a-z0-9])({VARIANT_BEFORE})[-_ ]$", one) for one in before)

@@ -173,7 +173,9 @@ class Place:
     def describe(self) -> str:
         """The place in one sentence, with how many of the others are like with like."""
         fair = sum(not one.unlike for one in (*self.better, *self.others))
-        shown = f"{100 * self.value:.3f} points" if self.metric.endswith(SPREADS) else f"{self.value:.1%}"
+        shown = (
+            f"{100 * self.value:.3f} points" if self.metric.endswith(SPREADS) else f"{100 * self.value:.1f} %"
+        )
         return (
             f"{METRICS[self.metric].title} {shown} is number {self.rank} of {self.of}; "
             f"{fair} of the {self.of - 1} published figures are like with like."

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from windtunnel.analysis.marks import marks
 from windtunnel.analysis.placing import Placed
 from windtunnel.analysis.public_models import PublicResult, logit
 from windtunnel.analysis.several import Several
 from windtunnel.analysis.shifts import Share, Shift, TagDrop
+from windtunnel.metrics.headlines import PM_0
 from windtunnel.report.comparing import comparison_document
 from windtunnel.report.figures import BAR_PX, COLOURS
-from windtunnel.report.natural import marks
 from windtunnel.store.run import Run
 
 # Logits grow without end: what lies beyond is drawn here.
@@ -26,7 +27,7 @@ SHIFT_HEADER = ("model", "suite", "data", "clean accuracy", "shifted accuracy", 
 TAG_HEADER = ("tag", "test", "runs", "median drop, points", "best drop, points", "whose")
 PLACE_HEADER = ("run", "clean accuracy", "shifted accuracy", "the line gives", "above it, points")
 CSV_COLUMNS = ("model", "tags", "suite", "data", "natural", "over", "quantity", "value", "low", "high", "n",
-               "run")  # fmt: skip
+               "run", "marks")  # fmt: skip
 
 
 def beside_content(found: Several) -> dict[str, Any]:
@@ -35,10 +36,12 @@ def beside_content(found: Several) -> dict[str, Any]:
     return {
         "header": SHIFT_HEADER,
         "rows": shift_rows(found.shifts),
-        "natural": any(one.natural for one in shown),
+        "natural": any(one.natural and not one.frames for one in shown),
+        "frames": any(one.frames for one in shown),
         "synthetic": any(not one.natural for one in shown),
         "tag_header": TAG_HEADER,
         "tags": tag_rows(found.tags),
+        "marked": sum(bool(one.marks) for one in found.shifts),
         "placed": [placed_content(one, found.runs) for one in found.placed],
     }
 
@@ -66,6 +69,11 @@ def unmeasured(shifts: Sequence[Shift]) -> list[str]:
     ]
 
 
+def marked(shifts: Sequence[Shift]) -> list[str]:
+    """Which runs have numbers unlike others', and why."""
+    return [f"{one.model}, {one.test}: {mark}." for one in shifts for mark in one.marks]
+
+
 def several_title(found: Several) -> str:
     """What a page of runs that are not compared is called."""
     models = list(dict.fromkeys(one.model for one in found.shifts))
@@ -85,11 +93,11 @@ def shift_rows(shifts: Sequence[Shift]) -> list[list[str]]:
     """A row per run: model, suite, data, accuracies and drop with their intervals, pictures."""
     return [
         [
-            one.model,
+            _model(one),
             one.suite,
             one.data,
-            _per_cent(one.clean),
-            _per_cent(one.shifted),
+            f"{PM_0} {_per_cent(one.clean)}" if one.frames else _per_cent(one.clean),
+            f"{one.frames} {_per_cent(one.shifted)}".lstrip(),
             _points(one.drop),
             _counts(one),
         ]
@@ -149,7 +157,7 @@ def shift_bars(shifts: Sequence[Shift], names: Sequence[str]) -> dict[str, Any]:
 
 def bar_names(shifts: Sequence[Shift]) -> list[str]:
     """A short name per run: what tells it from the others, numbered where nothing does."""
-    told: list[tuple[str, ...]] = [(one.model, one.suite.partition("@")[0]) for one in shifts]
+    told: list[tuple[str, ...]] = [(_model(one), one.suite.partition("@")[0]) for one in shifts]
     if len(set(told)) < len(shifts):
         # Mostly a suite says on which data it was run.
         told = [(*pair, one.data) for pair, one in zip(told, shifts, strict=True)]
@@ -266,14 +274,18 @@ def shifts_csv(shifts: Sequence[Shift]) -> str:
             if share:
                 writer.writerow(
                     [one.model, " ".join(one.tags), one.suite, one.data, one.natural, one.over, quantity,
-                     share.value, share.low, share.high, share.n, one.run]
+                     share.value, share.low, share.high, share.n, one.run, "; ".join(one.marks)]
                 )  # fmt: skip
     return out.getvalue()
 
 
+def _model(one: Shift) -> str:
+    return f"{one.model} (marked)" if one.marks else one.model
+
+
 def _counts(one: Shift) -> str:
-    """Of natural sets clean and shifted pictures are different ones."""
-    if one.natural and one.clean and one.shifted:
+    """Of natural sets clean and shifted pictures are different ones, but frame sets have the same anchors."""
+    if one.natural and not one.frames and one.clean and one.shifted:
         return f"{one.clean.n:,} + {one.shifted.n:,}"
     share = one.shifted or one.clean
     return f"{share.n:,}" if share else ""

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.metrics.perturbed import compared, flips_of, name, pairs_of, sequences_of, type_of
+from windtunnel.metrics.perturbed import (
+    compared,
+    difficulty_of,
+    flips_of,
+    name,
+    pairs_of,
+    sequences_of,
+    type_of,
+)
 from windtunnel.report.originals import label_names
 from windtunnel.store.run import Run
 
@@ -25,6 +33,7 @@ def sequence_rows(run: Run) -> list[dict[str, Any]]:
             {
                 "condition": name(one),
                 "type": type_of(one),
+                "difficulty": difficulty_of(run),
                 "frames": int(one["frames"]),
                 "compared": compared(run, one),
                 "earlier": earlier.tolist(),

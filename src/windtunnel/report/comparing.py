@@ -14,6 +14,7 @@ from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.metrics.score import Score
 from windtunnel.report.amounts import amount, change, number, unit
 from windtunnel.stats.paired import Difference
+from windtunnel.wording import counted
 
 # Flipped pictures that a JSON document lists, the most broken first.
 PICTURES_LISTED = 100
@@ -126,12 +127,12 @@ def headline_rows(found: Comparison) -> list[list[str]]:
 
 
 def changed_rows(found: Comparison, other: int) -> list[list[str]]:
-    """Conditions that changed: name, both scores, change and interval, adjusted p, broken and mended."""
+    """Conditions that changed, under the columns of `changed_columns`."""
     flips = {one.other: one.conditions for one in found.flips}.get(other, {})
     rows = []
     for one in found.changed(other):
         scores = found.scores[one.metric, one.condition]
-        broken, mended = flips.get(one.condition, ("", "")) if one.metric == "top1_error" else ("", "")
+        counts = flips.get(one.condition, ("", "")) if one.metric == "top1_error" else ("", "")
         rows.append(
             [
                 one.condition if one.metric == "top1_error" else f"{one.condition} {one.metric}",
@@ -139,11 +140,28 @@ def changed_rows(found: Comparison, other: int) -> list[list[str]]:
                 amount(scores[other].value, one.metric),
                 _changed_by(one.difference, one.metric),
                 f"{one.holm_p:.2g}",
-                str(broken),
-                str(mended),
+                *(map(str, counts) if _counts_answers(found, other) else ()),
             ]
         )
     return rows
+
+
+def changed_columns(found: Comparison, other: int) -> list[str]:
+    """What stands over conditions that changed: name, both scores, change, adjusted p, and counts."""
+    names = run_names(found)
+    counts = ["broken", "mended"] if _counts_answers(found, other) else []
+    return ["changed", names[0], names[other], "change, points", "p (Holm)", *counts]
+
+
+def _counts_answers(found: Comparison, other: int) -> bool:
+    """Whether some changed condition is of single pictures, whose answers are right or wrong."""
+    return any(one.metric == "top1_error" for one in found.changed(other))
+
+
+def headline_formulas(found: Comparison) -> list[tuple[str, str]]:
+    """What each headline score is, by its title; errors of one condition say it themselves."""
+    titles = head_titles(found.scores)
+    return [(titles[key], found.scores[key][0].formula) for key in titles if key[0] != "top1_error"]
 
 
 def summary_lines(found: Comparison) -> list[tuple[str, str]]:
@@ -161,17 +179,18 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
     for other, score in found.against_first.items():
         title = DIVIDED[score.metric]
         lines.append(("against base", f"{names[other]} {title} {_with_interval(score)}   {score.formula}"))
+    has_clips = any(metric == "flip_probability" for metric, _ in found.scores)
     for one in found.flips:
         changed, of = len(found.changed(one.other)), len(found.by_condition(one.other))
         broken, mended = (sum(counts[side] for counts in one.conditions.values()) for side in (0, 1))
-        lines.append(
-            (
-                "changed",
-                f"{names[one.other]}: {changed} of {of} conditions "
-                f"(Holm, {SIGNIFICANT:.0%}); {broken:,} answers broken and {mended:,} mended "
-                f"on {len(one.pictures):,} pictures",
+        text = f"{names[one.other]}: {changed} of {of} conditions (Holm, {100 * SIGNIFICANT:.0f} %)"
+        if one.conditions:
+            under = f" under {' and '.join(one.conditions)}, no frames counted" if has_clips else ""
+            text += (
+                f"; {broken:,} answers broken and {mended:,} mended{under} on "
+                f"{counted(len(one.pictures), 'picture')}"
             )
-        )
+        lines.append(("changed", text))
     lines += [("warning", text) for text in found.warnings]
     return lines
 

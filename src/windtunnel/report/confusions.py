@@ -14,7 +14,7 @@ from windtunnel.report.hanging import Explain, Hanging, explain_nothing
 from windtunnel.report.originals import class_names, label_names, open_originals, thumbnail
 from windtunnel.store.run import Run
 
-# Fewer different pictures than this are anecdotes.
+# Fewer different pictures than this, or groups of pictures, are anecdotes.
 MINIMUM = 3
 SHOWN = 10
 PICTURE_PX = 96
@@ -56,7 +56,7 @@ def confusions(run: Run) -> list[dict[str, Any]]:
     """Wrong answers by (said, right), the most frequent first: of plain pictures, and of corrupted ones.
 
     share = wrong answers so / answers to pictures of the right class. A confusion counts from three different
-    pictures on: fewer are anecdotes.
+    pictures on, or three groups where pictures belong together: fewer are anecdotes.
     """
     part, plain, spoilt = part_in_question(run), plain_condition(run), corruption_columns(run)
     parts = {part.name if part else plain: [run.observed.column(plain)]} if plain else {}
@@ -77,11 +77,12 @@ def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
     place, offset = np.nonzero(wrong)
     said = seen.chosen[rows][:, columns][wrong].astype(np.int64)
     pairs, pair, count = np.unique(said * len(kinds) + right[place], return_inverse=True, return_counts=True)
-    pictures = np.bincount(np.unique(pair * len(rows) + place) // len(rows), minlength=len(pairs))
+    pictures = _different(pair, place, len(pairs))
+    groups = run.groups
+    units = pictures if groups is None else _different(pair, groups[rows][place], len(pairs))
     asked = np.bincount(right, minlength=len(kinds))[pairs % len(kinds)] * len(columns)
-    shown = [int(one) for one in np.lexsort((pairs, -count / asked, -count)) if pictures[one] >= MINIMUM][
-        :SHOWN
-    ]
+    order = np.lexsort((pairs, -count / asked, -count))
+    shown = [int(one) for one in order if units[one] >= MINIMUM][:SHOWN]
     # Of best classes alone nobody knows how sure the model was: the first will do.
     sure = seen.confidence[rows][:, columns][wrong] if seen.gives_probabilities else np.zeros(len(said))
     names = class_names(run)
@@ -110,8 +111,15 @@ def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
         "wrong": int(wrong.sum()),
         "kinds": len(pairs),
         "minimum": MINIMUM,
+        "group": "" if groups is None else run.group,
         "rows": found,
     }
+
+
+def _different(pair: NDArray[np.int64], unit: NDArray[np.int64], pairs: int) -> NDArray[np.int64]:
+    """Of every pair, in how many different units it is seen."""
+    span = int(unit.max(initial=0)) + 1
+    return np.bincount(np.unique(pair * span + unit) // span, minlength=pairs)
 
 
 def examples(run: Run, parts: list[dict[str, Any]], explain: Explain = explain_nothing) -> Examples:

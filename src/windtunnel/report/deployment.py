@@ -251,13 +251,13 @@ def markdown(found: dict[str, Any]) -> list[str]:
                 [
                     row["axis"],
                     methods(row),
-                    f"{row['mean_accuracy']['value']:.1%}",
+                    f"{100 * row['mean_accuracy']['value']:.1f} %",
                     points(row["accuracy_std"]["value"]),
                     points(row["accuracy_std_corrected"]["value"]),
                     _ends(row["accuracy_std"]),
                     points(row["accuracy_range"]["value"]),
                     _ends(row["accuracy_range"]),
-                    f"{row['flip_share']['value']:.1%}",
+                    f"{100 * row['flip_share']['value']:.1f} %",
                 ]
                 for row in found["axes"]
             ],

@@ -235,6 +235,10 @@ def flip_changes(changes: dict[str, tuple[float, float, float, bool]]) -> dict[s
                     "symmetric": False,
                     "array": [100 * (row[2] - row[0]) for row in rows],
                     "arrayminus": [100 * (row[0] - row[1]) for row in rows],
+                    "thickness": 1,
+                    "width": 3,
+                    # Theirs would be the markers', and bars take no list of colours.
+                    "color": COLOURS[-1],
                 },
                 "marker": {"size": 10, "color": [COLOURS[1] if row[0] > 0 else COLOURS[0] for row in rows]},
                 "hovertemplate": "%{y}<br>%{x:+.1f} points<extra></extra>",

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from PIL import Image as PillowImage
 
-from windtunnel.conditions import SEQUENCE_PREFIX
 from windtunnel.corruptions import SEVERITIES, Corruption
 from windtunnel.imaging import Image
 from windtunnel.report.scene import scene
 from windtunnel.report.sheet import FRAME_CELL_PX, frame_strip, sequence_frames, strip
-from windtunnel.sequences import Perturbation
+from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
 from windtunnel.suites import load_suite
 from windtunnel.units import Unit
 

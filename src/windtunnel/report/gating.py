@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from windtunnel.analysis.gate import Check, Gate
+from windtunnel.analysis.gate import Check, Gate, Unchecked
 from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.report.amounts import amount, change, scale
 from windtunnel.report.markdown import markdown_table
@@ -44,12 +44,23 @@ def verdict(found: Gate) -> str:
 
 def advice(found: Gate) -> str:
     """What to do about rules that cannot be told, or ""."""
-    if not found.count("unsure"):
+    few = sum(check.outcome == "unsure" for check in found.checks)
+    if not few:
         return ""
     return (
-        f"{found.count('unsure')} of {len(found.checks)} cannot be told with {found.pictures:,} pictures: "
+        f"{few} of {len(found.checks)} cannot be told with {found.pictures:,} pictures: "
         "use more pictures or a wider limit."
     )
+
+
+def remarks(found: Gate) -> list[str]:
+    """What a reader must know beside the checks: rules that cannot be told, and warnings."""
+    return [text for text in (advice(found), *map(untold, found.unchecked), *found.warnings) if text]
+
+
+def untold(one: Unchecked) -> str:
+    """A rule that was not checked, in one sentence."""
+    return f"The default rule {one.rule} cannot be told: {one.why}; run both alike, or give --rule."
 
 
 def gate_markdown(found: Gate) -> str:
@@ -63,7 +74,7 @@ def gate_markdown(found: Gate) -> str:
         "",
         *markdown_table(HEADER, ([f"`{rule}`", *rest] for rule, *rest in map(check_cells, found.checks))),
     ]
-    lines += [f"\n{text}" for text in (INTERVALS, advice(found), *found.warnings) if text]
+    lines += [f"\n{text}" for text in (INTERVALS, *remarks(found))]
     return "\n".join(lines) + "\n"
 
 
@@ -77,7 +88,7 @@ def gate_junit(found: Gate) -> str:
     suite = ElementTree.Element(
         "testsuite",
         name="windtunnel gate",
-        tests=str(len(found.checks)),
+        tests=str(len(found.checks) + len(found.unchecked)),
         failures=str(failures),
         errors="0",
         skipped=str(0 if unsure_fails else found.count("unsure")),
@@ -88,6 +99,9 @@ def gate_junit(found: Gate) -> str:
             ElementTree.SubElement(case, "failure", message=sentence(check, found.pictures))
         elif check.outcome == "unsure":
             ElementTree.SubElement(case, "skipped", message=sentence(check, found.pictures))
+    for one in found.unchecked:
+        case = ElementTree.SubElement(suite, "testcase", classname=one.rule, name=one.rule)
+        ElementTree.SubElement(case, "failure" if unsure_fails else "skipped", message=untold(one))
     if found.warnings:
         ElementTree.SubElement(suite, "system-err").text = "\n".join(found.warnings)
     root = ElementTree.Element("testsuites")
@@ -106,6 +120,8 @@ def gate_annotations(found: Gate) -> list[str]:
         kind = "error" if fails else "warning"
         text = _escaped(sentence(check, found.pictures))
         lines.append(f"::{kind} title=windtunnel gate::{text}")
+    kind = "error" if found.unsure == "fail" else "warning"
+    lines += [f"::{kind} title=windtunnel gate::{_escaped(untold(one))}" for one in found.unchecked]
     return lines
 
 

@@ -10,8 +10,15 @@ from windtunnel.analysis.several import Several
 from windtunnel.metrics.names import TITLES
 from windtunnel.report import deployment
 from windtunnel.report.amounts import amount, number
-from windtunnel.report.beside import beside_content, several_title, unmeasured
-from windtunnel.report.comparing import changed_rows, headline_rows, run_names, summary_lines
+from windtunnel.report.beside import beside_content, marked, several_title, unmeasured
+from windtunnel.report.comparing import (
+    changed_columns,
+    changed_rows,
+    headline_formulas,
+    headline_rows,
+    run_names,
+    summary_lines,
+)
 from windtunnel.report.figures import top1_by_unit
 from windtunnel.report.natural import document_heads
 from windtunnel.report.recipe import recipe_lines
@@ -74,10 +81,12 @@ def several_markdown(found: Several) -> str:
             f"Not compared picture by picture, since {found.not_compared}.",
             "",
             *costs,
-            *(f"- {line}" for line in unmeasured(found.shifts)),
+            *(f"- {line}" for line in [*marked(found.shifts), *unmeasured(found.shifts)]),
         ]
     if beside["tags"]:
-        lines += ["## Drop by tag", "", *markdown_table(beside["tag_header"], beside["tags"]), ""]
+        left_out = [f"Left out because marked: {beside['marked']:,}.", ""] if beside["marked"] else []
+        lines += ["## Drop by tag", "", *left_out]
+        lines += [*markdown_table(beside["tag_header"], beside["tags"]), ""]
     return "\n".join([*lines, *_public(beside["placed"])]).rstrip("\n") + "\n"
 
 
@@ -88,10 +97,11 @@ def comparison_markdown(found: Comparison) -> str:
     lines += [f"- {label}: {text}" for label, text in summary_lines(found)]
     header = ["score", *names, *(f"{name} - {names[0]}" for name in names[1:])]
     lines += ["", *markdown_table(header, headline_rows(found)), ""]
+    lines += [*(f"- {title}: {formula}" for title, formula in headline_formulas(found)), ""]
     for other, name in enumerate(names[1:], start=1):
         rows = changed_rows(found, other)
         if rows:
-            header = ["changed", names[0], name, "change, points", "p (Holm)", "broken", "mended"]
+            header = changed_columns(found, other)
             lines += [f"## {name}: conditions that changed", "", *markdown_table(header, rows), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -133,7 +143,11 @@ def _by_sequence(document: dict[str, Any]) -> list[str]:
         ]
         for row in document["sequences"]
     ]
-    header = ["sequence", *(titles[metric] for metric in shown), "most flips at frame"]
+    header = [
+        f"sequence, difficulty {document['sequences'][0]['difficulty']}",
+        *(titles[metric] for metric in shown),
+        "most flips at frame",
+    ]
     return ["## By sequence", "", *markdown_table(header, rows), "", *_unsteady(document)]
 
 
@@ -150,7 +164,7 @@ def _unsteady(document: dict[str, Any]) -> list[str]:
         [one["picture"], one["label"], f"{100 * one['flip_probability']:.1f} %", one["worst"]]
         for one in document["unsteady"][:UNSTEADY_SHOWN]
     ]
-    header = ["least steady pictures", "label", "flips over all sequences", "most under"]
+    header = ["least steady pictures", "label", "flips, mean over sequences", "most under"]
     return [*markdown_table(header, rows), ""] if rows else []
 
 

@@ -1,12 +1,12 @@
-"""What is said of a run over a natural set: its parts, which outputs counted, and what marks a score."""
+"""What is said of a run over a natural set: its parts, which outputs counted, and what marks its scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from windtunnel.analysis.marks import marks
 from windtunnel.metrics.headlines import head_titles
-from windtunnel.published.natural import natural_set
 from windtunnel.store.run import Run
 
 
@@ -47,30 +47,6 @@ def natural_notes(run: Run) -> list[str]:
             "wrong."
         )
     return lines
-
-
-def marks(run: Run) -> list[str]:
-    """What makes this model's score on a natural set no score like others: filter networks, training data."""
-    if not run.natural:
-        return []
-    natural, model = natural_set(str(run.natural["set"])), run.info["model"]
-    found = [
-        f"Low by construction: {natural.title} was filtered by {network}, and this model says it is one"
-        for network in natural.networks_that_filtered(str(model["name"]), str(model.get("family", "")))
-    ]
-    seen = {spelt(one): one for one in model["trained_on"]}
-    conflicts = [seen[spelt(one)] for one in natural.not_trained_on if spelt(one) in seen]
-    if conflicts:
-        found.append(
-            f"The model was trained on {', '.join(conflicts)}: its score on {natural.title} is not what the "
-            "set is meant to measure"
-        )
-    return found
-
-
-def spelt(name: str) -> str:
-    """A data set's name without case, dots and dashes: `ImageNet-21k` and imagenet_21k are the same."""
-    return "".join(one for one in name.lower() if one.isalnum())
 
 
 def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -10,7 +10,8 @@ import numpy as np
 from PIL import Image as PillowImage
 
 from windtunnel.conditions import Condition
-from windtunnel.data import Dataset, content_hash, open_dataset
+from windtunnel.data import Dataset, content_hash
+from windtunnel.data.finished import open_with_clean
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.pictures import Source, geometry_under
@@ -82,7 +83,7 @@ def _reopened(run: Run) -> Dataset:
     data = run.info["data"]
     if run.natural:
         return open_natural(data["location"], str(run.natural["set"]), data.get("clean"))
-    return open_dataset(data["location"])
+    return open_with_clean(data["location"], data.get("clean"))
 
 
 def open_originals(run: Run) -> Originals | None:

@@ -32,12 +32,21 @@ def detection_section(run: Run) -> dict[str, Any]:
 
 
 def detection_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per out-of-distribution score: its name, and by metric how it tells out from in."""
+    """One row per out-of-distribution score: its name, pictures, chance, and by metric how it tells them.
+
+    KL-matching is judged on fewer pictures that are in, and so has a chance of its own:
+    chance = out pictures / (out + in pictures), the AUPR of a score that says nothing.
+    """
     rows: dict[str, dict[str, Any]] = {}
     for score in document["scores"]:
         if score["metric"] in DETECTION_TITLES:
             rows.setdefault(score["condition"], {})[score["metric"]] = score
-    return [{"score": name, **found} for name, found in rows.items() if set(found) == set(DETECTION_TITLES)]
+    whole = {name: found for name, found in rows.items() if set(found) == set(DETECTION_TITLES)}
+    out = document["detection"].get("n_out", 0)
+    return [
+        {"score": name, "n_in": found["aupr"]["n"] - out, "chance": out / found["aupr"]["n"], **found}
+        for name, found in whole.items()
+    ]
 
 
 def confidence_histogram(section: Mapping[str, Any]) -> dict[str, Any]:

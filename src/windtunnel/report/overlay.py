@@ -36,8 +36,10 @@ def overlay(picture: Image, values: NDArray[np.float64]) -> Image:
     return np.rint((1 - amount) * base + amount * paint).astype(np.uint8)
 
 
-def side_by_side(picture: Image, values: NDArray[np.float64], patch: Window) -> PillowImage.Image:
-    """The picture and its overlay beside each other, a patch framed; small ones enlarged by whole pixels."""
+def side_by_side(
+    picture: Image, values: NDArray[np.float64], patch: Window | None = None
+) -> PillowImage.Image:
+    """The picture and its overlay side by side, a patch framed; small ones enlarged by whole pixels."""
     height, width = picture.shape[:2]
     grow = max(1, SIDE_PX // max(height, width))
     sheet = PillowImage.new("RGB", (2 * grow * width + GAP_PX, grow * height), "white")
@@ -47,6 +49,8 @@ def side_by_side(picture: Image, values: NDArray[np.float64], patch: Window) -> 
             (grow * width, grow * height), PillowImage.Resampling.NEAREST
         )
         sheet.paste(cell, (left, 0))
+    if patch is None:
+        return sheet
     left, top = places[1] + grow * patch.left, grow * patch.top
     corner = left + grow * patch.width - 1, top + grow * patch.height - 1
     ImageDraw.Draw(sheet).rectangle((left, top, *corner), outline="black", width=FRAME_PX)

@@ -8,10 +8,19 @@ from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.several import Several
 from windtunnel.metrics.names import TITLES
 from windtunnel.report.amounts import scale, unit
-from windtunnel.report.beside import beside_content, beside_figures, run_lines, several_title, unmeasured
+from windtunnel.report.beside import (
+    beside_content,
+    beside_figures,
+    marked,
+    run_lines,
+    several_title,
+    unmeasured,
+)
 from windtunnel.report.comparing import (
+    changed_columns,
     changed_rows,
     comparison_document,
+    headline_formulas,
     headline_rows,
     run_names,
     summary_lines,
@@ -33,7 +42,7 @@ def render_several(found: Several) -> str:
         beside_figures(found),
         title=several_title(found),
         not_compared=found.not_compared,
-        warnings=unmeasured(found.shifts),
+        warnings=[*marked(found.shifts), *unmeasured(found.shifts)],
         beside=beside_content(found),
         runs=run_lines(found),
     )
@@ -57,6 +66,8 @@ def _render_compared(found: Comparison, around: Several) -> str:
         document=comparison_document(found),
         lines=[line for line in summary_lines(found) if line[0] != "warning"],
         headline=headline_rows(found),
+        formulas=headline_formulas(found),
+        columns=[changed_columns(found, other) for other in range(1, len(names))],
         changed=[changed_rows(found, other) for other in range(1, len(names))],
         maps=[figure["data"][0]["y"] for figure in maps.values()],
         scores=_score_rows(found),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from windtunnel.analysis.marks import marks
 from windtunnel.analysis.placing import Placed
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
@@ -30,7 +31,7 @@ from windtunnel.report.beside import placed_content
 from windtunnel.report.clips import sequence_rows, unsteady_pictures
 from windtunnel.report.confusions import confusions
 from windtunnel.report.frames import frame_section
-from windtunnel.report.natural import marks, natural_notes
+from windtunnel.report.natural import natural_notes
 from windtunnel.report.outside import detection_section
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices

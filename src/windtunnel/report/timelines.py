@@ -58,7 +58,7 @@ class Timelines:
 
 
 def timelines(run: Run, count: int = PICTURES) -> Timelines:
-    """The pictures that flip most over all sequences, each under one that it flips most under.
+    """The pictures that flip most over all sequences, each under the one it flips most under of those left.
 
     No sequence is shown twice: one that unsettles every picture would be all there is to see.
     """

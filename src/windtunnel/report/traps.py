@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from windtunnel.imaging.clips import H264
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.names import TITLES
-from windtunnel.metrics.perturbed import THE_TEN, bare, sequences_of, why_not_normalised
+from windtunnel.metrics.perturbed import LOSSLESS, THE_TEN, bare, sequences_of, why_not_normalised
 from windtunnel.metrics.score import Score
 from windtunnel.metrics.slices import MINIMUM
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.store.run import Run
+from windtunnel.wording import counted
 
 Top1 = Mapping[str, Score]
 # A smaller share of ties is not worth a word.
@@ -42,13 +42,13 @@ def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
     clips = {bare(one) for one in sequences_of(run)}
     if clips and clips != set(THE_TEN):
         yield (
-            f"The mean is over {len(clips)} sequences, and not ImageNet-P's ten: do not set it beside means "
-            "over the ten."
+            f"The mean is over {counted(len(clips), 'sequence')}, and not ImageNet-P's ten: do not set it "
+            "beside means over the ten."
         )
     if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
         yield (
-            f"The mean is over {len(units)} corruptions, and not ImageNet-C's fifteen: do not set it beside "
-            "means over the fifteen."
+            f"The mean is over {counted(len(units), 'corruption')}, and not ImageNet-C's fifteen: do not set "
+            "it beside means over the fifteen."
         )
 
 
@@ -75,8 +75,9 @@ def _cut_differently(_: Run, top1: Top1) -> Iterator[str]:
     native, clean = top1.get("native"), top1.get("clean")
     if native and clean and (native.low > clean.high or native.high < clean.low):
         yield (
-            f"The error is {native.value:.1%} by the model's own preprocess and {clean.value:.1%} on the "
-            "suite's canvas: part of the fall is the canvas. Measure it against clean, not against native."
+            f"The error is {100 * native.value:.1f} % by the model's own preprocess and "
+            f"{100 * clean.value:.1f} % on the suite's canvas: part of the fall is the canvas. Measure it "
+            "against clean, not against native."
         )
 
 
@@ -85,14 +86,14 @@ def _at_chance(run: Run, top1: Top1) -> Iterator[str]:
     guessing = 1 - 1 / (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"]))
     if first and first.low <= guessing <= first.high:
         yield (
-            f"The {first.condition} error, {first.value:.1%} [{first.low:.1%}, {first.high:.1%}], cannot be "
-            f"told from guessing ({guessing:.1%}). Look for a wrong preprocess, label order or channel order "
-            "before reading anything else."
+            f"The {first.condition} error, {100 * first.value:.1f} % [{100 * first.low:.1f}, "
+            f"{100 * first.high:.1f}], cannot be told from guessing ({100 * guessing:.1f} %). Look for a "
+            "wrong preprocess, label order or channel order before reading anything else."
         )
     elif first and first.low > guessing:
         yield (
-            f"The {first.condition} error, {first.value:.1%}, is worse than guessing ({guessing:.1%}): "
-            "labels and outputs are not in the same order."
+            f"The {first.condition} error, {100 * first.value:.1f} %, is worse than guessing "
+            f"({100 * guessing:.1f} %): labels and outputs are not in the same order."
         )
 
 
@@ -111,7 +112,7 @@ def _not_monotone(run: Run, top1: Top1) -> Iterator[str]:
         if one["kind"] == "corruption" and one["name"] in top1:
             by_unit.setdefault(str(one["unit"]), []).append(top1[str(one["name"])])
     falls = [
-        f"{milder.condition} {milder.value:.1%} to {harder.condition} {harder.value:.1%}"
+        f"{milder.condition} {100 * milder.value:.1f} % to {harder.condition} {100 * harder.value:.1f} %"
         for found in by_unit.values()
         for milder, harder in pairwise(found)
         if harder.high < milder.low
@@ -142,12 +143,8 @@ def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
 
 def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
     found = sequences_of(run)
-    if (
-        found
-        and not run.baseline
-        and not why_not_normalised(run)
-        and all(one["codec"] != H264 for one in found)
-    ):
+    lossless = bool(found) and {str(one["codec"]) for one in found} <= LOSSLESS
+    if lossless and not run.baseline and not why_not_normalised(run):
         yield (
             "FR and T5D divide by AlexNet's figures on H.264 frames, and these frames were never compressed: "
             "run with --codec h264 before setting them beside published ones."
@@ -157,7 +154,7 @@ def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
 def _direction(run: Run, _: Top1) -> Iterator[str]:
     if sequences_of(run) and {"ut5d", "mean_ut5d"} & set(run.metrics):
         ties = run.observed.tie_share
-        order = f" Of {ties:.1%} of predictions the order of classes decides: their best scores are equal."
+        order = f" Of {100 * ties:.1f} % of predictions the order of classes decides: their best are equal."
         yield (
             "uT5D looks for the earlier frame's classes in the later frame (of noise: the clean frame's). "
             f"Programs that swap the two get other numbers.{order if ties >= TIES_TOLD else ''}"

@@ -31,6 +31,10 @@ from windtunnel.seeding import Draws, fresh_seed
 
 DIFFICULTIES = (1, 2, 3)
 USUAL_FRAMES = 31
+# How people tell the sequence tilt from a corruption of that name.
+SEQUENCE_PREFIX = "seq/"
+# What a caller with another kind of picture can do; windtunnel.transforms has no sequences.
+AS_ARRAY = "numpy.asarray(picture.convert('RGB')) makes one of a Pillow picture"
 
 Type = Literal["noise", "temporal"]
 FrameFunction = Callable[..., Iterator[Image]]
@@ -246,11 +250,15 @@ def perturb(
 ) -> Iterator[NDArray[np.uint8]]:
     """Change one picture little by little: an iterator of its frames, each made when it is asked for.
 
+    Runs at edition 224 move the picture before they crop it, so that no black moves in: for their frames of
+    tilt, rotate, scale, translate and shear give the picture at short side 256 (bilinear) with edition=224,
+    the run's seed and the picture's id, and cut the middle 224x224 out of every frame.
+
     Args:
         image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is perturbed as RGB and returned in its own
             shape. At least 32 pixels on each side. It is the whole picture: where content moves out of it,
             black moves in.
-        name: the sequence, such as `tilt` (`windtunnel list sequences`).
+        name: the sequence, such as `tilt` or `seq/tilt` (`windtunnel list sequences`).
         seed: the same seed and sample_id give the same frames; None draws afresh.
         sample_id: which picture this is, so that two pictures never share their noise.
         edition: 32, 64, 224 or 299: whose tables; chosen by the short side when None.
@@ -263,12 +271,12 @@ def perturb(
     Raises:
         UserError: an unknown name, or a difficulty or picture that cannot be used.
     """
-    unit = REGISTRY.get(name)
+    unit = REGISTRY.get(name.removeprefix(SEQUENCE_PREFIX) if isinstance(name, str) else name)
     unit.check_difficulty(difficulty)
     check_seed(seed)
     check_edition(edition)
     # A copy: frames are made later, and the caller may have changed the picture by then.
-    canvas = np.array(as_canvas(image), order="C")
+    canvas = np.array(as_canvas(image, AS_ARRAY), order="C")
     height, width = canvas.shape[:2]
     rng = unit.draws(fresh_seed() if seed is None else int(seed), sample_id, int(difficulty))
     frames = unit.apply(canvas, rng, int(difficulty), edition or edition_of(width, height))

@@ -49,6 +49,8 @@ class Run:
         self.baseline: Run | None = None
         # The column of the data's table whose values say which pictures belong together, "" for none.
         self.group = str(self.info.get("scoring", {}).get("group", ""))
+        # Whether nobody asked for these groups: videos, found by looking.
+        self.group_found = bool(self.info.get("scoring", {}).get("group_found", False))
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -133,7 +135,13 @@ class Run:
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
         """Of every scored picture the number of its group, or None where every one stands for itself."""
-        return self.groups_of(self.observed.kept)
+        return self.groups_of(self.scored)
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which of the run's pictures its scores rest on; sequences are scored without labels too."""
+        sequences = any(condition["kind"] == "sequence" for condition in self.conditions)
+        return self.clips.kept if sequences else self.observed.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
         """The same of any pictures; one of which the column says nothing is its own group."""
@@ -144,9 +152,17 @@ class Run:
         values = self.columns[self.group]
         own = [value or f"\0{row}" for row, value in enumerate(values)]
         names, number = np.unique(np.array(own)[kept], return_inverse=True)
+        if self.group_found and len(self.group_values(kept)) < 2:
+            return None
         if len(names) < 2:
             raise UserError(f"All pictures of {self.path} have one {self.group}; intervals need two groups.")
         return None if len(names) == len(number) else number
+
+    def group_values(self, kept: NDArray[np.bool_]) -> set[str]:
+        """What the column to group by says of some pictures, where it says anything."""
+        return {
+            value for value, is_kept in zip(self.columns[self.group], kept, strict=True) if value and is_kept
+        }
 
     @cached_property
     def pictures(self) -> dict[str, Picture]:
@@ -238,7 +254,7 @@ class Run:
 
         Args:
             metrics: other metrics than the suite's.
-            baseline: a run on the same pictures, to divide CE, mCE and relative mCE by.
+            baseline: a run on the same pictures, to divide CE, mCE, FR, T5D and their like by.
             group: a column of the data's table; pictures with the same value (of one patient, one video) stay
                 together in every interval. "" for none, None as the run says.
         """
@@ -262,7 +278,7 @@ class Run:
             return self
         found = copy(self)
         if group is not None:
-            found.group = group
+            found.group, found.group_found = group, False
             found.__dict__.pop("groups", None)
         if baseline is not None:
             found.baseline = baseline if isinstance(baseline, Run) else Run(baseline)

@@ -11,13 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 from windtunnel.conditions import (
-    SEQUENCE_PREFIX,
     Condition,
     corruption_condition,
     level_of,
     sequence_condition,
 )
-from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
+from windtunnel.corruptions import EDITIONS, SEVERITIES
 from windtunnel.data import Dataset
 from windtunnel.data.finished import FinishedDataset, open_finished, place_text
 from windtunnel.data.natural import NaturalDataset
@@ -26,11 +25,11 @@ from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.metrics.names import MEASURES
-from windtunnel.pipeline import REVISIONS, check_step, is_step, overrides_of
+from windtunnel.pipeline import REVISIONS, is_step, overrides_of
 from windtunnel.published.natural import natural_set
-from windtunnel.sequences import DIFFICULTIES
-from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
 from windtunnel.suites.canvas import Canvas
+from windtunnel.suites.units import check_unit, picture_unit_named, sequence_named
 
 CANVASES = ("imagenet-c", "imagenet-s", "native")
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
@@ -191,11 +190,8 @@ class Suite:
         """The same suite with other units or levels (`fog`, `fog:3`), under a name of its own."""
         units: dict[str, set[int]] = {}
         for item in selected:
-            unit, colon, level = item.partition(":")
-            if self.holds_sequences and SEQUENCE_PREFIX + unit in self.units:
-                unit = SEQUENCE_PREFIX + unit
-            if unit not in self.units and not self.stored:
-                _check_unit(unit)
+            written, colon, level = item.partition(":")
+            unit = self._unit(written)
             allowed = DIFFICULTIES if unit.startswith(SEQUENCE_PREFIX) else SEVERITIES
             if colon and (not level.isdecimal() or int(level) not in allowed):
                 raise UserError(f"'{item}' has no such level; give one of {_listed(allowed)}.")
@@ -206,13 +202,26 @@ class Suite:
             )
         levels = sorted(next(iter(units.values())))
         order = [unit for unit in self.units if unit in units] + sorted(set(units) - set(self.units))
-        return replace(
+        part = replace(
             self,
             name=f"{self.name}-part",
             units=tuple(order),
             levels=tuple(levels),
             weights={unit: weight for unit, weight in self.weights.items() if unit in order},
         )
+        _check_levels(part, "--only")
+        # Temporal sequences do not say their difficulty; the suite's name does.
+        return replace(part, levels=self.levels).at_difficulty(levels[0]) if part.holds_sequences else part
+
+    def _unit(self, written: str) -> str:
+        """The unit of this suite's kind that a name of --only stands for; sequences need no prefix there."""
+        if written in self.units:
+            return written
+        named = sequence_named if self.holds_sequences else picture_unit_named
+        unit = named(written, self.name)
+        if not self.stored:
+            check_unit(unit)
+        return unit
 
     def at_difficulty(self, difficulty: int) -> Suite:
         """The same suite of sequences at another difficulty, under a name of its own."""
@@ -220,6 +229,8 @@ class Suite:
             raise UserError(f"Suite {self.name} holds no sequences; --difficulty is theirs.")
         if difficulty not in DIFFICULTIES:
             raise UserError(f"The difficulty is {difficulty!r}; give {_listed(DIFFICULTIES)}.")
+        if self.levels == (difficulty,):
+            return self
         return replace(self, name=f"{self.name}-difficulty-{difficulty}", levels=(difficulty,))
 
     def at_edition(self, edition: int) -> Suite:
@@ -230,6 +241,8 @@ class Suite:
             raise UserError(
                 f"Suite {self.name} has a canvas of its own, whatever the edition; leave --edition out."
             )
+        if edition == self.edition:
+            return self
         return replace(self, name=f"{self.name}-{edition}", edition=edition)
 
     def stored_as(self, codec: str) -> Suite:
@@ -239,6 +252,8 @@ class Suite:
             raise UserError(
                 f"Suite {self.name} stores no picture before the model sees it; leave --codec out."
             )
+        if checked == self.codec:
+            return self
         return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)
 
     def to_json(self) -> dict[str, object]:
@@ -348,20 +363,11 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         if metric not in MEASURES:
             raise unknown_name(f"metric in {where}", metric, MEASURES)
     for unit in () if suite.stored else suite.units:
-        _check_unit(unit)
+        check_unit(unit)
     _check_weights(suite, where)
     return (
         suite if suite.codec == PUBLISHED else replace(suite, codec=_check_codec(suite, suite.codec, where))
     )
-
-
-def _check_unit(unit: str) -> None:
-    if unit.startswith(SEQUENCE_PREFIX):
-        SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX))
-    elif is_step(unit):
-        check_step(unit)
-    else:
-        REGISTRY.get(unit)
 
 
 def _check_levels(suite: Suite, where: str) -> None:
@@ -381,7 +387,7 @@ def _check_levels(suite: Suite, where: str) -> None:
 def _check_codec(suite: Suite, codec: str, where: str) -> str:
     """A codec's canonical name; video is for sequences."""
     if codec != H264:
-        return check_codec(codec)
+        return check_codec(codec, (H264,) if suite.holds_sequences else ())
     if not suite.holds_sequences:
         raise UserError(f"{where} is {H264}, which stores sequences; suite {suite.name} has none.")
     load_av()
