@@ -36,7 +36,7 @@ EXIT_WORSE = 1
     "rules",
     multiple=True,
     metavar="'[each] [CONDITION] METRIC <= +POINTS'",
-    help="May be repeated; default: mean_error (sequences: mfp) <= +1 and clean error <= +2; of "
+    help="May be repeated; default: mean_error <= +1 (of sequences mfp <= +1) and clean error <= +2; of "
     "natural sets each part's error <= +2, and pm-k or msp aupr >= -2.",
 )
 @click.option(
