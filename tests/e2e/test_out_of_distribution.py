@@ -15,6 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
+from windtunnel.cli.present import score_lines
 from windtunnel.labels import imagenet_1k
 from windtunnel.metrics.score import Score
 from windtunnel.published.natural import masked_classes
@@ -160,6 +161,10 @@ def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -
     conditions = [one.condition for one in run.scores(["auroc"])]
     assert conditions == [one for one in SCORES if one not in ("energy", "max_logit")]
     assert any("No max_logit, no energy: the model gives probabilities" in note for note in notes(run))
+    lines = score_lines(run, run.scores())
+    assert any(label == "note" and text.startswith("No max_logit, no energy") for label, text in lines)
+    with pytest.raises(UserError, match="energy needs logits in both runs, and a model gives probabilities"):
+        windtunnel.gate(run, run, ["energy aupr >= -1"])
     with pytest.raises(UserError, match="energy needs logits, and the model gives probabilities"):
         run.scores(["auroc:energy"])
 

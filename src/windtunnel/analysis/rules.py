@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Key
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.metrics.names import MEASURES, MORE_IS_BETTER, NOT_SHARES, TITLES
+from windtunnel.metrics.names import MEASURES, MORE_IS_BETTER, NOT_SHARES, OF_DETECTION, TITLES
+from windtunnel.metrics.ood_scores import OF_LOGITS
 from windtunnel.metrics.score import Measure
 from windtunnel.sequences import SEQUENCE_PREFIX
 
@@ -105,6 +106,11 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
             raise UserError(
                 f"Rule '{rule.text}': {rule.metric} is over all conditions and takes none; write "
                 f"'{rule.metric} {rule.sign} +1'."
+            )
+        if rule.metric in OF_DETECTION and rule.pattern in OF_LOGITS:
+            raise UserError(
+                f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model gives "
+                f"probabilities, which have lost them; ask for {', '.join(named)}."
             )
         units = list(dict.fromkeys(condition.split("+")[0].partition(":")[0] for condition in named))
         raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)

@@ -24,6 +24,7 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles
 from windtunnel.metrics.ood_scores import KL_MATCHING
+from windtunnel.metrics.outside import lost_scores
 from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.pipeline import axis_of
@@ -217,7 +218,7 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
         title = heads.get((score.metric, score.condition))
         if title and score.metric != "top1_error":
             lines.append((title, f"{_shown(score)}   {score.formula}"))
-    lines += _detection_lines(scores)
+    lines += [*_detection_lines(scores), *(("note", note) for note in lost_scores(run))]
     lines += [("note", note) for note in normaliser_notes(run)]
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]

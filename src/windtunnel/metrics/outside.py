@@ -189,23 +189,31 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
     )
 
 
+def lost_scores(run: Run) -> list[str]:
+    """Which out-of-distribution scores a model that gives probabilities does not have, in a sentence."""
+    if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
+        return []
+    found = run.detectors
+    lacking = [one for one in OF_LOGITS if found and one not in found.values]
+    return (
+        [f"No {', no '.join(lacking)}: the model gives probabilities, which have lost what they measure."]
+        if lacking
+        else []
+    )
+
+
 def detection_notes(run: Run) -> list[str]:
     """What a reader of detection scores must know."""
     if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
         return []
     found = run.detectors
-    lacking = [one for one in OF_LOGITS if found and one not in found.values]
     lines = ["AUPR depends on how many pictures are out: compare it only at the same numbers of both."]
     if found and KL_MATCHING in found.values:
         lines.append(
             f"{KL_MATCHING} is judged on {found.template.sum():,} in pictures fewer, those its templates are "
             "made of: its AUPR has another chance and is not to be ranked among the others."
         )
-    if lacking:
-        lines.append(
-            f"No {', no '.join(lacking)}: the model gives probabilities, which have lost what they measure."
-        )
-    return lines
+    return lines + lost_scores(run)
 
 
 auroc = partial(judged, AUROC)
