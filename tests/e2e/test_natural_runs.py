@@ -187,7 +187,7 @@ def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str
 
 
 def test_predictions_from_elsewhere_score_as_the_run(
-    tmp_path: Path, model: str, imagenet_a: Path, clean: Path
+    tmp_path: Path, model: str, imagenet_a: Path, clean: Path, windtunnel_command: Command
 ) -> None:
     run = windtunnel.run(model, imagenet_a, clean=clean, out=tmp_path / "run")
     table = run.predictions(["logits"])
@@ -207,6 +207,12 @@ def test_predictions_from_elsewhere_score_as_the_run(
             assert values(given, metric) == pytest.approx(values(run, metric))
         kept = given.predictions(["logits"])["logits"].to_pylist()
         assert np.allclose(kept, table["logits"].to_pylist())
+    done = windtunnel_command(
+        "score", "--predictions", "logits.parquet", "--data", imagenet_a, "--clean", clean, "--out", "said"
+    )
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stderr.split())
+    assert "is taken for ImageNet-A" in told and "10 of ImageNet-A's 200 class folders are there" in told
 
 
 def test_compare_and_gate_pair_each_part(tmp_path: Path, imagenet_a: Path, clean: Path) -> None:

@@ -108,6 +108,8 @@ def command(
             include=tuple(map(Path, include)),
             advance=bar.look,
         )
+    if remarks := run.info["remarks"]:
+        print_lines(console, [("note", remark) for remark in remarks])
     run = run if baseline is None else run.against(baseline)
     if metrics or as_csv:
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
