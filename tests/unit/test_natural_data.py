@@ -110,6 +110,7 @@ def test_objectnet_has_several_ids_and_a_border(tmp_path: Path) -> None:
     assert not isinstance(pixels, bytes) and pixels.shape == (16, 16, 3)
     assert pixels[0, 0].tolist() == [954 % 256, 954 // 256, 0]
     assert any("1 pictures in 1 other folders" in one for one in found.remarks)
+    assert any("no such class (abacus_of_no_class)" in one for one in found.remarks)
     assert any("2 of ObjectNet's 113 class folders" in one for one in found.remarks)
 
 
@@ -296,7 +297,8 @@ def test_own_frames_come_as_json_with_a_class_index_or_as_a_table(tmp_path: Path
         [["a.png", "s1", 0, "cow", "v"], ["b.png", "s1", "+1", "cow", "v"], ["b.png", "s2", 0, "cow", "v"],
          ["a.png", "s2", -1, "cow", "v"]],
     )  # fmt: skip
-    found = open_natural(table, "pm-k")
+    found, suite = open_for_suite(table, None, None)
+    assert suite.name == "pm-k" and isinstance(found, NaturalDataset)
     assert [one.id for one in found.samples()] == ["a.png", "b.png"]
     rows = [(one.group, one.sample_id, one.offset) for one in found.frames]
     assert rows == [("s1", "a.png", 0), ("s1", "b.png", 1), ("s2", "a.png", -1), ("s2", "b.png", 0)]
@@ -320,6 +322,16 @@ def test_tables_of_frames_that_make_no_sets_are_refused(tmp_path: Path, rows: li
     table = write_csv(tmp_path / "frames.csv", ["file", "set", "offset", "label"], rows)
     with pytest.raises(UserError, match=what):
         open_natural(table, "pm-k")
+
+
+def test_a_missing_column_of_frames_is_named(tmp_path: Path) -> None:
+    for columns, what in (
+        (["file", "set", "ofset", "label"], "has no column offset; it has ofset, set"),
+        (["file", "sett", "offset", "label"], "has no column set or anchor or group; it has offset, sett"),
+    ):
+        table = write_csv(tmp_path / "frames.csv", columns, [["a.png", "s", 0, "x"]])
+        with pytest.raises(UserError, match=what):
+            open_natural(table, "pm-k")
 
 
 def test_sets_are_found_by_their_classes_but_imagenets_own_pictures_are_clean(tmp_path: Path) -> None:

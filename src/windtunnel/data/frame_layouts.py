@@ -13,7 +13,7 @@ from typing import Any
 from windtunnel.data import Dataset, Sample, nfc, read_file
 from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, FrameRow
 from windtunnel.data.natural import Pictures
-from windtunnel.data.table import TableDataset
+from windtunnel.data.table import SUFFIXES, TableDataset, table_columns
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, index_space, label_space_of
 from windtunnel.published.natural import NaturalSet
@@ -81,6 +81,15 @@ def holds_frame_sets(path: Path) -> bool:
     """Whether a folder has the JSON files of a video set."""
     found = find_json(path, SETS) and find_json(path, LABELS)
     return bool(found or find_json(path, ANCHOR_LABELS))
+
+
+def lists_frame_sets(path: Path) -> bool:
+    """Whether a table has the columns of frame sets."""
+    if path.suffix.lower() not in SUFFIXES:
+        return False
+    columns = table_columns(path)
+    # Any table may have groups.
+    return "offset" in columns and not columns.isdisjoint({"set", "anchor"})
 
 
 def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
@@ -202,6 +211,13 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Pictures:
     """A table of frames: a file, the set (or its anchor), how far from the anchor, and labels."""
     samples: dict[str, Sample] = {}
     rows: list[tuple[str, str, int]] = []
+    columns = {name for one in table.samples() for name in one.meta}
+    for needed in (SET_COLUMNS, ("offset",)):
+        if columns.isdisjoint(needed):
+            raise UserError(
+                f"{table.location} has no column {' or '.join(needed)}; it has "
+                f"{', '.join(sorted(columns - {'path'})) or 'no other'} beside file and label."
+            )
     for one in table.samples():
         set_ = next((one.meta[name] for name in SET_COLUMNS if one.meta.get(name)), "")
         offset = one.meta.get("offset", "")

@@ -7,7 +7,7 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from windtunnel.data.frame_layouts import ANCHOR_LABELS, find_json, holds_frame_sets
+from windtunnel.data.frame_layouts import ANCHOR_LABELS, find_json, holds_frame_sets, lists_frame_sets
 from windtunnel.labels import imagenet_1k
 from windtunnel.published.natural import masked_classes, natural_sets
 
@@ -29,7 +29,7 @@ def found_natural(source: object) -> str:
         return _named(name, ("video", "ytbb")) or _by_keys(path)
     found = _named(name, ("wordnet", "indices", "objectnet"))
     if not path.is_dir():
-        return found
+        return found or ("pm-k" if lists_frame_sets(path) else "")
     folders = _folders(path)
     found = found or _by_classes(folders)
     by_class = found and natural_sets()[found].layout in ("wordnet", "indices")
@@ -89,4 +89,6 @@ def _is_own(folder: str, name: str) -> bool:
 def how_found(name: str, source: object) -> str:
     """What to tell a user who named no suite."""
     title = natural_sets()[name].title
-    return f"{source} is taken for {title}, by its name or its folders; --suite decides otherwise."
+    return (
+        f"{source} is taken for {title}, by its name, its folders or its columns; --suite decides otherwise."
+    )

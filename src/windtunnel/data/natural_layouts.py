@@ -193,7 +193,7 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
         remarks = (
             *remarks,
             f"{others.total():,} pictures in {len(others):,} other folders are left out: ImageNet has "
-            "no such class.",
+            f"no such class ({_first_of(others)}).",
         )
     return Pictures(
         natural.part,
@@ -205,6 +205,12 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
         border_px=OBJECTNET_BORDER_PX,
         remarks=remarks,
     )
+
+
+def _first_of(folders: Counter[str]) -> str:
+    """The first few of some folders by name; pictures in none lie at the top."""
+    names = [name or "the top" for name in sorted(folders)]
+    return ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
 
 
 def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Pictures:

@@ -67,6 +67,19 @@ class TableDataset:
         return read_file(self._root / sample.meta["path"])
 
 
+def table_columns(file: Path) -> set[str]:
+    """The columns that the first line of a table names; none where it is no such line."""
+    with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        first = stream.readline()
+    if file.suffix.lower() == ".jsonl":
+        try:
+            row = json.loads(first)
+        except ValueError:
+            return set()
+        return set(row) if isinstance(row, dict) else set()
+    return set(next(csv.reader([first], delimiter="\t" if file.suffix.lower() == ".tsv" else ","), []))
+
+
 def _rows(file: Path) -> list[dict[str, Any]]:
     try:
         text = file.read_bytes().decode("utf-8-sig")
