@@ -286,6 +286,7 @@ def test_the_command_line_says_what_was_counted(
     page = (tmp_path / "run" / "report.html").read_text()
     assert "imagenet-a error" in page
     assert "1 condition, seed 0" in page
+    assert "canvas" not in done.stderr and "(the data's classes)" not in page
     written = (tmp_path / "run" / "report.md").read_text()
     assert "imagenet-a error" in written and "1 condition, seed 0" in written
     by_class = slices(windtunnel.load_run(tmp_path / "run"), "class", minimum=2)

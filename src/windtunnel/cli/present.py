@@ -138,7 +138,7 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ),
         *([("lacking", f"{counted(len(missing), 'condition')}: {_by_unit(missing)}")] if missing else []),
         *(("note", remark) for remark in remarks),
-        ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
+        *([] if plan.suite.natural else [("canvas", f"edition {plan.canvas.edition}, {canvas}")]),
         (
             "work",
             f"{counted(plan.predictions, 'prediction')} in {counted(len(plan.chunks), 'shard')} on "

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from windtunnel.report.natural import counted_text
+
 
 def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Labels and texts: model, preprocess, data, canvas, suite, frames, outputs, seed, libraries."""
     model, data = recipe["model"], recipe["data"]
-    kept = recipe["projection"]["kept"]
     return [
         (
             "model",
@@ -27,13 +28,11 @@ def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tup
             f"pictures; {len(info['data']['classes']):,} classes, {info['data']['order']}; "
             f"digest {data['digest']}",
         ),
-        ("canvas", _canvas(recipe["canvas"])),
+        # Pictures that nobody corrupts have no canvas.
+        *([] if "natural" in data else [("canvas", _canvas(recipe["canvas"]))]),
         ("suite", _suite(info, recipe)),
         *_frames(recipe),
-        (
-            "outputs counted",
-            "all" if recipe["projection"]["kind"] == "identity" else f"{len(kept):,} (the data's classes)",
-        ),
+        ("outputs counted", counted_text(recipe)),
         ("seed", f"{recipe['seed']} (stream version {recipe['stream']})"),
         ("made with", ", ".join(f"{name} {version}" for name, version in info["versions"].items())),
     ]
