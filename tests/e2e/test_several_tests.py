@@ -136,6 +136,7 @@ def test_one_page_of_several_tests(
     page = (tmp_path / "page.html").read_text()
     assert "not compared picture by picture, since they are over different tests" in page
     assert "What every shift costs" in page
+    assert page.count("<th>test</th>") == 1 and "<th>suite</th>" not in page
     assert "Drop by tag" not in page
     as_json = json.loads(windtunnel_command("report", *given, "--json").stdout)
     assert [one["natural"] for one in as_json["shifts"]] == [True, False]
