@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 import scipy.stats
 
-from windtunnel.analysis.public_models import fit_logits, join_tables, known_tables, public_field, read_table
+from windtunnel.analysis.public_models import (
+    Fit,
+    fit_logits,
+    join_tables,
+    known_tables,
+    public_field,
+    read_table,
+)
+from windtunnel.analysis.shifts import Share
 from windtunnel.errors import UserError
+from windtunnel.report.beside import above_line
 
 HEADER = "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation"
 # Clean odds 1, 3, 9, 99 and 3; shifted odds are their squares over 9, but for small at 288 pixels.
@@ -157,3 +166,12 @@ def test_what_is_not_there_is_named(folder: Path) -> None:
     (folder / "results-imagenet.csv").unlink()
     with pytest.raises(UserError, match="needs its clean results beside it"):
         public_field(folder, "imagenet-v2")
+
+
+def test_above_the_line_is_as_unsure_as_both_accuracies() -> None:
+    same = Fit(1.0, 0.0, 1.0, 10, 0)  # gives the clean accuracy itself: the difference of two shares
+    clean, shifted = Share(0.8, 0.76, 0.83, 100), Share(0.6, 0.57, 0.64, 100)
+    # -20 less sqrt(3^2 + 3^2) and plus sqrt(4^2 + 4^2), by hand.
+    assert above_line(clean, shifted, same) == ("80.0 %", "-20.0 [-24.2, -14.3]")
+    assert above_line(Share(1.0, 0.9, 1.0, 20), shifted, same) == ("none: clean is 0 or 100 %", "")
+    assert above_line(clean, shifted, None) == ("none: no line", "")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from windtunnel.analysis.marks import marks
 from windtunnel.analysis.placing import Placed
-from windtunnel.analysis.public_models import PublicResult, logit
+from windtunnel.analysis.public_models import Fit, PublicResult, logit
 from windtunnel.analysis.several import Several
 from windtunnel.analysis.shifts import Share, Shift, TagDrop
 from windtunnel.metrics.headlines import PM_0
@@ -233,8 +234,7 @@ def placed_content(placed: Placed, runs: Sequence[Run]) -> dict[str, Any]:
             one.name,
             _per_cent(one.clean),
             _per_cent(one.shifted),
-            "" if one.line is None else f"{100 * one.line:.1f} %",
-            "" if one.line is None else f"{100 * (one.shifted.value - one.line):+.1f}",
+            *above_line(one.clean, one.shifted, placed.field.fit),
         ]
         for one in placed.points
     ]
@@ -248,6 +248,23 @@ def placed_content(placed: Placed, runs: Sequence[Run]) -> dict[str, Any]:
         "rows": points,
         "unlike": {name: lines for name, lines in unlike.items() if lines},
     }
+
+
+def above_line(clean: Share, shifted: Share, fit: Fit | None) -> tuple[str, str]:
+    """What the line gives at a clean accuracy, and how far above it a run is; or why there is neither.
+
+    Of s - line(c) the interval is Newcombe's square-and-add of s's and line(c)'s, the latter from c's; the
+    line itself is taken as known.
+    """
+    if fit is None or not 0 < clean.value < 1:
+        return "none: " + ("no line" if fit is None else "clean is 0 or 100 %"), ""
+    ends = (min(max(end, EDGE), 1 - EDGE) for end in (clean.low, clean.high))
+    line = fit.shifted_at(clean.value)
+    low, high = sorted(fit.shifted_at(end) for end in ends)
+    above = shifted.value - line
+    least = above - math.hypot(shifted.value - shifted.low, high - line)
+    most = above + math.hypot(shifted.high - shifted.value, line - low)
+    return f"{100 * line:.1f} %", f"{100 * above:+.1f} [{100 * least:+.1f}, {100 * most:+.1f}]"
 
 
 def several_document(found: Several) -> dict[str, Any]:
