@@ -29,7 +29,7 @@ from windtunnel.metrics.corruption_error import alexnet_errors
 from windtunnel.predictions.incoming import GivenModel
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.rows import TOP, schema
-from windtunnel.suites import load_suite
+from windtunnel.suites.files import load_suite
 
 CLASSES = 1000
 PER_PHOTOGRAPHER = 5

@@ -18,7 +18,9 @@ from windtunnel.make.local import make
 from windtunnel.make.plan import plan_make
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
-from windtunnel.suites import QUICK, Suite, default_suite, held_difficulty, load_suite, natural_at
+from windtunnel.suites.files import load_suite
+from windtunnel.suites.fitting import QUICK, default_suite, held_difficulty, natural_at
+from windtunnel.suites.suite import Suite
 from windtunnel.units import include_units
 
 

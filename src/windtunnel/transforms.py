@@ -28,7 +28,7 @@ from windtunnel.errors import UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.kinds import Layout, check_layout, to_pixels
 from windtunnel.seeding import Draws, fresh_seed
-from windtunnel.suites import load_suite
+from windtunnel.suites.files import load_suite
 
 __all__ = ["Corrupt", "CorruptedDataset", "RandomCorrupt", "TrainedOnTestWarning", "Transform"]
 

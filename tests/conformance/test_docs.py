@@ -13,7 +13,7 @@ from windtunnel.analysis.gate import DEFAULT_RULES, DEFAULT_SEQUENCE_RULES
 from windtunnel.published.results import published_models
 from windtunnel.registry import import_file
 from windtunnel.stats.intervals import wilson
-from windtunnel.suites import load_suite, suite_names
+from windtunnel.suites.files import load_suite, suite_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("footguns.md", "statistics.md", "deployment.md", "explain.md", "natural.md", "distance.md")

@@ -23,7 +23,7 @@ from tests.conftest import Command
 from tests.onnx_models import write_colour_model
 from windtunnel.golden import golden_picture
 from windtunnel.imaging.codecs import round_trip
-from windtunnel.suites import load_suite
+from windtunnel.suites.files import load_suite
 
 FIFTEEN = load_suite("imagenet-c").units
 NINETEEN = (*FIFTEEN, *load_suite("imagenet-c-extra").units)

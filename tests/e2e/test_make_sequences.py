@@ -24,7 +24,7 @@ from windtunnel.imaging.clips import encode_clip
 from windtunnel.make.check import verify
 from windtunnel.make.local import make
 from windtunnel.make.plan import plan_make
-from windtunnel.suites import load_suite
+from windtunnel.suites.files import load_suite
 
 SOME = ["gaussian_noise", "tilt", "translate"]
 FRAMES = {"gaussian_noise": 31, "tilt": 31, "translate": 16}

@@ -17,7 +17,7 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
 from windtunnel.errors import UserError
-from windtunnel.suites import load_suite
+from windtunnel.suites.files import load_suite
 
 IMAGENET_S = [
     "native", "clean", "decode=opencv", "decode=ffmpeg",

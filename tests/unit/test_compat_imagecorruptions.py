@@ -12,7 +12,7 @@ import windtunnel
 from windtunnel.compat import imagecorruptions
 from windtunnel.compat.imagecorruptions import corrupt, get_corruption_names
 from windtunnel.golden import golden_picture
-from windtunnel.suites import load_suite
+from windtunnel.suites.files import load_suite
 
 # The numbers 0 to 18 of imagecorruptions 1.1.2.
 NUMBERED = (

@@ -11,7 +11,8 @@ from PIL import Image
 import windtunnel
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.golden import golden_picture
-from windtunnel.suites import default_suite, load_suite
+from windtunnel.suites.files import load_suite
+from windtunnel.suites.fitting import default_suite
 
 UserError = windtunnel.UserError
 FIFTEEN = load_suite("imagenet-c").units

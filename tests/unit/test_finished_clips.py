@@ -13,7 +13,7 @@ from windtunnel.data.finished import FinishedDataset
 from windtunnel.golden import golden_picture
 from windtunnel.imaging.clips import encode_clip
 from windtunnel.report.timelines import timelines
-from windtunnel.suites import default_suite
+from windtunnel.suites.fitting import default_suite
 
 UserError = windtunnel.UserError
 NAMES = ("n01440764/a", "n01443537/b", "n01443537/c")

@@ -10,8 +10,8 @@ from tests.conftest import Command
 from windtunnel.conditions import Condition, corruption_condition
 from windtunnel.errors import UserError
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.suites import load_suite, suite_names
 from windtunnel.suites.canvas import GEOMETRIES, Canvas, choose_canvas
+from windtunnel.suites.files import load_suite, suite_names
 
 USUAL = Canvas(224, GEOMETRIES[224], "")
 

@@ -19,7 +19,7 @@ from PIL import Image
 import windtunnel
 from windtunnel.corruptions import REGISTRY
 from windtunnel.golden import golden_picture
-from windtunnel.suites import load_suite
+from windtunnel.suites.files import load_suite
 from windtunnel.transforms import Corrupt, CorruptedDataset, RandomCorrupt, TrainedOnTestWarning
 
 UserError = windtunnel.UserError

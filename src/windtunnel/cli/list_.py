@@ -18,7 +18,7 @@ from windtunnel.published.results import METRICS, published_models, sources
 from windtunnel.report.amounts import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
-from windtunnel.suites import load_suite, suite_names
+from windtunnel.suites.files import load_suite, suite_names
 from windtunnel.units import include_units
 
 

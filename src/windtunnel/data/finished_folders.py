@@ -98,7 +98,7 @@ def _looks_published(folders: Mapping[Place, Path]) -> bool:
 @lru_cache(maxsize=1)
 def known_corruptions() -> frozenset[str]:
     """Every corruption some shipped suite names."""
-    from windtunnel.suites import load_suite, suite_names
+    from windtunnel.suites.files import load_suite, suite_names
 
     return frozenset(unit for name in suite_names() for unit in load_suite(name).units)
 

@@ -30,8 +30,8 @@ from windtunnel.models import Model
 from windtunnel.pipeline import available_units, refuse_nothing_swapped
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import groups_table, samples_table
-from windtunnel.suites import Suite
 from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
+from windtunnel.suites.suite import Suite
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048

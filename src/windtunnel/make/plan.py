@@ -24,8 +24,9 @@ from windtunnel.imaging.header import MAX_PIXELS, pillow_quiet
 from windtunnel.make.systematic import NAMED_AXES, SPLITS, refuse_shared_places
 from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of
 from windtunnel.seeding import STREAM_VERSION
-from windtunnel.suites import Suite, load_suite
 from windtunnel.suites.canvas import Canvas, choose_canvas
+from windtunnel.suites.files import load_suite
+from windtunnel.suites.suite import Suite
 
 # What may be laid out how, the usual way first; 32-pixel pictures are arrays, as CIFAR-10-C and -P are.
 PICTURE_LAYOUTS = ("folders", "arrays")

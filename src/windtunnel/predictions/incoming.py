@@ -26,7 +26,7 @@ from windtunnel.predictions.rows import Rows
 from windtunnel.published.natural import natural_set
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
-from windtunnel.suites import Suite
+from windtunnel.suites.suite import Suite
 from windtunnel.units import include_units
 
 

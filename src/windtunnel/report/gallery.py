@@ -14,7 +14,7 @@ from windtunnel.imaging import Image
 from windtunnel.report.scene import scene
 from windtunnel.report.sheet import FRAME_CELL_PX, frame_strip, sequence_frames, strip
 from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
-from windtunnel.suites import load_suite
+from windtunnel.suites.files import load_suite
 from windtunnel.units import Unit
 
 PAGE = "gallery.md"

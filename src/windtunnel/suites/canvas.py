@@ -11,7 +11,7 @@ from windtunnel.errors import UserError
 from windtunnel.imaging.geometry import Geometry
 
 if TYPE_CHECKING:
-    from windtunnel.suites import Suite
+    from windtunnel.suites.suite import Suite
 
 # A set of equal pictures whose short side is at most this is taken as it is.
 SMALL_PX = 96

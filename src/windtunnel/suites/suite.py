@@ -1,0 +1,282 @@
+"""What a suite is: conditions over pictures, and the variants of it that the command line asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
+
+from windtunnel.conditions import (
+    Condition,
+    corruption_condition,
+    level_of,
+    sequence_condition,
+)
+from windtunnel.corruptions import EDITIONS, SEVERITIES
+from windtunnel.data.finished import FinishedDataset, place_text
+from windtunnel.errors import UserError, unknown_name
+from windtunnel.imaging.clips import H264, load_av
+from windtunnel.imaging.codecs import check_codec
+from windtunnel.pipeline import REVISIONS, is_step, overrides_of
+from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
+from windtunnel.suites.canvas import Canvas
+from windtunnel.suites.units import check_unit, picture_unit_named, sequence_named
+
+# How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
+PUBLISHED = "published"
+PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
+
+# The keys that only say how predictions are scored: a run may be scored anew without predicting anew.
+SCORING = ("metrics", "weights")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A versioned list of conditions and how to score them.
+
+    Attributes:
+        name: kebab-case; cited as `name@version`.
+        version: raised when the list or its meaning changes.
+        about: one line for listings.
+        canvas: which rule makes the picture that is corrupted.
+        edition: 32, 64, 224, 299, or `auto` by the pictures' sizes.
+        codec: how corrupted pictures are stored before the model sees them; `published` as the edition's
+            published set is.
+        units: corruptions and steps of the pipeline (`axis=value`, `axis=*` for all there are), or sequences
+            (`seq/tilt`), which stand alone.
+        levels: severities; of sequences the one difficulty.
+        metrics: what is scored.
+        weights: of corruptions, for the score `weighted_error`; empty for no such score.
+        subset: how many pictures, drawn by class with the run's seed; 0 for all.
+        mask: whether only the outputs of the data's classes count.
+        stored: whether the units are read from a finished set and cannot be made; no units stand for all
+            the set holds.
+        natural: the natural set (`published/natural.toml`) whose layout and way of counting answers apply; ""
+            for ordinary pictures.
+    """
+
+    name: str
+    version: int
+    about: str = ""
+    canvas: str = "imagenet-c"
+    edition: int | str = "auto"
+    codec: str = "none"
+    units: tuple[str, ...] = ()
+    levels: tuple[int, ...] = SEVERITIES
+    metrics: tuple[str, ...] = ("top1_error", "top5_error", "mean_error")
+    weights: Mapping[str, float] = field(default_factory=dict)
+    subset: int = 0
+    mask: bool = False
+    stored: bool = False
+    natural: str = ""
+
+    @property
+    def citation(self) -> str:
+        """`name@version`."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def corruptions(self) -> tuple[str, ...]:
+        """The units that are corruptions."""
+        return tuple(
+            unit for unit in self.units if not is_step(unit) and not unit.startswith(SEQUENCE_PREFIX)
+        )
+
+    def conditions(
+        self, canvas: Canvas, settings: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    ) -> list[Condition]:
+        """Every condition: native and clean first, the codec alone where there is one, then the units.
+
+        `settings` are texts for some units, by unit and name.
+        """
+        if self.stored:
+            raise UserError(
+                f"Suite {self.name} only reads sets that hold its pictures; it cannot make them. "
+                "Give such a folder as data, or another --suite."
+            )
+        for unit in settings:
+            if unit not in self.units:
+                raise unknown_name(f"unit of suite {self.name} in --set", unit, self.units)
+        edition, overrides = canvas.edition, canvas.overrides()
+        codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
+        found = [Condition("native")]
+        # Where only steps are swapped on the model's own canvas, native is the clean one.
+        if self.spoils or self.canvas != "native":
+            found.append(Condition("clean", edition=edition, geometry=overrides))
+        if self.corruptions and codec != "none":
+            found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
+        for unit in self.units:
+            if unit.startswith(SEQUENCE_PREFIX):
+                found += [sequence_condition(unit, one, edition, codec, overrides) for one in self.levels]
+        for unit in self.corruptions:
+            texts = settings.get(unit)
+            found += [
+                corruption_condition(unit, one, edition, codec, overrides, texts) for one in self.levels
+            ]
+        return found + [
+            Condition(
+                "pipeline",
+                step,
+                edition=edition,
+                revision=REVISIONS.get(step, 0),
+                geometry={**overrides, **change},
+            )
+            for step, change in overrides_of(self.units, canvas.geometry).items()
+        ]
+
+    @property
+    def spoils(self) -> bool:
+        """Whether some units are corruptions or sequences, or may be in a finished set."""
+        return bool(self.corruptions or self.holds_sequences or self.stored)
+
+    @property
+    def holds_sequences(self) -> bool:
+        """Whether the units are sequences."""
+        return any(unit.startswith(SEQUENCE_PREFIX) for unit in self.units)
+
+    def of_finished(self, dataset: FinishedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
+        """The conditions of this suite that a finished set holds, and the names of those it lacks."""
+        if self.canvas == "native":
+            raise UserError(
+                f"Suite {self.name} corrupts at the model's size; {dataset.location} is corrupted already."
+            )
+        stored = dataset.stored
+        has_clips = any(one.kind == "sequence" for one in stored)
+        cure = (
+            "Give --suite imagenet-p or imagenet-p-extra" if has_clips else "--suite as-stored takes it all"
+        )
+        if has_clips and not self.units:
+            raise UserError(
+                f"Suite {self.name} scores single pictures, {dataset.location} holds sequences. {cure}."
+            )
+        units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
+        held = {(one.unit, one.level): one for one in stored}
+        wanted = list(dict.fromkeys((unit, level_of(unit, level)) for unit in units for level in self.levels))
+        found: list[Condition] = []
+        if dataset.clean is not None:
+            if dataset.clean_is_given:
+                found.append(Condition("native"))
+            usual = Condition("clean", edition=canvas.edition, geometry=canvas.overrides())
+            found.append(dataset.made_clean or usual)
+        spoilt = [held[place] for place in wanted if place in held]
+        if not spoilt:
+            raise UserError(
+                f"{dataset.location} holds none of the conditions of suite {self.name}; it holds "
+                f"{', '.join(dict.fromkeys(one.unit for one in stored))}. {cure}."
+            )
+        missing = [place_text(place) for place in wanted if place not in held]
+        return found + spoilt, missing
+
+    def only(self, selected: Sequence[str]) -> Suite:
+        """The same suite with other units or levels (`fog`, `fog:3`), under a name of its own."""
+        units: dict[str, set[int]] = {}
+        for item in selected:
+            written, colon, level = item.partition(":")
+            unit = self._unit(written)
+            allowed = DIFFICULTIES if unit.startswith(SEQUENCE_PREFIX) else SEVERITIES
+            if colon and (not level.isdecimal() or int(level) not in allowed):
+                raise UserError(f"'{item}' has no such level; give one of {listed(allowed)}.")
+            units.setdefault(unit, set()).update({int(level)} if colon else self.levels)
+        if len({frozenset(levels) for levels in units.values()}) > 1:
+            raise UserError(
+                "--only takes the same levels for every unit; write a suite file for anything else."
+            )
+        levels = sorted(next(iter(units.values())))
+        order = [unit for unit in self.units if unit in units] + sorted(set(units) - set(self.units))
+        part = replace(
+            self,
+            name=f"{self.name}-part",
+            units=tuple(order),
+            levels=tuple(levels),
+            weights={unit: weight for unit, weight in self.weights.items() if unit in order},
+        )
+        check_levels(part, "--only")
+        # Temporal sequences do not say their difficulty; the suite's name does.
+        return replace(part, levels=self.levels).at_difficulty(levels[0]) if part.holds_sequences else part
+
+    def _unit(self, written: str) -> str:
+        """The unit of this suite's kind that a name of --only stands for; sequences need no prefix there."""
+        if written in self.units:
+            return written
+        named = sequence_named if self.holds_sequences else picture_unit_named
+        unit = named(written, self.name)
+        if not self.stored:
+            check_unit(unit)
+        return unit
+
+    def at_difficulty(self, difficulty: int) -> Suite:
+        """The same suite of sequences at another difficulty, under a name of its own."""
+        if not self.holds_sequences:
+            raise UserError(f"Suite {self.name} holds no sequences; --difficulty is theirs.")
+        if difficulty not in DIFFICULTIES:
+            raise UserError(f"The difficulty is {difficulty!r}; give {listed(DIFFICULTIES)}.")
+        if self.levels == (difficulty,):
+            return self
+        return replace(self, name=f"{self.name}-difficulty-{difficulty}", levels=(difficulty,))
+
+    def at_edition(self, edition: int) -> Suite:
+        """The same suite in one edition, under a name of its own."""
+        if edition not in EDITIONS:
+            raise UserError(f"The edition is {edition!r}; give {listed(EDITIONS)}.")
+        if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.spoils):
+            raise UserError(
+                f"Suite {self.name} has a canvas of its own, whatever the edition; leave --edition out."
+            )
+        if edition == self.edition:
+            return self
+        return replace(self, name=f"{self.name}-{edition}", edition=edition)
+
+    def stored_as(self, codec: str) -> Suite:
+        """The same suite with another codec, under a name of its own."""
+        checked = check_stored_as(self, codec, "--codec")
+        if not self.spoils:
+            raise UserError(
+                f"Suite {self.name} stores no picture before the model sees it; leave --codec out."
+            )
+        if checked == self.codec:
+            return self
+        return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)
+
+    def to_json(self) -> dict[str, object]:
+        """All keys of the suite."""
+        return asdict(self)
+
+    def recipe(self) -> dict[str, object]:
+        """What of the suite decides predictions: neither its description nor how they are scored."""
+        found = {key: value for key, value in asdict(self).items() if key not in ("about", *SCORING)}
+        # Where it says nothing it is left away, as in runs from before there were natural sets.
+        return found if self.natural else {key: value for key, value in found.items() if key != "natural"}
+
+    def scoring(self) -> dict[str, object]:
+        """How predictions are scored."""
+        return {key: value for key, value in asdict(self).items() if key in SCORING}
+
+
+def check_levels(suite: Suite, where: str) -> None:
+    """Refuse severities that are none, several difficulties, and sequences beside other units."""
+    kinds = {unit.startswith(SEQUENCE_PREFIX) for unit in suite.units}
+    if len(kinds) > 1:
+        raise UserError(f"{where} mixes sequences with other units; write a suite for each.")
+    if suite.holds_sequences:
+        if len(suite.levels) != 1 or suite.levels[0] not in DIFFICULTIES:
+            raise UserError(
+                f"{where}: levels are {listed(suite.levels)}; sequences have one difficulty, "
+                f"of {listed(DIFFICULTIES)}."
+            )
+    elif not suite.levels or any(level not in SEVERITIES for level in suite.levels):
+        raise UserError(f"{where}: levels are {listed(suite.levels)}; give some of {listed(SEVERITIES)}.")
+
+
+def check_stored_as(suite: Suite, codec: str, where: str) -> str:
+    """A codec's canonical name; video is for sequences."""
+    if codec != H264:
+        return check_codec(codec, (H264,) if suite.holds_sequences else ())
+    if not suite.holds_sequences:
+        raise UserError(f"{where} is {H264}, which stores sequences; suite {suite.name} has none.")
+    load_av()
+    return codec
+
+
+def listed(values: Sequence[object]) -> str:
+    """Values as messages give them."""
+    return ", ".join(map(str, values)) or "none"
