@@ -182,6 +182,7 @@ def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str
     put(root / "images" / "banana" / "d.png", 0, 954, border=2)
     run = windtunnel.run(model, root, out=tmp_path / "run")
     assert values(run) == {"objectnet": 0.5}
+    assert all("of several labels the best-placed" in one.formula for one in run.scores(["brier", "nll"]))
     assert run.projection.kind == "identity"
     assert run.report().exists()
 

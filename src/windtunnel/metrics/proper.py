@@ -40,7 +40,10 @@ def brier(run: Run, seen: Observed) -> list[Measure]:
     if not seen.gives_probabilities:
         return []
     label = np.exp(seen.label_log_probability)
-    formula = "sum over classes of (probability - 1 for the label, else 0)^2, from 0 to 2"
+    formula = (
+        "sum over classes of (probability - 1 for the label, of several labels the best-placed, else 0)^2, "
+        "from 0 to 2"
+    )
     return _means(run, seen, "brier", formula, brier_score(seen.sum_p2, label), (0, 2))
 
 
@@ -48,7 +51,7 @@ def nll(run: Run, seen: Observed) -> list[Measure]:
     """Negative log-likelihood of every condition, and its mean over the corruptions."""
     if not seen.gives_probabilities:
         return []
-    formula = "-ln of the label's probability, in nats"
+    formula = "-ln of the label's probability, of several labels the best-placed one's, in nats"
     values = negative_log_likelihood(seen.label_log_probability)
     return _means(run, seen, "nll", formula, values, (0, np.inf))
 
