@@ -116,7 +116,7 @@ def test_training_data_are_known_under_all_their_names() -> None:
     natural = natural_set("imagenet-o")
     seen = (
         "in21k", "IN-22k", "imagenet-21k-p", "ImageNet21K-P", "imagenet_21kp", "in22k_ft_in1k",
-        "ImageNet-22k (fall 2011)", "imagenet-o",
+        "ImageNet-22k (fall 2011)", "imagenet-o", "ImageNet-12k", "imagenet12k", "in12k_ft_in1k", "IN-12k",
     )  # fmt: skip
     assert natural.conflicts_with(["imagenet-1k", *seen]) == seen
     others = ("imagenet-1k", "imagenet", "imagenet-only", "imagenet-real", "in1k", "laion-2b", "coin-21k", "")
