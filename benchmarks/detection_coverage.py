@@ -7,33 +7,19 @@ pictures. The truth is the same score at the same share of out pictures, of two 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.metrics.detection import (
-    Curve,
-    Gradient,
-    auroc,
-    average_precision,
-    curve,
-    detection_values,
-    fpr_at_recall,
-    trapezoid_precision,
-)
-from windtunnel.metrics.score import Measure, log_odds_interval
+from windtunnel.metrics.detection import curve
+from windtunnel.metrics.outside import AUPR, AUPR_TRAPEZOID, AUROC, FPR95
 from windtunnel.stats.paired import estimate_difference
 
 Numbers = NDArray[np.float64]
-JUDGES: dict[str, Callable[[Curve], Gradient]] = {
-    "AUROC": auroc,
-    "AUPR": average_precision,
-    "AUPR, trapezoid": trapezoid_precision,
-    "FPR95": fpr_at_recall,
-}
+JUDGES = {"AUROC": AUROC, "AUPR": AUPR, "AUPR, trapezoid": AUPR_TRAPEZOID, "FPR95": FPR95}
 # How much of a picture's score two models share.
 KINSHIP = 0.7
 LARGE = 1_000_000
@@ -71,6 +57,10 @@ CASES = (
     Case("200 out, 1,000 in, wide, ties", 200, 1000, 0.8, 1.5, 0.25),
     Case("50 out, 50 in", 50, 50, 1.0),
     Case("2,000 out, 10,000 in", 2000, 10000, 0.3),
+    Case("400 out, 20 in, told very well", 400, 20, 2.5),
+    Case("400 out, 20 in, told almost perfectly", 400, 20, 4.0),
+    Case("20 out, 400 in, told very well", 20, 400, 2.5),
+    Case("20 out, 400 in, told almost perfectly", 20, 400, 4.0),
 )
 
 
@@ -79,14 +69,8 @@ def truths(case: Case) -> tuple[dict[str, float], dict[str, float]]:
     """The scores of both models over endlessly many pictures."""
     scale = LARGE // (case.n_out + case.n_in)
     first, second, out = case.draw(np.random.default_rng(1), scale)
-    both = [{name: judge(curve(one, out))[0] for name, judge in JUDGES.items()} for one in (first, second)]
+    both = [{name: judge.of(curve(one, out))[0] for name, judge in JUDGES.items()} for one in (first, second)]
     return both[0], both[1]
-
-
-def measure(scores: Numbers, out: NDArray[np.bool_], judge: Callable[[Curve], Gradient]) -> Measure:
-    """A detection score as runs have it."""
-    values = detection_values(scores, out, judge)[:, None]
-    return Measure("", "", "", (), values, limits=(0, 1), interval_of=log_odds_interval)
 
 
 def coverage(case: Case, simulations: int, seed: int = 0) -> dict[str, tuple[float, float]]:
@@ -97,7 +81,7 @@ def coverage(case: Case, simulations: int, seed: int = 0) -> dict[str, tuple[flo
     for _ in range(simulations):
         first, second, out = case.draw(rng)
         for name, judge in JUDGES.items():
-            old, new = measure(first, out, judge), measure(second, out, judge)
+            old, new = judge.measure(first, out), judge.measure(second, out)
             low, high = old.interval()
             change = estimate_difference(old, new)
             gap = theirs[1][name] - theirs[0][name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -105,14 +105,53 @@ def outside_of(run: Run) -> Outside | None:
     return Outside(run, rows, np.isin(rows, out.rows))
 
 
+def out_and_in(out: Truths) -> Truths:
+    """Both sides: an area is as sure as the smaller one."""
+    return np.column_stack([out, ~out])
+
+
+def in_alone(out: Truths) -> Truths:
+    """The side of the in pictures: a false positive rate is a share of them."""
+    return ~out[:, None]
+
+
 @dataclass(frozen=True)
 class Judge:
-    """One way to judge a score: the name of the metric, its words, and its pseudo-values' maker."""
+    """One way to judge a score.
+
+    Attributes:
+        metric: its name.
+        words: what it is.
+        of: what makes it of a curve.
+        chance: whether a score that says nothing has the share of out pictures.
+        sides: from which pictures are out to the sides that it rests on, pictures x sides.
+    """
 
     metric: str
     words: str
     of: Callable[[detection.Curve], detection.Gradient]
     chance: bool = False
+    sides: Callable[[Truths], Truths] = out_and_in
+
+    def measure(self, values: Numbers, out: Truths) -> Measure:
+        """It, of pictures with these values of which these are out."""
+
+        def remake(some: NDArray[np.int64]) -> Numbers:
+            if out[some].all() or not out[some].any():
+                return np.full((len(some), 1), np.nan)
+            return detection.detection_values(values[some], out[some], self.of)[:, None]
+
+        return Measure(
+            self.metric,
+            "",
+            self.words,
+            (),
+            remake(np.arange(len(out))),
+            limits=(0, 1),
+            remake=remake,
+            interval_of=log_odds_interval,
+            sides=self.sides(out),
+        )
 
 
 AUROC = Judge("auroc", "area under the receiver operating curve, out against in", detection.auroc)
@@ -132,12 +171,14 @@ FPR95 = Judge(
     "fpr95",
     "share of in pictures called out at the first threshold that finds 95 % of the out ones",
     detection.fpr_at_recall,
+    sides=in_alone,
 )
 FPR95_COMPAT = Judge(
     "fpr95_compat",
     "share of in pictures called out at the threshold whose recall of out pictures is nearest to 95 %, as in "
     "ImageNet-O's code",
     detection.fpr_near_recall,
+    sides=in_alone,
 )
 
 
@@ -166,25 +207,14 @@ def _check_asked(score: str, found: Outside) -> None:
 
 def _measure(judge: Judge, score: str, found: Outside) -> Measure:
     taken = found.taken_by(score)
-    values, out = found.values[score][taken], found.out[taken]
-
-    def remake(some: NDArray[np.int64]) -> Numbers:
-        if out[some].all() or not out[some].any():
-            return np.full((len(some), 1), np.nan)
-        return detection.detection_values(values[some], out[some], judge.of)[:, None]
-
+    out = found.out[taken]
     made_of = f"; templates of {found.template.sum():,} pictures" if score == KL_MATCHING else ""
     chance = f"; a score that says nothing has {100 * out.mean():.1f} %" if judge.chance else ""
-    return Measure(
-        judge.metric,
-        score,
-        f"{judge.words}; score: {WORDS[score]}",
-        (),
-        remake(np.arange(len(taken))),
-        limits=(0, 1),
-        remake=remake,
+    return replace(
+        judge.measure(found.values[score][taken], out),
+        condition=score,
+        formula=f"{judge.words}; score: {WORDS[score]}",
         rows=found.rows[taken],
-        interval_of=log_odds_interval,
         detail=f"{out.sum():,} out, {(~out).sum():,} in{made_of}{chance}",
     )
 

@@ -93,6 +93,8 @@ class Measure:
         ends: for scores that chance alone raises: the interval of what is left without it.
         rows: which of the run's scored pictures the columns are of, ascending; None for all of them.
         interval_of: how the interval is made, where what the columns are does not tell.
+        sides: pictures x sides, which pictures are on a side that the score rests on: it is as sure as the
+            smallest side is large; None for one side of all pictures.
         detail: what else to say of it that is this run's own, such as counts; other pictures have none.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
@@ -113,12 +115,21 @@ class Measure:
     ends: Ends | None = None
     rows: NDArray[np.int64] | None = None
     interval_of: Callable[[Measure], tuple[float, float]] | None = None
+    sides: NDArray[np.bool_] | None = None
     detail: str = ""
 
     @property
     def units(self) -> int:
         """How many pictures, or groups of them, the score rests on."""
         return unit_count(len(self.columns), self.groups)
+
+    @property
+    def deciding_units(self) -> int:
+        """How many pictures, or groups of them, the smallest of its sides has."""
+        if self.sides is None:
+            return self.units
+        groups = np.arange(len(self.columns)) if self.groups is None else self.groups
+        return min(unit_count(int(side.sum()), groups[side]) for side in self.sides.T)
 
     def over(self, rows: NDArray[np.int64]) -> Measure:
         """The same score over some of the run's scored pictures, in this order."""
@@ -137,13 +148,15 @@ class Measure:
     def _over(self, rows: NDArray[np.int64]) -> Measure:
         """The same score over some rows of its own columns."""
         groups = None if self.groups is None else self.groups[rows]
+        sides = None if self.sides is None else self.sides[rows]
         remake = self.remake
         if remake is None:
-            return replace(self, columns=self.columns[rows], groups=groups, detail="")
+            return replace(self, columns=self.columns[rows], groups=groups, sides=sides, detail="")
         return replace(
             self,
             columns=remake(rows),
             groups=groups,
+            sides=sides,
             remake=lambda some: remake(rows[some]),
             detail="",
         )
@@ -232,7 +245,7 @@ def exact_interval(measure: Measure) -> tuple[float, float]:
 
 def log_odds_interval(measure: Measure) -> tuple[float, float]:
     """Student's interval of a linear score between 0 and 1, on the scale of its log odds."""
-    return mean_between_0_and_1(measure.picture_values, measure.groups)
+    return mean_between_0_and_1(measure.picture_values, measure.groups, measure.deciding_units)
 
 
 def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:

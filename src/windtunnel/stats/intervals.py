@@ -96,16 +96,19 @@ def exact_share(values: NDArray[np.float64], groups: Groups = None) -> tuple[flo
     return clopper_pearson(share * n, n)
 
 
-def mean_between_0_and_1(values: NDArray[np.float64], groups: Groups = None) -> tuple[float, float]:
+def mean_between_0_and_1(
+    values: NDArray[np.float64], groups: Groups = None, deciding: int | None = None
+) -> tuple[float, float]:
     """Student's interval for a mean that lies between 0 and 1, on the scale of its log odds.
 
     logit(mean) -+ t*sqrt(its variance) / (mean (1 - mean)). At 0 and 1, and where nothing varies, the exact
-    interval of a share of as many pictures (or groups).
+    interval of a share of as many pictures (or groups) as decide the score: all, or the number given.
     """
     mean, units = float(values.mean()), unit_count(len(values), groups)
     error = math.sqrt(variance_of_mean(values, groups))
     if error == 0 or units < 2 or not 1e-12 < mean < 1 - 1e-12:
-        return clopper_pearson(min(max(mean, 0.0), 1.0) * units, units)
+        n = units if deciding is None else deciding
+        return clopper_pearson(min(max(mean, 0.0), 1.0) * n, n)
     centre = math.log(mean / (1 - mean))
     reach = float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * error / (mean * (1 - mean))
     return float(expit(centre - reach)), float(expit(centre + reach))
