@@ -267,6 +267,12 @@ def test_tags_and_public_models_on_the_page(
         )
         assert one["line"] == (None if odds is None else pytest.approx(odds / (1 + odds), abs=1e-4))
         assert any("public results rest on 10,000" in line for line in one["unlike"])
+        above = one["above"]
+        assert (above is None) == (odds is None)
+        if above:
+            assert above["value"] == pytest.approx(one["shifted"]["value"] - one["line"])
+            assert above["low"] < above["value"] < above["high"]
+    assert any(one["above"] for one in public["points"])
     assert any("2 ways in all" in note for note in public["notes"])
 
 
@@ -304,6 +310,31 @@ def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
     assert len(unlike["threshold-0.7"]) == 1
     assert "over imagenet-v2-threshold-0.7, where" in unlike["threshold-0.7"][0]
     assert "over imagenet-v2-matched-frequency" in unlike["threshold-0.7"][0]
+
+
+def test_one_model_over_several_versions_keeps_every_line_of_its_own(
+    runs: dict[str, Path], tables: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    names = list(map(str, range(CLASSES)))
+    clean = windtunnel.load_run(runs["keen-v2"]).path.parent / "val"
+    model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
+    versions = ("top-images", "threshold-0.7", "matched-frequency")
+    for seed, version in enumerate(versions):
+        folder = write_pictures(tmp_path / f"imagenetv2-{version}", names, 45, seed)
+        windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=tmp_path / version, workers=1)
+    given = [tmp_path / version for version in versions]
+    done = windtunnel_command("report", *given, "--public", tables, "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    text = windtunnel_command("report", *given, "--public", tables, "--markdown").stdout
+    for version in versions:
+        label = f"keen, imagenet-v2-{version}"
+        assert f'<td class="whole">{label}</td>' in page and f'"name":"{label}"' in page.replace(": ", ":")
+        assert f"| {label} |" in text
+        assert f"<li>{label}: " in page and f"- {label}: " in text
+    for version in versions[:2]:
+        words = f"keen, imagenet-v2-{version}: over imagenet-v2-{version}, where the public results are over"
+        assert words in page and words in text
 
 
 def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_path: Path) -> None:

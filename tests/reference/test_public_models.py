@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import scipy.stats
 
+from windtunnel.analysis.placing import above_line
 from windtunnel.analysis.public_models import (
     Fit,
     fit_logits,
@@ -18,7 +19,6 @@ from windtunnel.analysis.public_models import (
 )
 from windtunnel.analysis.shifts import Share
 from windtunnel.errors import UserError
-from windtunnel.report.beside import above_line
 
 HEADER = "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation"
 # Clean odds 1, 3, 9, 99 and 3; shifted odds are their squares over 9, but for small at 288 pixels.
@@ -172,6 +172,22 @@ def test_above_the_line_is_as_unsure_as_both_accuracies() -> None:
     same = Fit(1.0, 0.0, 1.0, 10, 0)  # gives the clean accuracy itself: the difference of two shares
     clean, shifted = Share(0.8, 0.76, 0.83, 100), Share(0.6, 0.57, 0.64, 100)
     # -20 less sqrt(3^2 + 3^2) and plus sqrt(4^2 + 4^2), by hand.
-    assert above_line(clean, shifted, same) == ("80.0 %", "-20.0 [-24.2, -14.3]")
-    assert above_line(Share(1.0, 0.9, 1.0, 20), shifted, same) == ("none: clean is 0 or 100 %", "")
-    assert above_line(clean, shifted, None) == ("none: no line", "")
+    line, above = above_line(clean, shifted, same)
+    assert line == pytest.approx(0.8)
+    assert above is not None and (above.value, above.low, above.high) == pytest.approx(
+        (-0.2, -0.2 - 0.03 * 2**0.5, -0.2 + 0.04 * 2**0.5)
+    )
+    assert above_line(Share(1.0, 0.9, 1.0, 20), shifted, same) == (None, None)
+    assert above_line(clean, shifted, None) == (None, None)
+
+
+def test_above_the_line_knows_no_edge_of_the_plot() -> None:
+    same = Fit(1.0, 0.0, 1.0, 10, 0)
+    sure = Share(0.1, 0.1, 0.1, 10)
+    # The line itself goes on to 0 and to 1, rising or falling.
+    for fit, ends in ((same, (0.0, 1.0)), (Fit(-1.0, 0.0, -1.0, 10, 0), (1.0, 0.0))):
+        assert (fit.shifted_at(0.0), fit.shifted_at(1.0)) == ends
+    _, above = above_line(Share(0.0005, 0.0, 0.001, 2000), sure, same)
+    assert above is not None and above.high == pytest.approx(0.1 - 0.0005 + 0.0005)
+    _, above = above_line(Share(0.9, 0.8, 1.0, 10), sure, same)
+    assert above is not None and above.low == pytest.approx(0.1 - 0.9 - 0.1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from windtunnel.analysis.public_models import PublicField, known_tables, public_field
+from windtunnel.analysis.public_models import Fit, PublicField, known_tables, public_field
 from windtunnel.analysis.shifts import Share, Shift, shift_of
 from windtunnel.errors import UserError
 from windtunnel.metrics.parts import part_of_role
@@ -24,16 +25,20 @@ class OwnPoint:
     Attributes:
         run: its folder.
         name: the model's.
+        part: which pictures are shifted, such as imagenet-v2-top-images.
         clean, shifted: its accuracies.
         line: the shifted accuracy that the public models' line gives for its clean accuracy; None for none.
+        above: how far the shifted accuracy is above the line; None where that is None.
         unlike: what is not like with like, a sentence each.
     """
 
     run: str
     name: str
+    part: str
     clean: Share
     shifted: Share
     line: float | None
+    above: Share | None
     unlike: tuple[str, ...]
 
 
@@ -100,15 +105,32 @@ def _placed(name: str, own: Sequence[tuple[Run, Shift]], field: PublicField) -> 
         OwnPoint(
             shift.run,
             shift.model,
+            part.name if (part := part_of_role(run, "shifted")) else "",
             shift.clean,
             shift.shifted,
-            field.fit.shifted_at(shift.clean.value) if field.fit and 0 < shift.clean.value < 1 else None,
+            *above_line(shift.clean, shift.shifted, field.fit),
             tuple(_unlike(run, shift, field)),
         )
         for run, shift in own
         if shift.clean and shift.shifted
     ]
     return Placed(name, natural_set(name).title, field, tuple(points), tuple(_notes(name, field)))
+
+
+def above_line(clean: Share, shifted: Share, fit: Fit | None) -> tuple[float | None, Share | None]:
+    """What the line gives at a clean accuracy, and how far above it a run is; of 0 and 1 nothing.
+
+    Of s - line(c) the interval is Newcombe's square-and-add of s's and line(c)'s, the latter from c's; the
+    line itself is taken as known.
+    """
+    if fit is None or not 0 < clean.value < 1:
+        return None, None
+    line = fit.shifted_at(clean.value)
+    low, high = sorted(fit.shifted_at(end) for end in (clean.low, clean.high))
+    above = shifted.value - line
+    least = above - math.hypot(shifted.value - shifted.low, high - line)
+    most = above + math.hypot(shifted.high - shifted.value, line - low)
+    return line, Share(above, least, most, shifted.n)
 
 
 def _notes(name: str, field: PublicField) -> list[str]:

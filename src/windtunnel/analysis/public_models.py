@@ -65,7 +65,9 @@ class Fit:
     left_out: int
 
     def shifted_at(self, clean: float) -> float:
-        """The shifted accuracy that the line gives for a clean accuracy between 0 and 1."""
+        """The shifted accuracy that the line gives for a clean accuracy; of 0 and 1 what it tends to."""
+        if clean in (0, 1) and self.slope:
+            return float((clean == 1) == (self.slope > 0))
         return 1 / (1 + math.exp(-(self.intercept + self.slope * logit(clean))))
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from windtunnel.analysis.marks import marks
-from windtunnel.analysis.placing import Placed
+from windtunnel.analysis.placing import OwnPoint, Placed
 from windtunnel.analysis.public_models import Fit, PublicResult, logit
 from windtunnel.analysis.several import Several
 from windtunnel.analysis.shifts import Share, Shift, TagDrop
@@ -163,6 +162,11 @@ def bar_names(shifts: Sequence[Shift]) -> list[str]:
         told = [(*pair, one.data) for pair, one in zip(told, shifts, strict=True)]
     alike = {part for part in told[0] if all(part in row for row in told)}
     names = ["<br>".join(part for part in row if part not in alike) or row[0] for row in told]
+    return _numbered(names)
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The same names, each of those that are alike with its number."""
     return [
         f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
         for place, name in enumerate(names)
@@ -204,16 +208,16 @@ def public_scatter(placed: Placed) -> dict[str, Any]:
         {
             "type": "scatter",
             "mode": "markers",
-            "name": one.name,
+            "name": label,
             "x": [_at(one.clean.value)],
             "y": [_at(one.shifted.value)],
             "error_x": _logit_bars(one.clean),
             "error_y": _logit_bars(one.shifted),
-            "text": [f"{one.name}<br>clean {_per_cent(one.clean)}<br>shifted {_per_cent(one.shifted)}"],
+            "text": [f"{label}<br>clean {_per_cent(one.clean)}<br>shifted {_per_cent(one.shifted)}"],
             "marker": {"size": 13, "symbol": "diamond", "color": COLOURS[1 + place % 6]},
             "hovertemplate": "%{text}<extra></extra>",
         }
-        for place, one in enumerate(points)
+        for place, (label, one) in enumerate(zip(point_labels(points), points, strict=True))
     ]
     return {
         "data": traces,
@@ -229,42 +233,39 @@ def public_scatter(placed: Placed) -> dict[str, Any]:
 def placed_content(placed: Placed, runs: Sequence[Run]) -> dict[str, Any]:
     """What a page says of runs among public models: JSON's content, rows of a table, notes of every run."""
     by_path = {str(run.path): run for run in runs}
-    points = [
-        [
-            one.name,
-            _per_cent(one.clean),
-            _per_cent(one.shifted),
-            *above_line(one.clean, one.shifted, placed.field.fit),
-        ]
-        for one in placed.points
+    labels = point_labels(placed.points)
+    told = [
+        (label, [*one.unlike, *(marks(by_path[one.run]) if one.run in by_path else ())])
+        for label, one in zip(labels, placed.points, strict=True)
     ]
-    unlike = {
-        one.name: [*one.unlike, *(marks(by_path[one.run]) if one.run in by_path else ())]
-        for one in placed.points
-    }
     return {
         **placed.to_json(),
         "header": list(PLACE_HEADER),
-        "rows": points,
-        "unlike": {name: lines for name, lines in unlike.items() if lines},
+        "rows": [
+            [label, _per_cent(one.clean), _per_cent(one.shifted), *_above(one, placed.field.fit)]
+            for label, one in zip(labels, placed.points, strict=True)
+        ],
+        "unlike": [{"run": label, "lines": lines} for label, lines in told if lines],
     }
 
 
-def above_line(clean: Share, shifted: Share, fit: Fit | None) -> tuple[str, str]:
-    """What the line gives at a clean accuracy, and how far above it a run is; or why there is neither.
+def point_labels(points: Sequence[OwnPoint]) -> list[str]:
+    """A name per run: the model's, with the part it was shown where a model stands there twice."""
+    names = [one.name for one in points]
+    return _numbered(
+        names if len(set(names)) == len(names) else [f"{one.name}, {one.part}" for one in points]
+    )
 
-    Of s - line(c) the interval is Newcombe's square-and-add of s's and line(c)'s, the latter from c's; the
-    line itself is taken as known.
-    """
-    if fit is None or not 0 < clean.value < 1:
+
+def _above(one: OwnPoint, fit: Fit | None) -> tuple[str, str]:
+    """What the line gives, and how far above it a run is; or why there is neither."""
+    if one.line is None or one.above is None:
         return "none: " + ("no line" if fit is None else "clean is 0 or 100 %"), ""
-    ends = (min(max(end, EDGE), 1 - EDGE) for end in (clean.low, clean.high))
-    line = fit.shifted_at(clean.value)
-    low, high = sorted(fit.shifted_at(end) for end in ends)
-    above = shifted.value - line
-    least = above - math.hypot(shifted.value - shifted.low, high - line)
-    most = above + math.hypot(shifted.high - shifted.value, line - low)
-    return f"{100 * line:.1f} %", f"{100 * above:+.1f} [{100 * least:+.1f}, {100 * most:+.1f}]"
+    above = one.above
+    return (
+        f"{100 * one.line:.1f} %",
+        f"{100 * above.value:+.1f} [{100 * above.low:+.1f}, {100 * above.high:+.1f}]",
+    )
 
 
 def several_document(found: Several) -> dict[str, Any]:

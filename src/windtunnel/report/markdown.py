@@ -190,7 +190,7 @@ def _public(placed: Sequence[dict[str, Any]]) -> list[str]:
             *markdown_table(one["header"], one["rows"]),
             "",
             *(f"- {note}" for note in one["notes"]),
-            *(f"- {run}: {'; '.join(why)}." for run, why in one["unlike"].items()),
+            *(f"- {told['run']}: {'; '.join(told['lines'])}." for told in one["unlike"]),
             "",
         ]
     return lines
