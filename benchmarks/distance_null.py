@@ -1,8 +1,9 @@
 """Is the excess of a Fréchet distance over halves of the same set zero where there is no shift?
 
-Draws two sets of points from one normal distribution whose features have very different spreads, splits them
-as `windtunnel distance` does, and says how far the excess is from zero, as a share of the distance of two
-halves, and how often its range over splits leaves zero out.
+Draws two sets of points from one normal distribution whose features have very different spreads, takes the
+distances of splits as `windtunnel distance` does, and says how far the excess is from zero, as a share of the
+distance of two halves, and how often its range over splits leaves zero out. The second set may be frames of
+videos, nearly alike within a video.
 
     python benchmarks/distance_null.py [REPEATS]
 """
@@ -13,39 +14,40 @@ import sys
 
 import numpy as np
 
-from windtunnel.analysis.distance import SPLITS
-from windtunnel.stats.frechet import frechet_distance, moments
+from windtunnel.analysis.distance import RANGE, SPLITS, split_distances
 
-# Features, pictures in a group.
-CASES = ((16, 30), (64, 100), (64, 500), (256, 100))
+# Features, pictures in a group, frames of every video of B.
+CASES = ((16, 30, 1), (64, 100, 1), (64, 500, 1), (256, 100, 1), (16, 10, 21), (48, 10, 21), (64, 100, 21))
+# How much of a frame's variance its video has.
+KINSHIP = 0.9
 
 
-def excesses(rng: np.random.Generator, features: int, n: int) -> np.ndarray:
+def excesses(rng: np.random.Generator, features: int, n: int, frames: int = 1) -> np.ndarray:
     """The excess of every split of one pair of sets, as a share of the distance of two halves."""
     scales = np.linspace(0.1, 2, features)
-    sets = [rng.normal(size=(2 * n, features)) * scales for _ in range(2)]
-    found = []
-    for _ in range(SPLITS):
-        (a, other_a), (b, other_b) = (
-            (moments(points[order[:n]]), moments(points[order[n:]]))
-            for points in sets
-            for order in [rng.permutation(2 * n)]
-        )
-        null = (frechet_distance(a, other_a) + frechet_distance(b, other_b)) / 2
-        found.append(frechet_distance(a, b) / null - 1)
-    return np.array(found)
+    apart, own = rng.normal(size=(2, 2 * n, features)), rng.normal(size=(2 * n * frames, features))
+    shown = np.sqrt(KINSHIP) * apart[1].repeat(frames, axis=0) + np.sqrt(1 - KINSHIP) * own
+    values = [(one * scales).astype(np.float32) for one in (apart[0], shown)]
+    ids = [[f"a/{row}" for row in range(2 * n)], [f"b/{row}" for row in range(2 * n * frames)]]
+    videos = {id_: f"video {row // frames}" for row, id_ in enumerate(ids[1])} if frames > 1 else {}
+    seed = int(rng.integers(2**31))
+    between, *within = np.array(
+        [split_distances(ids, values, videos, n, seed, one) for one in range(SPLITS)]
+    ).T
+    return np.asarray(between / np.mean(within, axis=0) - 1)
 
 
 def main(repeats: int) -> None:
     """Print one line per case."""
     rng = np.random.default_rng(0)
-    print("features    n  mean excess  std of medians  ranges without zero: above, below")
-    for features, n in CASES:
-        found = np.array([excesses(rng, features, n) for _ in range(repeats)])
-        low, high = np.quantile(found, (0.025, 0.975), axis=1)
+    print("features    n  frames  mean excess  std of medians  ranges without zero: above, below")
+    for features, n, frames in CASES:
+        found = np.array([excesses(rng, features, n, frames) for _ in range(repeats)])
+        low, high = np.quantile(found, RANGE, axis=1)
         print(
-            f"{features:>8} {n:>4}  {found.mean():>10.2%}  {np.median(found, axis=1).std():>13.2%}  "
-            f"{(low > 0).mean():>26.1%}, {(high < 0).mean():.1%}"
+            f"{features:>8} {n:>4}  {frames:>6}  {found.mean():>10.2%}  "
+            f"{np.median(found, axis=1).std():>13.2%}  {(low > 0).mean():>26.1%}, {(high < 0).mean():.1%}",
+            flush=True,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +142,55 @@ def test_the_same_pictures_are_never_compared_with_themselves(network: Path, tmp
         path.rename(other)
     warned = windtunnel.distance(a, renamed, network)
     assert any("same pictures" in line for line in warned.warnings)
+
+
+def write_videos(root: Path, seed: int, videos: int, frames: int = 21) -> Path:
+    """Frames as ImageNet-Vid-Robust has them, nearly alike within a video."""
+    rng = np.random.default_rng(seed)
+    pmsets: dict[str, list[str]] = {}
+    for video, image in enumerate(pictures(seed, videos)):
+        keys = [f"val/video{video:02d}/{number:06d}.JPEG" for number in range(frames)]
+        pmsets[keys[frames // 2]] = [key for key in keys if key != keys[frames // 2]]
+        (root / keys[0]).parent.mkdir(parents=True)
+        for key in keys:
+            shown = np.clip(image + rng.normal(0, 4, size=image.shape), 0, 255).astype(np.uint8)
+            Image.fromarray(shown).save(root / key, quality=100, subsampling=0)
+    (root / "metadata").mkdir()
+    (root / "metadata" / "pmsets.json").write_text(json.dumps(pmsets))
+    labels = {key: [0] for anchor, near in pmsets.items() for key in (anchor, *near)}
+    (root / "metadata" / "labels.json").write_text(json.dumps(labels))
+    return root
+
+
+def test_frames_of_few_videos_are_no_shift(
+    network: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """Independent pictures against frames of 20 videos, all from one generator."""
+    a = write_pictures(tmp_path / "a", pictures(17, 420))
+    b = write_videos(tmp_path / "vid-robust", 18, 20)
+    found = windtunnel.distance(a, b, network)
+    assert (found.n, found.a.drawn, found.b.pictures, found.b.drawn) == (10, 420, 420, 20)
+    assert found.excess.low < 0 < found.excess.high
+    assert abs(found.excess.median) < 0.1 * found.within_b.median
+    assert any("10 pictures a group for 48 features" in line for line in found.warnings)
+    said = windtunnel_command("distance", a, b, "--features", network, "--splits", 2).stdout
+    assert "420 pictures, 20 in a split: one frame of every video" in said
+    wrong = windtunnel_command("distance", a, b, "--features", network, "--size", 11)
+    assert wrong.returncode == 2 and "20 videos, so give 2 to 10" in wrong.stderr
+
+
+def test_frames_of_one_video_are_never_compared_with_each_other(network: Path, tmp_path: Path) -> None:
+    """A frame set and its copy are as far apart as its halves, also where the copy names no videos."""
+    a = write_videos(tmp_path / "vid-robust", 19, 12, 3)
+    plain = tmp_path / "copy"
+    shutil.copytree(a / "val", plain / "val")
+    for b in (a, plain):
+        found = windtunnel.distance(a, b, network, splits=4)
+        assert (found.n, found.b.drawn) == (6, 12)
+        assert found.excess.values == pytest.approx([0.0] * 4, abs=1e-9)
+    few = write_videos(tmp_path / "few" / "vid-robust", 20, 3)
+    with pytest.raises(windtunnel.UserError, match="3 readable videos; two groups of at least 2 need 4"):
+        windtunnel.distance(a, few, network)
 
 
 def test_it_grows_with_severity(network: Path, tmp_path: Path) -> None:

@@ -3,12 +3,16 @@
 Every split draws four groups of n pictures: two of A that share none, two of B that share none. Three
 distances are taken at this same n: A to B, A to A, B to B. Few pictures make every Fréchet distance too
 large, A to B by about the mean of what the other two are; what it has over that is the shift.
+
+Frames of one video are no independent pictures: a split draws one of each. Without a shift all four groups
+are then draws of one kind. Groups of whole videos are not: n frames of few videos are worth fewer pictures
+than n others, the two sets' biases differ, and their mean is not A to B's.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.data import Dataset, Sample, stratified_subset
+from windtunnel.data.frame_sets import VIDEO
 from windtunnel.data.stored import StoredPictures, open_pictures
 from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.errors import PictureError, UserError
@@ -59,12 +64,14 @@ class PictureSet:
     Attributes:
         location: where it is.
         pictures: how many have features.
+        drawn: how many of them a split draws from: one frame of every video, and all that are no frames.
         failed: why others have none, and how many.
         remarks: how it is read, where that is not plain.
     """
 
     location: str
     pictures: int
+    drawn: int
     failed: dict[str, int]
     remarks: tuple[str, ...] = ()
 
@@ -129,12 +136,13 @@ def distance(
 
     Args:
         a, b: data sets; of a finished set one condition, as `imagenet-c#fog:3`; of a natural set
-            its own pictures, as `run` reads them. Labels are not needed.
+            its own pictures, as `run` reads them. Labels are not needed. Of frames of one video (frame
+            sets, a table's column `video`) every split draws one.
         features: an ONNX file.
         output: which output of it, or an inner tensor; its declared or first output by default. Features with
             a height and a width are averaged over them.
         preprocess: a preset's name or a TOML file; else the TOML beside the network; else the default.
-        size: pictures in every group; by default, and at most, half of the smaller set.
+        size: pictures in every group; by default, and at most, half of the smaller set, a video being one.
         splits: how many times groups are drawn.
         subset: only this many pictures of each set, each class in proportion; 0 for all.
         seed: of the splits and the subset.
@@ -154,7 +162,8 @@ def distance(
     if network.preprocess.geometry.output_px is None:
         raise UserError(f"{network.name} declares no input size; give rule and crop_px under [geometry].")
     chosen = [stratified_subset(sorted(one.samples(), key=lambda s: s.id), subset, seed) for one in sets]
-    _groups_of(size, [len(one) for one in chosen], sets)
+    videos = {_bare(one.id): one.meta[VIDEO] for some in chosen for one in some if one.meta.get(VIDEO)}
+    _groups_of(size, [[one.id for one in some] for some in chosen], videos, sets)
     total = sum(map(len, chosen))
     with pillow_quiet(), opencv_on_one_thread():
         found = [
@@ -162,16 +171,16 @@ def distance(
             for dataset, samples in zip(sets, chosen, strict=True)
         ]
     ids, values, failed = zip(*found, strict=True)
-    n = _groups_of(size, [len(one) for one in ids], sets)
+    n = _groups_of(size, ids, videos, sets)
     distances = []
     for split in range(splits):
-        distances.append(_split(ids, values, n, seed, split))
+        distances.append(split_distances(ids, values, videos, n, seed, split))
         advance_splits(1, splits)
     between, within_a, within_b = np.array(distances).T
     null = (within_a + within_b) / 2
     excess = _over(between - null)
     described = [
-        PictureSet(dataset.location, len(kept), dict(lost), told)
+        PictureSet(dataset.location, len(kept), _drawn(kept, videos), dict(lost), told)
         for dataset, kept, lost, told in zip(sets, ids, failed, remarks, strict=True)
     ]
     return Distance(
@@ -193,18 +202,22 @@ def distance(
     )
 
 
-def _groups_of(size: int, counts: Sequence[int], sets: Sequence[Dataset]) -> int:
-    """How many pictures a group has: two groups of each set must not share any."""
-    most = min(counts) // 2
-    smaller = sets[int(np.argmin(counts))].location
+def _groups_of(
+    size: int, ids: Sequence[Sequence[str]], videos: Mapping[str, str], sets: Sequence[Dataset]
+) -> int:
+    """How many pictures a group has: two groups of each set must not share any, nor a video."""
+    counts = [_drawn(one, videos) for one in ids]
+    fewest = min(counts)
+    most, least = fewest // 2, counts.index(fewest)
+    smaller, what = sets[least].location, "picture" if fewest == len(ids[least]) else "video"
     if most < LEAST:
         raise UserError(
-            f"{smaller} has {min(counts)} readable pictures; two groups of at least {LEAST} need {2 * LEAST}."
+            f"{smaller} has {fewest} readable {what}s; two groups of at least {LEAST} need {2 * LEAST}."
         )
     if size and not LEAST <= size <= most:
         raise UserError(
-            f"size is {size}; {smaller} has {min(counts):,} pictures, so give {LEAST} to {most:,}: two "
-            "groups of it must share no picture."
+            f"size is {size}; {smaller} has {fewest:,} {what}s, so give {LEAST} to {most:,}: two groups of "
+            f"it must share no {what}."
         )
     return size or most
 
@@ -254,15 +267,27 @@ def _picture(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
     return crop_step(resize_step(image, geometry), geometry)
 
 
-def _split(
-    ids: Sequence[Sequence[str]], values: Sequence[Features], n: int, seed: int, split: int
+def split_distances(
+    ids: Sequence[Sequence[str]],
+    values: Sequence[Features],
+    videos: Mapping[str, str],
+    n: int,
+    seed: int,
+    split: int,
 ) -> tuple[float, float, float]:
     """A to B, A to A and B to B of one split.
 
-    Both sets are shuffled by the same hash of ids, and B is taken from the other end: where A and B hold the
-    same pictures (one of them corrupted), the compared groups share none, as two groups of one set do not.
+    Both sets are shuffled by the same hash, and B is taken from the other end: where A and B hold the same
+    pictures (one of them corrupted), the compared groups share none, as two groups of one set do not.
+
+    Args:
+        ids: of the pictures of A, and of B.
+        values: their features.
+        videos: by an id without its ending, the video that a picture is a frame of.
+        n: pictures in a group, at most half of what a split draws from.
+        seed, split: which shuffle.
     """
-    orders = [np.argsort([digest64("distance", seed, split, _bare(id_)) for id_ in one]) for one in ids]
+    orders = [_shuffled(one, videos, seed, split) for one in ids]
     (first_a, second_a), (second_b, first_b) = (
         (moments(rows[order[:n]]), moments(rows[order[-n:]]))
         for rows, order in zip(values, orders, strict=True)
@@ -272,6 +297,32 @@ def _split(
         frechet_distance(first_a, second_a),
         frechet_distance(first_b, second_b),
     )
+
+
+def _shuffled(ids: Sequence[str], videos: Mapping[str, str], seed: int, split: int) -> NDArray[np.int64]:
+    """Rows of one frame of every video, and of every picture that is no frame, by hashes of their names."""
+
+    def hashed(names: Sequence[str]) -> NDArray[np.uint64]:
+        return np.array([digest64("distance", seed, split, name) for name in names], np.uint64)
+
+    rows = np.argsort(hashed([_bare(one) for one in ids]))
+    if not videos:
+        return rows
+    first: dict[str, int] = {}
+    for row in map(int, rows):
+        first.setdefault(_video(ids[row], videos) or ids[row], row)
+    chosen = np.array(list(first.values()))
+    return chosen[np.argsort(hashed([_video(ids[row], videos) or _bare(ids[row]) for row in chosen]))]
+
+
+def _video(id_: str, videos: Mapping[str, str]) -> str:
+    """Which video a picture is a frame of, or ""; a copy under the same name is of the same video."""
+    return videos.get(_bare(id_), "")
+
+
+def _drawn(ids: Sequence[str], videos: Mapping[str, str]) -> int:
+    """How many pictures a split draws from."""
+    return len({_video(one, videos) or one for one in ids})
 
 
 def _bare(id_: str) -> str:

@@ -28,7 +28,7 @@ from windtunnel.cli.present import Bar, print_lines
     "--size",
     type=click.IntRange(min=0),
     default=0,
-    help="Pictures in every compared group; by default half of the smaller set.",
+    help="Pictures in every compared group; by default half of the smaller set, a video being one.",
 )
 @click.option(
     "--splits", type=click.IntRange(min=1), default=SPLITS, show_default=True, help="How many random splits."
@@ -111,7 +111,8 @@ def _lines(found: Distance) -> list[tuple[str, str]]:
 
 def _set(name: str, one: PictureSet) -> list[tuple[str, str]]:
     remarks = [("note", remark) for remark in one.remarks]
-    return [(name, f"{one.location}   {one.pictures:,} pictures"), *remarks]
+    frames = f", {one.drawn:,} in a split: one frame of every video" if one.drawn < one.pictures else ""
+    return [(name, f"{one.location}   {one.pictures:,} pictures{frames}"), *remarks]
 
 
 def _over(value: OverSplits) -> str:
