@@ -222,7 +222,7 @@ def test_a_score_is_placed_among_those_of_its_benchmark() -> None:
     assert place.of == 19
     assert not any(one.unlike for one in (*place.better, *place.others))
     assert place.describe() == (
-        "mCE 70.0% is number 5 of 19; 18 of the 18 published figures are like with like."
+        "mCE 70.0 % is number 5 of 19; 18 of the 18 published figures are like with like."
     )
     everywhere = place_among(0.70, "mce", measured)
     assert {one.model.benchmark for one in (*everywhere.better, *everywhere.others)} == {"imagenet-c"}
