@@ -16,7 +16,7 @@ from windtunnel.metrics.perturbed import TOP_FIVE, each, mean, mean_ratio, ratio
 from windtunnel.report.tables import run_document
 from windtunnel.store.run import Run
 
-# Flip probability in per cent and top-5 distance, as ImageNet-P's published code divides by them.
+# Flip probability in per cent and top-5 distance, of ImageNet-P's paper, appendix E.
 ALEXNET = {
     "gaussian_noise": (23.65, 4.77),
     "shot_noise": (30.06, 5.76),

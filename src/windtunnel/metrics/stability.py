@@ -10,8 +10,8 @@ top-5 distance     d    = sum over i = 1..5 of |i - min(sigma(i), 6)|
 discounted         d_w  = sum over i = 1..K of w_i * |w_i - w_sigma(i)|
                    w_i  = 1/i (Zipf), or 1/log2(i + 1)
 
-The distance has a direction: from (2, 3, 4, 5, 6, ..., 1) to its inverse it is 5 one way and 9 the other.
-Its maximum is 18.
+The distance has a direction: if the last class comes first and the others fall by one it is 5, the other way
+9. Its maximum is 18.
 """
 
 from __future__ import annotations
