@@ -16,7 +16,7 @@ from PIL import Image
 import windtunnel
 from windtunnel.cli import cli
 from windtunnel.errors import UserError
-from windtunnel.metrics.perturbed import THE_TEN
+from windtunnel.metrics.flip_rates import THE_TEN
 from windtunnel.published.results import measured_on
 from windtunnel.report.comparing import changed_columns, changed_rows
 from windtunnel.report.figures import flip_changes

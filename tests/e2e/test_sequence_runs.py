@@ -14,7 +14,7 @@ from PIL import Image
 
 import windtunnel
 from windtunnel.errors import UserError
-from windtunnel.metrics.perturbed import THE_TEN
+from windtunnel.metrics.flip_rates import THE_TEN
 from windtunnel.report.tables import run_document
 from windtunnel.store.run import Run
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
+from windtunnel.metrics.flip_rates import LOSSLESS, THE_TEN, why_not_normalised
 from windtunnel.metrics.names import TITLES
-from windtunnel.metrics.perturbed import LOSSLESS, THE_TEN, bare, sequences_of, why_not_normalised
+from windtunnel.metrics.perturbed import bare, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.metrics.slices import MINIMUM
 from windtunnel.published.results import PUBLISHED_PICTURES
