@@ -160,6 +160,19 @@ def test_nothing_is_divided_by_nothing(pictures: Path, tmp_path: Path) -> None:
     assert not any("divide by" in note for note in notes), "nothing is"
 
 
+@pytest.mark.parametrize("metric", ["flip_probability", "ut5d", "mean_ut5d", "zipf_distance", "log_distance"])
+def test_no_change_in_a_few_pictures_is_no_proof_of_none(pictures: Path, tmp_path: Path, metric: str) -> None:
+    def steady(batch: np.ndarray) -> np.ndarray:
+        return np.tile(np.arange(6, dtype=np.float32), (len(batch), 1))
+
+    found = windtunnel.run(steady, pictures, "imagenet-p", only=["tilt"], keep="logits", out=tmp_path / "run")
+    (score,) = found.scores([metric])
+    assert score.value == score.low == 0
+    # Of twelve pictures Wilson's with Student's quantile is 0 to 29 % of the most there is.
+    most = {"flip_probability": 1, "ut5d": 18, "mean_ut5d": 18}.get(metric, 5)
+    assert 0.1 < score.high < 0.3 * most
+
+
 def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path, tmp_path: Path) -> None:
     """The best class never changes, the others do: T5D can be divided and FR cannot."""
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from windtunnel.errors import UserError
 from windtunnel.metrics.clips import Clips
 from windtunnel.metrics.observed import Observed
-from windtunnel.metrics.score import Measure
+from windtunnel.metrics.score import Measure, bounded_interval
 from windtunnel.metrics.stability import (
     FARTHEST_TOP5,
     Comparison,
@@ -152,6 +152,7 @@ def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observe
                 np.array(means)[:, None],
                 limits=(0, farthest),
                 groups=groups_of(run),
+                interval_of=partial(bounded_interval, answers=len(later)),
             )
         )
     return found
@@ -188,6 +189,7 @@ def weighted(
         weights,
         limits=(0, kind.most * float(weights.sum())),
         groups=groups_of(run),
+        interval_of=partial(bounded_interval, answers=len(weights)),
     )
 
 
