@@ -315,6 +315,19 @@ def test_a_set_of_stronger_noise_is_scored_at_its_difficulty(tmp_path: Path) -> 
     ]
 
 
+def test_clips_too_short_for_the_difficulty_are_refused_before_any_work(tmp_path: Path) -> None:
+    root = put_arrays(tmp_path / "short", ("tilt",), frames=2)
+    with pytest.raises(UserError, match=r"^seq/tilt\S+ has 2 frames; difficulty 2 compares 3 or more") as told:
+        windtunnel.plan(Brightest(10), root, "imagenet-p", difficulty=2)
+    assert "\n" not in str(told.value)
+    noise = put_arrays(tmp_path / "noise", ("gaussian_noise_3",), frames=3)
+    run = windtunnel.run(Brightest(10), noise, "imagenet-p", difficulty=3, out=tmp_path / "run")
+    assert [score.value for score in run.scores(["flip_probability"])] == [1]
+    still = put_arrays(tmp_path / "still", ("gaussian_noise",), frames=1)
+    with pytest.raises(UserError, match="has 1 frame; difficulty 1 compares 2 or more"):
+        windtunnel.plan(Brightest(10), still, "imagenet-p")
+
+
 @pytest.mark.parametrize("suite", ["imagenet-c", "as-stored", "imagenet-p-extra"])
 def test_other_suites_are_refused_and_the_right_ones_named(tmp_path: Path, suite: str) -> None:
     root = put_arrays(tmp_path, ("tilt",))

@@ -22,6 +22,7 @@ from windtunnel.metrics.stability import (
     FARTHEST_TOP5,
     Comparison,
     Weight,
+    comparison_of,
     discounted_distance,
     farthest_discounted,
     flips,
@@ -60,8 +61,8 @@ def pairs_of(run: Run, condition: dict[str, Any]) -> tuple[NDArray[np.int64], ND
 
 
 def type_of(condition: dict[str, Any]) -> Comparison:
-    """How a stored sequence's frames are compared; only noise has a level, so that no unit need be there."""
-    return "noise" if condition["level"] else "temporal"
+    """How a stored sequence's frames are compared."""
+    return comparison_of(int(condition["level"]))
 
 
 def difficulty_of(run: Run) -> int:
