@@ -173,6 +173,18 @@ def test_no_change_in_a_few_pictures_is_no_proof_of_none(pictures: Path, tmp_pat
     assert 0.1 < score.high < 0.3 * most
 
 
+def test_ties_below_the_best_are_counted_in_frames(pictures: Path, tmp_path: Path) -> None:
+    """The top-5 distance hangs on all five ranks, an error of a single picture on the best two."""
+
+    def tied(batch: np.ndarray) -> np.ndarray:
+        return np.tile(np.array([5, 4, 3, 3, 2, 1], np.float32), (len(batch), 1))
+
+    found = windtunnel.run(tied, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    assert found.observed.tie_share == pytest.approx(31 / 33), "all but clean and native"
+    traps = [trap["why"] for trap in run_document(found, found.scores())["traps"]]
+    assert any("Of 93.9 % of predictions the order of classes decides" in why for why in traps)
+
+
 def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path, tmp_path: Path) -> None:
     """The best class never changes, the others do: T5D can be divided and FR cannot."""
 
