@@ -1,14 +1,15 @@
 """How often 95 % intervals hold the truth: python benchmarks/interval_coverage.py [--simulations 2000]
 
-Wilson's and Clopper and Pearson's intervals of a share, and mCE's against fixed errors (AlexNet's published)
-and against a stored run's on the same pictures, which are drawn together with the model's.
+Wilson's and Clopper and Pearson's intervals of a share; mCE's against fixed errors (AlexNet's published) and
+against a stored run's on the same pictures, which are drawn together with the model's; top-5 distances'.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.stats import binom
@@ -16,7 +17,8 @@ from worlds import Array, answers, correlation
 
 from windtunnel.metrics.baseline import Beside, ratio
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, alexnet_errors
-from windtunnel.metrics.score import Measure
+from windtunnel.metrics.score import Measure, bounded_interval
+from windtunnel.metrics.stability import FARTHEST_TOP5
 from windtunnel.stats.intervals import clopper_pearson, wilson
 
 ALEXNET = np.array([alexnet_errors()[unit] for unit in THE_FIFTEEN]).ravel()
@@ -74,6 +76,35 @@ def coverage(case: Case, n: int, simulations: int, seed: int = 0) -> tuple[float
     return float(hits[0] / simulations), float(hits[1] / simulations), correlation(wrong)
 
 
+# How many pairs of frames a picture has, and how many ranks beyond the first a change moves, of those left.
+PAIRS = 30
+MOVED = 0.2
+# The share of pairs that change, and what a picture decides of it.
+STEADINESS = {"hardly ever": (0.002, 0.85), "seldom": (0.02, 0.85), "often": (0.3, 0.6)}
+
+
+def mean_distance(distances: Array) -> Measure:
+    """uT5D of pictures x pairs, as `metrics/perturbed.py` makes it."""
+    weights = np.full(PAIRS, 1 / PAIRS)
+    interval_of = partial(bounded_interval, answers=PAIRS)
+    return Measure("ut5d", "", "", (), distances, weights, limits=(0, FARTHEST_TOP5), interval_of=interval_of)
+
+
+def distance_coverage(changes: str, n: int, simulations: int, seed: int = 0) -> tuple[float, float]:
+    """Share of intervals of top-5 distances that hold the truth: ours, and Student's."""
+    rng = np.random.default_rng(seed)
+    share, within = STEADINESS[changes]
+    truth = share * (1 + MOVED * (FARTHEST_TOP5 - 1))
+    hits = np.zeros(2)
+    for _ in range(simulations):
+        (changed,) = answers(rng, n, [np.full(PAIRS, share)], within=within, kinship=1.0)
+        measure = mean_distance(changed * (1 + rng.binomial(FARTHEST_TOP5 - 1, MOVED, changed.shape)))
+        for place, one in enumerate((measure, replace(measure, interval_of=None))):
+            low, high = one.interval()
+            hits[place] += low <= truth <= high
+    return float(hits[0] / simulations), float(hits[1] / simulations)
+
+
 def share_coverage(n: int, share: float) -> tuple[float, float]:
     """Exact coverage of Wilson's and Clopper and Pearson's intervals, summed over all outcomes."""
     chance = binom.pmf(np.arange(n + 1), n, share)
@@ -102,6 +133,14 @@ def lines(simulations: int) -> Iterator[str]:
         for n in (200, 1000):
             fixed, stored, within = coverage(case, n, simulations)
             yield f"| {case.name} | {n:,} | {within:.2f} | {fixed:.1%} | {stored:.1%} |"
+    yield ""
+    yield f"top-5 distance, {simulations:,} simulations"
+    yield "| answers change | n | share of 18 ranks | Student |"
+    yield "|---|---|---|---|"
+    for changes in STEADINESS:
+        for n in (20, 200, 1000):
+            ours, student = distance_coverage(changes, n, simulations)
+            yield f"| {changes} | {n:,} | {ours:.1%} | {student:.1%} |"
 
 
 def main() -> None:

@@ -12,11 +12,12 @@ from PIL import Image
 
 import windtunnel
 from tests.reference.test_stability import brute_force_distance
-from windtunnel.metrics.perturbed import TOP_FIVE, each, mean, mean_ratio, ratio
+from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
+from windtunnel.metrics.perturbed import TOP_FIVE, each, mean
 from windtunnel.report.tables import run_document
 from windtunnel.store.run import Run
 
-# Flip probability in per cent and top-5 distance, as ImageNet-P's published code divides by them.
+# Flip probability in per cent and top-5 distance, of ImageNet-P's paper, appendix E.
 ALEXNET = {
     "gaussian_noise": (23.65, 4.77),
     "shot_noise": (30.06, 5.76),
@@ -118,6 +119,10 @@ def test_rates_are_divided_by_alexnets_figures(run: Run, metric: str, mean: str,
     }
     assert values(run, metric) == pytest.approx(rates)
     assert values(run, mean) == {"": pytest.approx(np.mean(list(rates.values())))}
+
+
+def test_the_ten_are_the_papers() -> None:
+    assert tuple(ALEXNET) == THE_TEN
 
 
 def test_the_distance_goes_from_the_earlier_frame_to_the_later(run: Run) -> None:

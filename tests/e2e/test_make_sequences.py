@@ -24,11 +24,13 @@ from windtunnel.imaging.clips import encode_clip
 from windtunnel.make.check import verify
 from windtunnel.make.local import make
 from windtunnel.make.plan import plan_make
+from windtunnel.sequences import REGISTRY
 from windtunnel.suites.files import load_suite
 
 SOME = ["gaussian_noise", "tilt", "translate"]
 FRAMES = {"gaussian_noise": 31, "tilt": 31, "translate": 16}
 LAYOUTS = ("frames", "arrays", "videos")
+MOVED_BEFORE_THE_CROP = {"tilt", "rotate", "scale", "translate", "shear", "zoom_blur"}
 FOURTEEN = {
     unit.removeprefix("seq/")
     for name in ("imagenet-p", "imagenet-p-extra")
@@ -123,20 +125,31 @@ def test_photographs_as_frames_and_videos_are_scored_as_in_memory(tmp_path: Path
         assert (picture.format, picture.size, picture.mode) == ("PNG", (224, 224), "RGB")
 
 
-@pytest.mark.parametrize("name", ["tilt", "seq/translate"])
+@pytest.mark.parametrize("name", sorted(FOURTEEN))
 def test_frames_of_runs_can_be_made_in_python_as_documented(tmp_path: Path, name: str) -> None:
-    """Short side 256, perturbed at edition 224, the middle 224x224 of every frame."""
+    """Short side 256, edition 224; the middle 224x224 of every frame, or of the picture."""
     data = photographs(tmp_path / "val", 1)
     out = windtunnel.make_set("imagenet-p", data, tmp_path / "made", only=[name])
     with Image.open(data / "n01440764" / "photo0.png") as picture:  # 300x260
         canvas = np.asarray(
             picture.convert("RGB").resize((int(256 * 300 / 260), 256), Image.Resampling.BILINEAR)
         )
-    frames = windtunnel.perturb(canvas, name, seed=0, sample_id="n01440764/photo0.png", edition=224)
     left, top = round((canvas.shape[1] - 224) / 2), round((256 - 224) / 2)
-    files = sorted((out / name.removeprefix("seq/") / "n01440764" / "photo0").iterdir())
+    middle = np.s_[top : top + 224, left : left + 224]
+    given = canvas if name in MOVED_BEFORE_THE_CROP else canvas[middle]
+    frames = windtunnel.perturb(given, name, seed=0, sample_id="n01440764/photo0.png", edition=224)
+    files = sorted((out / name / "n01440764" / "photo0").iterdir())
     for path, frame in zip(files, frames, strict=True):
-        assert np.array_equal(np.asarray(Image.open(path)), frame[top : top + 224, left : left + 224])
+        expected = frame[middle] if name in MOVED_BEFORE_THE_CROP else frame
+        assert np.array_equal(np.asarray(Image.open(path)), expected)
+
+
+def test_the_docs_name_the_sequences_that_take_the_whole_picture() -> None:
+    acting = {name for name in FOURTEEN if REGISTRY.get(name).table(224).stage == "resized"}
+    assert acting == MOVED_BEFORE_THE_CROP
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    for text in (readme, windtunnel.perturb.__doc__ or ""):
+        assert "tilt, rotate, scale, translate, shear and zoom_blur" in " ".join(text.split())
 
 
 def test_frames_are_laid_out_by_sequence_class_and_picture(

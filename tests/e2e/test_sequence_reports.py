@@ -16,7 +16,7 @@ from PIL import Image
 import windtunnel
 from windtunnel.cli import cli
 from windtunnel.errors import UserError
-from windtunnel.metrics.perturbed import THE_TEN
+from windtunnel.metrics.flip_rates import THE_TEN
 from windtunnel.published.results import measured_on
 from windtunnel.report.comparing import changed_columns, changed_rows
 from windtunnel.report.figures import flip_changes
@@ -448,6 +448,7 @@ def test_show_takes_grey_pictures_and_any_size(tmp_path: Path, mode: str, size: 
         (("seq/tlit",), "Unknown sequence 'tlit'. Did you mean tilt?"),
         (("tlit",), "Unknown unit 'tlit'. Did you mean tilt?"),
         (("seq/tilt", "--difficulty", "2"), "stride"),
+        (("seq/gaussian_noise", "--difficulty", "0"), "The difficulty is 0; give 1, 2 or 3"),
         (("seq/gaussian_noise", "--difficulty", "4"), "give 1, 2 or 3"),
         (("fog", "--difficulty", "2"), "--difficulty is for sequences"),
         (("seq/tilt", "--image", "nothing.png"), "No such picture"),

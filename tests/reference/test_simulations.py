@@ -26,6 +26,15 @@ def test_mce_intervals_hold_the_truth(case: interval_coverage.Case) -> None:
     assert within >= 0.5
 
 
+@pytest.mark.parametrize("changes", interval_coverage.STEADINESS)
+def test_intervals_of_top_5_distances_hold_the_truth(changes: str) -> None:
+    ours, student = interval_coverage.distance_coverage(changes, 20, 300)
+    # 95 % of 300 simulations, give or take three standard errors.
+    assert 0.91 <= ours <= 0.99
+    # Student's has no width where no picture of the sample changes.
+    assert student <= 0.70 or changes == "often"
+
+
 @pytest.mark.parametrize("std", [0.0, 0.02])
 @pytest.mark.parametrize("methods", [2, 6, 17])
 def test_intervals_over_an_axis_hold_the_truth(methods: int, std: float) -> None:

@@ -142,6 +142,13 @@ def test_flips_are_counted_pair_by_pair() -> None:
 def test_a_clip_must_be_longer_than_its_stride() -> None:
     with pytest.raises(UserError, match="cannot be compared"):
         frame_pairs(3, "temporal", 3)
+    with pytest.raises(UserError, match="cannot be compared"):
+        frame_pairs(1, "noise")
+
+
+def test_the_difficulty_of_noise_is_no_stride() -> None:
+    earlier, later = frame_pairs(3, "noise", 3)
+    assert (earlier.tolist(), later.tolist()) == ([0, 0], [1, 2])
 
 
 @pytest.mark.parametrize("weight", [zipf_weight, log_weight])

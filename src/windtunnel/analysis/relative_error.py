@@ -1,7 +1,7 @@
 """Errors and flips divided by those of the first of several runs, on the pictures that all of them share.
 
 Mean CE as by a stored baseline (`metrics/baseline.py`), over ImageNet-C's fifteen corruptions mCE; or mean FR
-(`metrics/perturbed.py`), over ImageNet-P's ten sequences mFR.
+(`metrics/flip_rates.py`), over ImageNet-P's ten sequences mFR.
 """
 
 from __future__ import annotations
@@ -13,16 +13,8 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.baseline import beside, ratio, why_not
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
-from windtunnel.metrics.perturbed import (
-    FLIPS,
-    THE_TEN,
-    Beside,
-    bare,
-    difficulty_of,
-    divided,
-    sequences_of,
-    why_not_divided,
-)
+from windtunnel.metrics.flip_rates import THE_TEN, clips_beside, divided, why_not_divided
+from windtunnel.metrics.perturbed import FLIPS, bare, difficulty_of, sequences_of
 from windtunnel.metrics.score import Measure
 
 # Their names, as people write them.
@@ -68,9 +60,10 @@ def _flips_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[st
         return None, (f"difficulty {ours} in {run.path} and {theirs} in {first.path}",)
     held = {condition["id"] for condition in first.conditions}
     shared = [one for one in sequences_of(run) if one["id"] in held]
-    found = Beside(run, first, joined.rows[other], joined.rows[0], joined.groups)
+    found = clips_beside(FLIPS, run, first, joined.rows[other], joined.rows[0])
+    found = replace(found, groups=joined.groups)
     reasons = [why_not_divided(FLIPS, found, one) for one in shared]
     if not shared or any(reasons):
         return None, tuple(filter(None, reasons))
     metric = "mfr_against_first" if {bare(one) for one in shared} == set(THE_TEN) else "mean_fr_against_first"
-    return divided(FLIPS, metric, "", found, shared), ()
+    return divided(FLIPS, metric, "", found, run, shared), ()

@@ -50,8 +50,9 @@ def command(
         raise UserError(f"--out is {target}; there is no folder {target.parent}.")
     file = Path(image) if image else None
     if isinstance(found, Perturbation):
-        found.check_difficulty(difficulty or 1)
-        frames = sequence_frames(found, file, seed, int(edition), difficulty or 1)
+        level = found.difficulties[0] if difficulty is None else difficulty
+        found.check_difficulty(level)
+        frames = sequence_frames(found, file, seed, int(edition), level)
         _write(target, frame_strip(frames))
         moving = target.with_suffix(".webp")
         write_whole(moving, animation(frames))

@@ -193,6 +193,7 @@ def make_plan(
     chosen_conditions = tuple(present(conditions))
     missing += [one.name for one in conditions if one.unit and one not in chosen_conditions]
     conditions = chosen_conditions
+    suite.check_frames(conditions)
     if natural:
         refuse_same_pictures(dataset.location, readable)
     masked = mask or suite.mask

@@ -1,8 +1,10 @@
-"""Errors divided by a stored run's on the same pictures, both drawn together in the bootstrap.
+"""Scores divided by a stored run's on the same pictures, both drawn together in the bootstrap.
 
 CE_c          = sum_s E_sc / sum_s B_sc                            B: the baseline's errors
 relative CE_c = sum_s (E_sc - E_clean) / sum_s (B_sc - B_clean)
 mean CE       = mean over corruptions of CE_c; over ImageNet-C's fifteen it is mCE
+
+Flips and top-5 distances of sequences are divided likewise (`metrics/flip_rates.py`).
 
 Pictures are joined by id, content and labels, conditions by their id. A denominator that is not clearly above
 zero (its 95 % interval reaches zero) gives no number but a note.
@@ -21,7 +23,7 @@ from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_answers, why_other_pixels
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.score import Measure
-from windtunnel.stats.intervals import Groups, mean_interval
+from windtunnel.stats.intervals import Groups, mean_interval, unit_count
 from windtunnel.wording import counted
 
 if TYPE_CHECKING:
@@ -36,13 +38,13 @@ RELATIVE = ("relative_ce", "relative_mce")
 
 @dataclass(frozen=True)
 class Beside:
-    """What two runs have in common: the same pictures under the same conditions, wrong or not.
+    """What two runs have in common: the same pictures under the same conditions, and what is divided.
 
     Attributes:
         baseline: what the baseline is called.
         conditions: names in the run, in its order.
-        units: the corruption of each condition, "" for clean.
-        ours, theirs: pictures x conditions, 1 where wrong.
+        units: the corruption or sequence of each condition, "" for clean.
+        ours, theirs: pictures x conditions: 1 where wrong, or how much changes between frames.
         groups: which pictures were drawn together, if any.
     """
 
@@ -59,11 +61,11 @@ class Beside:
         return len(self.ours)
 
     def columns(self, unit: str) -> list[int]:
-        """Where the severities of a corruption stand."""
+        """Where the severities of a corruption stand, or the one difficulty of a sequence."""
         return [place for place, found in enumerate(self.units) if found == unit]
 
     def sums(self, unit: str, *, relative: bool) -> tuple[Numbers, Numbers]:
-        """Each picture's errors summed over severities, ours and theirs; less the clean ones if asked."""
+        """Each picture's values summed over severities, ours and theirs; less the clean ones if asked."""
         places = self.columns(unit)
         ours, theirs = self.ours[:, places].sum(axis=1), self.theirs[:, places].sum(axis=1)
         if relative:
@@ -71,6 +73,31 @@ class Beside:
             ours = ours - len(places) * self.ours[:, clean]
             theirs = theirs - len(places) * self.theirs[:, clean]
         return ours, theirs
+
+    def divides(self, unit: str, *, relative: bool = False) -> bool:
+        """Whether the baseline's mean is clearly above zero: its 95 % interval does not reach it."""
+        _, theirs = self.sums(unit, relative=relative)
+        several = unit_count(self.count, self.groups) > 1
+        return several and mean_interval(theirs, groups=self.groups)[0] > 0
+
+
+def mean_of_ratios(
+    found: Beside, metric: str, condition: str, formula: str, units: Sequence[str], *, relative: bool = False
+) -> Measure:
+    """Some units' sums, each divided by the baseline's, and their mean; both drawn in the same draws."""
+    sums = [found.sums(unit, relative=relative) for unit in units]
+    columns = np.stack([ours for ours, _ in sums] + [theirs for _, theirs in sums], axis=1)
+    half = len(units)
+
+    def combine(means: Numbers) -> Numbers:
+        below = means[..., half:]
+        each = means[..., :half] / np.where(below > 0, below, np.nan)
+        return np.asarray(each.mean(axis=-1), np.float64)
+
+    parts = tuple(found.conditions[place] for unit in units for place in found.columns(unit))
+    every = (*(["clean"] if relative else []), *parts)
+    drawn = f"{formula}; both drawn together in the interval"
+    return Measure(metric, condition, drawn, every, columns, combine=combine, groups=found.groups)
 
 
 def check_baseline(run: Run, baseline: Run) -> None:
@@ -126,9 +153,9 @@ def why_not(found: Beside, unit: str, severities: int, *, relative: bool) -> str
         return f"the baseline lacks some severity of {unit}"
     if relative and "clean" not in found.conditions:
         return "the clean pictures are not in both runs"
-    _, theirs = found.sums(unit, relative=relative)
-    if mean_interval(theirs, groups=found.groups)[0] > 0:
+    if found.divides(unit, relative=relative):
         return ""
+    _, theirs = found.sums(unit, relative=relative)
     what = "errors beyond clean" if relative else "errors"
     return (
         f"the baseline's {what} under {unit} are not clearly above 0 "
@@ -160,24 +187,13 @@ def _severities(run: Run, unit: str) -> int:
 def ratio(found: Beside, metric: str, condition: str, units: Sequence[str]) -> Measure:
     """Some corruptions' errors, each divided by the baseline's, and their mean."""
     relative = metric in RELATIVE
-    sums = [found.sums(unit, relative=relative) for unit in units]
-    columns = np.stack([ours for ours, _ in sums] + [theirs for _, theirs in sums], axis=1)
-    half = len(units)
-
-    def combine(means: Numbers) -> Numbers:
-        below = means[..., half:]
-        each = means[..., :half] / np.where(below > 0, below, np.nan)
-        return np.asarray(each.mean(axis=-1), np.float64)
-
     what = "(top-1 error - clean error)" if relative else "top-1 errors"
-    mean = f"mean over {counted(half, 'corruption')} of the " if not condition else ""
+    mean = f"mean over {counted(len(units), 'corruption')} of the " if not condition else ""
     formula = (
         f"{mean}sum of {what} over severities, divided by the same sum of {found.baseline} on the same "
-        "pictures; both drawn together in the interval"
+        "pictures"
     )
-    parts = tuple(found.conditions[place] for unit in units for place in found.columns(unit))
-    every = (*(["clean"] if relative else []), *parts)
-    return Measure(metric, condition, formula, every, columns, combine=combine, groups=found.groups)
+    return mean_of_ratios(found, metric, condition, formula, units, relative=relative)
 
 
 def baseline_notes(run: Run, units: Sequence[str]) -> list[str]:

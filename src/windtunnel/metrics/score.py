@@ -248,6 +248,19 @@ def log_odds_interval(measure: Measure) -> tuple[float, float]:
     return mean_between_0_and_1(measure.picture_values, measure.groups, measure.deciding_units)
 
 
+def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
+    """Wilson's of a linear score between 0 and its upper limit, of so many answers a picture.
+
+    As of shares of that limit, at the number of pictures they are worth: where nothing changes, some change
+    may still be among the pictures not seen. Of one picture nothing but the limits is known.
+    """
+    most = measure.limits[1]
+    if measure.units < 2 or not most:
+        return measure.limits
+    low, high = clustered_share(measure.picture_values / most, answers, groups=measure.groups)
+    return low * most, high * most
+
+
 def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:
     """Every score a run's suite asks for, before it is a number; without labels those that need none.
 

@@ -10,8 +10,8 @@ top-5 distance     d    = sum over i = 1..5 of |i - min(sigma(i), 6)|
 discounted         d_w  = sum over i = 1..K of w_i * |w_i - w_sigma(i)|
                    w_i  = 1/i (Zipf), or 1/log2(i + 1)
 
-The distance has a direction: from (2, 3, 4, 5, 6, ..., 1) to its inverse it is 5 one way and 9 the other.
-Its maximum is 18.
+The distance has a direction: if the last class comes first and the others fall by one it is 5, the other way
+9. Its maximum is 18.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
+from windtunnel.wording import counted
 
 Classes = NDArray[np.int32]
 Places = NDArray[np.int64]
@@ -33,14 +34,25 @@ TOP = 5
 FARTHEST_TOP5 = 18
 
 
+def comparison_of(level: int) -> Comparison:
+    """How a sequence's frames are compared; only noise has a level, so that no unit need be there."""
+    return "noise" if level else "temporal"
+
+
+def least_frames(comparison: Comparison, stride: int) -> int:
+    """How many frames a clip needs; the difficulty of noise is its strength and no stride."""
+    return 2 if comparison == "noise" else stride + 1
+
+
 def frame_pairs(frames: int, comparison: Comparison, stride: int = 1) -> tuple[Places, Places]:
     """Which frames are compared: the earlier ones and the later ones.
 
     Every frame of a noise sequence with the first; of a temporal one with that `stride` before, so that all
     phases count.
     """
-    if frames <= stride:
-        raise UserError(f"{frames} frames cannot be compared {stride} apart; a clip needs more frames.")
+    least = least_frames(comparison, stride)
+    if frames < least:
+        raise UserError(f"A clip of {counted(frames, 'frame')} cannot be compared; it needs {least}.")
     if comparison == "noise":
         later = np.arange(1, frames)
         return np.zeros_like(later), later

@@ -221,6 +221,13 @@ def perturbation_normalisers() -> dict[str, dict[str, float]]:
     }
 
 
+@lru_cache(maxsize=2)
+def perturbations_of(part: str) -> tuple[str, ...]:
+    """The perturbations of ImageNet-P's `test` or `validation` part."""
+    rows = _rows("alexnet_perturbation_normalisers.csv")
+    return tuple(row["perturbation"] for row in rows if row["set"] == part)
+
+
 def place_among(
     value: float, metric: str, measured: Measured, *, source: str = "", benchmark: str = ""
 ) -> Place:
@@ -320,9 +327,9 @@ def measured_on(run: Run) -> Measured:
 def _benchmark(run: Run) -> str:
     """The published benchmark a run is, whatever its suite is called, or else the suite's name."""
     from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
-    from windtunnel.metrics.perturbed import THE_TEN, bare, sequences_of
+    from windtunnel.metrics.perturbed import bare, sequences_of
 
-    if {bare(one) for one in sequences_of(run)} == set(THE_TEN):
+    if {bare(one) for one in sequences_of(run)} == set(perturbations_of("test")):
         return "imagenet-p"
     fifteen = set(whole_units(run)) == set(THE_FIFTEEN)
     return "imagenet-c" if fifteen else str(run.recipe["suite"]["name"])

@@ -18,11 +18,12 @@ from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import ece_by_chance, reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
 from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.flip_rates import sequence_notes
 from windtunnel.metrics.frames import frame_notes
 from windtunnel.metrics.names import OF_PROBABILITIES
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.outside import detection_notes
-from windtunnel.metrics.perturbed import sequence_notes, sequences_of
+from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import PUBLISHED_PICTURES
 from windtunnel.report import deployment

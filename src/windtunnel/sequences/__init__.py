@@ -250,9 +250,10 @@ def perturb(
 ) -> Iterator[NDArray[np.uint8]]:
     """Change one picture little by little: an iterator of its frames, each made when it is asked for.
 
-    Runs at edition 224 move the picture before they crop it, so that no black moves in: for their frames of
-    tilt, rotate, scale, translate and shear give the picture at short side 256 (bilinear) with edition=224,
-    the run's seed and the picture's id, and cut the middle 224x224 out of every frame.
+    For the frames of a run at edition 224 bring the picture to short side 256 (bilinear), and give
+    edition=224, the run's seed and the picture's id. Of tilt, rotate, scale, translate, shear and zoom_blur
+    cut the middle 224x224 out of every frame, which hides most of the black that moves in; for all others
+    cut it out of the picture first.
 
     Args:
         image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is perturbed as RGB and returned in its own

@@ -17,10 +17,12 @@ from windtunnel.data.finished import FinishedDataset, place_text
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
+from windtunnel.metrics.stability import comparison_of, least_frames
 from windtunnel.pipeline import REVISIONS, is_step, overrides_of
 from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
 from windtunnel.suites.canvas import Canvas
 from windtunnel.suites.units import check_unit, picture_unit_named, sequence_named
+from windtunnel.wording import counted
 
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
 PUBLISHED = "published"
@@ -166,6 +168,19 @@ class Suite:
             )
         missing = [place_text(place) for place in wanted if place not in held]
         return found + spoilt, missing
+
+    def check_frames(self, conditions: Sequence[Condition]) -> None:
+        """Refuse sequences that are too short to be compared at the suite's difficulty."""
+        for one in conditions:
+            if one.kind != "sequence":
+                continue
+            least = least_frames(comparison_of(one.level), self.levels[0])
+            if one.frames < least:
+                easier = ", or give a smaller --difficulty" if one.frames > 1 else ""
+                raise UserError(
+                    f"{one.name} has {counted(one.frames, 'frame')}; difficulty {self.levels[0]} compares "
+                    f"{least} or more. Leave it out with --only{easier}."
+                )
 
     def only(self, selected: Sequence[str]) -> Suite:
         """The same suite with other units or levels (`fog`, `fog:3`), under a name of its own."""

@@ -1,0 +1,204 @@
+"""Flips and top-5 distances of sequences divided by AlexNet's published ones, or by a stored run's.
+
+With FP a sequence's flip probability and uT5D its mean top-5 distance (`metrics/perturbed.py`), and A the
+same of AlexNet:
+
+FR_p  = FP_p / A_p          mFR  = mean over the 10 sequences of FR_p
+T5D_p = uT5D_p / A_p        mT5D = mean over the 10 sequences of T5D_p
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windtunnel.imaging.clips import H264
+from windtunnel.labels import IMAGENET_1K
+from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_pictures
+from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.perturbed import (
+    FLIPS,
+    TOP_FIVE,
+    Kind,
+    bare,
+    changes,
+    difficulty_of,
+    formula_of,
+    groups_of,
+    name,
+    sequences_of,
+    weighted,
+)
+from windtunnel.metrics.score import Measure
+from windtunnel.published.results import STORED, perturbation_normalisers, perturbations_of
+from windtunnel.wording import counted
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+# mFR and mT5D are defined over these and no others; the other four are for validation.
+THE_TEN = perturbations_of("test")
+# Of every sequence of the published set, which was stored as lossy video.
+PUBLISHED_CLIPS = 50_000
+LOSSLESS = {"none", "png", f"{STORED}-png", f"{STORED}-array"}
+# AlexNet's figures fit video as published, and are near enough for lossless frames; JPEG makes other flips.
+ALEXNET_CODECS = LOSSLESS | {H264, STORED}
+ALEXNET = "AlexNet's published one (50,000 clips stored as H.264, edition 224, difficulty 1)"
+
+
+def ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+    """Every sequence's score divided by a stored run's, or by AlexNet's where that fits."""
+    if run.baseline:
+        both = joined(kind, run, run.baseline)
+        return [
+            divided(kind, kind.ratio, name(one), both, run, [one])
+            for one in sequences_of(run)
+            if not why_not_divided(kind, both, one)
+        ]
+    if why_not_normalised(run):
+        return []
+    return [
+        weighted(kind, kind.ratio, name(one), f"{formula_of(run, kind, one)}, divided by {ALEXNET}", run,
+                 [one], [1 / _alexnet(kind, one)])
+        for one in sequences_of(run)
+    ]  # fmt: skip
+
+
+def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+    """The mean of those ratios, where the run has exactly the ten sequences."""
+    found = sequences_of(run)
+    if {bare(one) for one in found} != set(THE_TEN):
+        return []
+    if run.baseline:
+        both = joined(kind, run, run.baseline)
+        if any(why_not_divided(kind, both, one) for one in found):
+            return []
+        return [divided(kind, kind.mean_ratio, "", both, run, found)]
+    if why_not_normalised(run):
+        return []
+    formula = f"mean over the 10 sequences of: {kind.words}, divided by {ALEXNET}"
+    factors = [1 / _alexnet(kind, one) for one in found]
+    return [weighted(kind, kind.mean_ratio, "", formula, run, found, factors)]
+
+
+def _alexnet(kind: Kind, condition: dict[str, Any]) -> float:
+    return perturbation_normalisers()[bare(condition)][kind.normaliser]
+
+
+def joined(kind: Kind, run: Run, baseline: Run) -> Beside:
+    """The pictures that both runs have in full, and the sequences that both have."""
+    return clips_beside(kind, run, baseline, *same_pictures(run, run.clips.ids, baseline, baseline.clips.ids))
+
+
+def clips_beside(kind: Kind, run: Run, baseline: Run, ours: Rows, theirs: Rows) -> Beside:
+    """Every picture's mean over compared frames, in these rows of either; their frames compared as ours."""
+    where = {one["id"]: name(one) for one in sequences_of(baseline)}
+    shared = [one for one in sequences_of(run) if one["id"] in where]
+    mine = [changes(kind, run.clips, name(one), run, one)[ours].mean(axis=1) for one in shared]
+    others = [
+        changes(kind, baseline.clips, where[one["id"]], run, one)[theirs].mean(axis=1) for one in shared
+    ]
+    groups = groups_of(run)
+    return Beside(
+        str(baseline.info["model"]["name"]),
+        tuple(map(name, shared)),
+        tuple(str(one["unit"]) for one in shared),
+        np.array(mine, np.float64).reshape(len(shared), len(ours)).T,
+        np.array(others, np.float64).reshape(len(shared), len(ours)).T,
+        None if groups is None else groups[ours],
+    )
+
+
+def why_not_divided(kind: Kind, found: Beside, condition: dict[str, Any]) -> str:
+    """Why a sequence cannot be divided by the baseline's on the same pictures, or "" where it can."""
+    unit = str(condition["unit"])
+    if not found.columns(unit):
+        return f"the baseline lacks {name(condition)}"
+    if found.divides(unit):
+        return ""
+    value = found.sums(unit, relative=False)[1].mean()
+    return f"the baseline's {kind.each} under {name(condition)} is not clearly above 0 ({value:.4f})"
+
+
+def divided(
+    kind: Kind, metric: str, condition: str, found: Beside, run: Run, sequences: Sequence[dict[str, Any]]
+) -> Measure:
+    """Ratios to a stored run on the same pictures."""
+    number = counted(len(sequences), "sequence")
+    over = f"mean over {number}, difficulty {difficulty_of(run)}, of: {kind.words}"
+    formula = (
+        f"{formula_of(run, kind, sequences[0]) if condition else over}, divided by that of "
+        f"{found.baseline} on the same {found.count:,} pictures"
+    )
+    return mean_of_ratios(found, metric, condition, formula, [str(one["unit"]) for one in sequences])
+
+
+def why_not_normalised(run: Run) -> str:
+    """Why AlexNet's published figures do not fit this run, or "" where they do."""
+    found = sequences_of(run)
+    if run.recipe["canvas"]["edition"] != 224:
+        return f"they hold for edition 224, this run is edition {run.recipe['canvas']['edition']}"
+    if difficulty_of(run) != 1:
+        return f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}"
+    if not all(bare(one) in perturbation_normalisers() for one in found):
+        return "they hold for ImageNet-P's 14 sequences"
+    if any(one["geometry"] for one in found):
+        return "they hold for ImageNet-P's own canvas"
+    if others := sorted({str(one["codec"]) for one in found} - ALEXNET_CODECS):
+        return f"they hold for H.264 video and are near for lossless frames, these are {', '.join(others)}"
+    if run.recipe["data"]["label_space"] != IMAGENET_1K or run.recipe["projection"]["kind"] != "identity":
+        return "they hold for ImageNet's 1,000 classes"
+    return ""
+
+
+def sequence_notes(run: Run) -> list[str]:
+    """What a reader of flip rates and top-5 distances must know."""
+    found = sequences_of(run)
+    if not found or (not run.baseline and "flip_rate" not in run.metrics):
+        return []
+    if run.baseline:
+        return [*_baseline_notes(run, run.baseline, found), *_too_few(found)]
+    reason = why_not_normalised(run)
+    if reason:
+        return [f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not fit, {reason}. Read mFP and uT5D."]
+    codecs = {str(one["codec"]) for one in found}
+    if codecs == {STORED} and run.recipe["data"]["count"] == PUBLISHED_CLIPS:
+        return _too_few(found)
+    what = "FR and T5D of each sequence divide" if _too_few(found) else "FR, mFR, T5D and mT5D divide"
+    how = ", and frames that were never compressed" if codecs <= LOSSLESS else ""
+    return [
+        *_too_few(found),
+        f"{what} by AlexNet's figures on 50,000 published H.264 clips; these are other "
+        f"pictures{how}, so that they are only near what the same model would get there.",
+    ]
+
+
+def _baseline_notes(run: Run, baseline: Run, found: Sequence[dict[str, Any]]) -> list[str]:
+    """What is divided by a stored run, and what cannot be."""
+    reasons = {}
+    for kind in (FLIPS, TOP_FIVE):
+        both = joined(kind, run, baseline)
+        reasons[kind.title] = [why_not_divided(kind, both, one) for one in found]
+    whole = " and ".join(title for title, whys in reasons.items() if not all(whys))
+    divides = (
+        f"{whole} divide by {baseline.info['model']['name']} ({baseline.path}) on the same "
+        "pictures, not by AlexNet's published figures: not comparable with the paper's."
+    )
+    lines = (f"No {title}: {why}." for title, whys in reasons.items() for why in dict.fromkeys(whys) if why)
+    return [*([divides] if whole else []), *lines]
+
+
+def _too_few(found: Sequence[dict[str, Any]]) -> list[str]:
+    """Why there is no mean of ratios, where that is for the sequences there are."""
+    ten = sum(bare(one) in THE_TEN for one in found)
+    if ten == len(found) == len(THE_TEN):
+        return []
+    others = f" and {len(found) - ten} other" if len(found) > ten else ""
+    return [f"No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are {ten}{others}."]
+
+
+flip_rate, mfr = (partial(measure, FLIPS) for measure in (ratio, mean_ratio))
+t5d, mt5d = (partial(measure, TOP_FIVE) for measure in (ratio, mean_ratio))
