@@ -70,12 +70,11 @@ def test_a_damaged_or_missing_file_is_made_again(photos: Path, tmp_path: Path) -
 def test_a_picture_one_decoder_cannot_read_leaves_every_set(
     photos: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:
-    # JPEG data in a TIFF file: Pillow and OpenCV read it, FFmpeg does not, and no header tells.
-    Image.open(photos / "class0" / "0.JPEG").save(photos / "class0" / "odd.tiff", compression="jpeg")
+    Image.open(photos / "class0" / "0.JPEG").save(photos / "class0" / "odd.tiff")
     out = tmp_path / "s"
     done = windtunnel_command("make", "imagenet-s", photos, out, "--workers", 1)
     assert done.returncode == 0, done.stderr
-    assert "class0/odd.tiff: ffmpeg: InvalidDataError" in done.stderr
+    assert "class0/odd.tiff: ffmpeg: reads JPEG, PNG, WEBP, BMP only, this is TIFF" in done.stderr
     assert not list(out.glob("**/odd.tiff.npy"))
     lines = {path.name: len(path.read_text().splitlines()) for path in out.glob("*.txt")}
     assert len(lines) == 8 and set(lines.values()) == {6}

@@ -31,15 +31,14 @@ ORIENTATIONS: dict[int, tuple[bool, int]] = {
 }
 
 
-# What FFmpeg calls the decoder of a format that Pillow names.
+# What FFmpeg calls the decoder of a format that Pillow names. It takes half a GIF for a whole one, and of
+# TIFFs it either refuses sound ones for a tag it does not know or makes black pictures of damaged strips.
 FFMPEG_CODECS = {
     "JPEG": "mjpeg",
     "MPO": "mjpeg",
     "PNG": "png",
     "WEBP": "webp",
     "BMP": "bmp",
-    "TIFF": "tiff",
-    "GIF": "gif",
 }
 JPEG_FORMATS = ("JPEG", "MPO")
 
