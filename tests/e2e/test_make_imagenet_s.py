@@ -133,6 +133,21 @@ def test_training_crops_differ_by_the_noise_alone(photos: Path, tmp_path: Path) 
     assert training_box(320, 240, names[0], 0) != training_box(320, 240, names[0], 1)
 
 
+def test_decoders_that_shrink_make_no_training_crops(
+    photos: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    suite = tmp_path / "scaled.toml"
+    suite.write_text(
+        'name = "scaled"\nversion = 1\ncanvas = "imagenet-s"\nedition = 224\nunits = ["decode=*"]\n'
+    )
+    done = windtunnel_command("make", suite, photos, tmp_path / "train", "--split", "train")
+    assert done.returncode == 2 and not (tmp_path / "train").exists()
+    (line,) = done.stderr.splitlines()
+    assert "simplejpeg-scaled shrinks a picture before its crop for training is drawn" in line
+    made = windtunnel.make_set(suite, photos, tmp_path / "val")
+    assert len(list(made.glob("simplejpeg-scaled/**/*.npy"))) == 6
+
+
 def test_training_boxes_have_the_usual_areas_and_aspects() -> None:
     boxes = [training_box(400, 400, str(number), 0) for number in range(4000)]
     areas = np.array([box.width * box.height / 160_000 for box in boxes])

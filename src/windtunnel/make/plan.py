@@ -19,10 +19,11 @@ from windtunnel.engine.plan import parse_settings, versions_for
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging.clips import H264
+from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry, short_side_size
 from windtunnel.imaging.header import MAX_PIXELS, pillow_quiet
 from windtunnel.make.systematic import NAMED_AXES, SPLITS, refuse_shared_places
-from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of
+from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of, spelt_out, value_of
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.suites.canvas import Canvas, choose_canvas
 from windtunnel.suites.files import load_suite
@@ -114,6 +115,9 @@ def plan_make(
         raise UserError(f"{dataset.location} is corrupted already; give the clean pictures.")
     suite = _suite(target, only, edition, difficulty)
     suite, layout = _stored_as(suite, layout, codec)
+    if split == "train":
+        steps = [step for unit in suite.units for step in spelt_out(unit)]
+        refuse_scaling(value_of(step) for step in steps if axis_of(step) == "decode")
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
     chosen = stratified_subset(samples, suite.subset if subset is None else subset, seed)
     surveyed = survey(dataset, chosen, lambda done: advance(done, len(chosen)), decoded=True)
