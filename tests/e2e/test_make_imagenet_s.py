@@ -18,6 +18,7 @@ from windtunnel.errors import UserError
 from windtunnel.imaging.crops import random_crop
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.window import Window
+from windtunnel.make.check import verify
 from windtunnel.make.systematic import DECODERS, RESIZES, refuse_shared_places, training_draws
 
 PAIRS = {
@@ -65,6 +66,17 @@ def test_a_damaged_or_missing_file_is_made_again(photos: Path, tmp_path: Path) -
     windtunnel.make_set("imagenet-s", photos, out, only=["decode=opencv"])
     assert {file: file.read_bytes() for file in files} == before
     assert (out / "opencv_pil-bilinear.txt").is_file()
+
+
+def test_files_that_were_not_made_are_found(
+    photos: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    out = windtunnel.make_set("imagenet-s", photos, tmp_path / "s", only=["decode=opencv"])
+    assert verify(out).sound
+    np.save(out / "opencv" / "pil-bilinear" / "class0" / "foreign.npy", np.zeros((224, 224, 3), np.uint8))
+    assert verify(out).damaged == {"opencv/pil-bilinear": "1 file not made here"}
+    done = windtunnel_command("data", "verify", out)
+    assert done.returncode == 1 and "opencv/pil-bilinear" in done.stdout + done.stderr
 
 
 def test_a_picture_one_decoder_cannot_read_leaves_every_set(
