@@ -13,13 +13,11 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.compat.imagenet_s import ImageTransfer
-from windtunnel.conditions import Condition
 from windtunnel.errors import UserError
 from windtunnel.imaging.crops import random_crop
-from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.window import Window
 from windtunnel.make.check import verify
-from windtunnel.make.systematic import DECODERS, RESIZES, refuse_shared_places, training_draws
+from windtunnel.make.systematic import DECODERS, RESIZES, training_draws
 
 PAIRS = {
     ("pil", "pil-bilinear"), ("opencv", "pil-bilinear"), ("ffmpeg", "pil-bilinear"), ("pil", "pil-nearest"),
@@ -108,13 +106,6 @@ def test_steps_without_a_place_of_their_own_are_refused(
         done.returncode == 2 and "decode=opencv is a step of the pipeline beside corruptions" in done.stderr
     )
     assert not (tmp_path / "c").exists()
-
-
-def test_two_conditions_never_share_files() -> None:
-    canvas = Geometry(rule="squash")
-    conditions = [Condition("clean"), Condition("pipeline", "colour=bgr", geometry={"colour": "bgr"})]
-    with pytest.raises(UserError, match="colour=bgr and clean would both be written to pil/pil-bilinear"):
-        refuse_shared_places(conditions, canvas)
 
 
 def test_arrays_have_no_decoders_to_swap(tmp_path: Path, windtunnel_command: Command) -> None:

@@ -22,7 +22,7 @@ from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry, short_side_size
 from windtunnel.imaging.header import MAX_PIXELS, pillow_quiet
-from windtunnel.make.systematic import NAMED_AXES, SPLITS, refuse_shared_places
+from windtunnel.make.systematic import NAMED_AXES, SPLITS
 from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of, spelt_out, value_of
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.suites.canvas import Canvas, choose_canvas
@@ -155,8 +155,6 @@ def plan_make(
     )
     if settled == "arrays":
         _check_arrays(suite, pictures, canvas)
-    if settled == STEPS_LAYOUT:
-        refuse_shared_places(conditions, canvas.geometry)
     naming = {"arrays": lambda: _row_names(pictures), STEPS_LAYOUT: lambda: _own_names(pictures)}
     names = naming.get(settled, lambda: _file_names(pictures, classes))()
     size = _chunk_size(pictures, canvas, settled, suite)
