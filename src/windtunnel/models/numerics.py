@@ -208,14 +208,19 @@ def _to_int8(proto: Any) -> Any:
     from onnx import helper, numpy_helper
 
     named = {item.name: item for item in proto.graph.initializer}
+    # Layers that share weights may count their outputs along other axes of them: a copy for each axis.
+    rounded: dict[tuple[str, int], Any] = {}
     through_bytes: dict[str, str] = {}
     nodes: list[Any] = []
     for node in proto.graph.node:
         if node.op_type in WEIGHTED_LAYERS and len(node.input) > 1 and node.input[1] in named:
-            weights = named[node.input[1]]
-            rounded = round_to_int8(numpy_helper.to_array(weights), _output_axis(node))
-            weights.CopyFrom(numpy_helper.from_array(rounded, weights.name))
-            source = node.input[0]
+            source, name = node.input[:2]
+            weights = numpy_helper.to_array(named[name])
+            axis = _output_axis(node) % weights.ndim
+            if (name, axis) not in rounded:
+                grid = round_to_int8(weights, axis)
+                rounded[name, axis] = numpy_helper.from_array(grid, f"{name}/bytes by axis {axis}")
+            node.input[1] = rounded[name, axis].name
             if source not in through_bytes:
                 parts = [f"{source}/{part}" for part in ("bytes", "scale", "zero")]
                 through_bytes[source] = f"{source}/again"
@@ -225,7 +230,18 @@ def _to_int8(proto: Any) -> Any:
         nodes.append(node)
     del proto.graph.node[:]
     proto.graph.node.extend(nodes)
+    proto.graph.initializer.extend(rounded.values())
+    _drop_unread(proto.graph)
     return proto
+
+
+def _drop_unread(graph: Any) -> None:
+    """Leave out stored numbers that nothing reads any more."""
+    read = {name for node in graph.node for name in node.input}
+    read |= {item.name for item in (*graph.input, *graph.output)}
+    kept = [item for item in graph.initializer if item.name in read]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
 
 
 def _output_axis(node: Any) -> int:
