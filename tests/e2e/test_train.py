@@ -107,11 +107,63 @@ def test_another_training_is_not_written_over(digits: Path, tmp_path: Path) -> N
     assert all(torch.equal(value, before[name]) for name, value in state(tmp_path).items())
 
 
-def drawn(digits: Path, mix: Mix, epoch: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
-    dataset = open_dataset(digits)
+def test_another_network_of_the_same_shapes_is_noticed(digits: Path, tmp_path: Path) -> None:
+    one = Settings(epochs=1, batch=256)
+    fit(network(), digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    before = (tmp_path / "model.onnx").read_bytes()
+    other = network()
+    other[2] = torch.nn.Tanh()
+    with pytest.raises(UserError, match="another training \\(other module\\)"):
+        fit(other, digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    assert (tmp_path / "model.onnx").read_bytes() == before
+
+
+def test_a_module_that_prints_where_it_lies_in_memory_is_the_same_in_another_process(
+    digits: Path, tmp_path: Path
+) -> None:
+    class Printed(torch.nn.Flatten):
+        def __init__(self) -> None:
+            super().__init__()
+            self.helper = object()
+
+        def extra_repr(self) -> str:
+            return f"by {self.helper}"
+
+    one, two = (torch.nn.Sequential(Printed(), torch.nn.Linear(3 * 16 * 16, 10)) for _ in range(2))
+    assert repr(one) != repr(two)
+    settings = Settings(epochs=1, batch=256)
+    first = fit(one, digits, tmp_path, preprocess=PREPROCESS, settings=settings)
+    assert fit(two, digits, tmp_path, preprocess=PREPROCESS, settings=settings).losses == first.losses
+
+
+def test_a_history_that_a_kill_left_short_is_made_whole(digits: Path, tmp_path: Path) -> None:
+    two = Settings(epochs=2, batch=256)
+    done = fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=two)
+    whole = (tmp_path / "history.csv").read_text().splitlines()
+    assert whole == ["epoch,loss", *(f"{epoch},{loss}" for epoch, loss in enumerate(done.losses, start=1))]
+    (tmp_path / "history.csv").write_text("\n".join(whole[:-1]))
+    fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=two)
+    assert (tmp_path / "history.csv").read_text().splitlines() == whole
+
+
+@pytest.mark.parametrize("kept", [0, 0.5])
+def test_a_damaged_checkpoint_is_told_in_one_line(digits: Path, tmp_path: Path, kept: float) -> None:
+    one = Settings(epochs=1, batch=256)
+    fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    file = tmp_path / "checkpoint.pt"
+    file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
+    with pytest.raises(UserError, match=r"checkpoint\.pt cannot be taken up \(.+\); delete it") as told:
+        fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    assert "\n" not in str(told.value)
+    file.unlink()
+    assert len(fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=one).losses) == 1
+
+
+def drawn(data: Path, mix: Mix, epoch: int = 0, size: int = 32) -> list[tuple[np.ndarray, np.ndarray]]:
+    dataset = open_dataset(data)
     return list(
         batches(
-            dataset, labelled(dataset)[:96], PREPROCESS.geometry, seed=0, epoch=epoch, size=32, mix=mix,
+            dataset, labelled(dataset)[:96], PREPROCESS.geometry, seed=0, epoch=epoch, size=size, mix=mix,
             area=(0.3, 1.0), mirror=True,
         )
     )  # fmt: skip

@@ -100,7 +100,7 @@ def test_half_precision_rounds_every_tensor_as_numpy_does(tmp_path: Path) -> Non
 
 
 def through_bytes(tensor: np.ndarray) -> np.ndarray:
-    """What ONNX's text says of DynamicQuantizeLinear and back: 256 steps from the least to the most, with 0."""
+    """DynamicQuantizeLinear and back, by ONNX's text: 256 steps from the least to the most, 0 among them."""
     tensor = tensor.astype(np.float32)
     least, most = min(np.float32(0), tensor.min()), max(np.float32(0), tensor.max())
     scale = np.float32((most - least) / np.float32(255))

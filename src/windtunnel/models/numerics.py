@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, missing_extra, unknown_name
+from windtunnel.errors import UserError, first_line, missing_extra, unknown_name
 
 if TYPE_CHECKING:
     from windtunnel.models import Model
@@ -44,7 +44,7 @@ def why_no_variant(model: Model, name: str) -> str:
     except UserError as error:
         return str(error).removeprefix(f"numerics={name} ").rstrip(".")
     except Exception as error:  # whatever ONNX and ONNX Runtime say of a graph they cannot take
-        return f"cannot be made of this network: {_first_line(error)}"
+        return f"cannot be made of this network: {first_line(error)}"
     return ""
 
 
@@ -70,11 +70,6 @@ def _variant(model: Any, name: str) -> Model:
     graph = VARIANTS[name](proto).SerializeToString()
     found: Model = model.with_graph(graph, f"{model.name}-{name}", batch)
     return found
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200].rstrip(".")
 
 
 def _graph(model: Any) -> Any:
