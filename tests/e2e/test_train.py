@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -78,18 +79,23 @@ def test_it_learns_and_leaves_a_model_that_runs_take(digits: Path, tmp_path: Pat
     )
 
 
+def forgetful() -> torch.nn.Module:
+    """The same behind pixels that are dropped by chance, so that training draws random numbers of torch's."""
+    return torch.nn.Sequential(torch.nn.Dropout(0.2), network())
+
+
 def test_a_stopped_training_ends_as_if_it_had_not_stopped(digits: Path, tmp_path: Path) -> None:
-    whole = fit(network(), digits, tmp_path / "whole", preprocess=PREPROCESS, settings=QUICK)
+    whole = fit(forgetful(), digits, tmp_path / "whole", preprocess=PREPROCESS, settings=QUICK)
 
     def stop(epoch: int, _loss: float) -> None:
         if epoch == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(network(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK, advance=stop)
+        fit(forgetful(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK, advance=stop)
     told: list[int] = []
     again = fit(
-        network(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK,
+        forgetful(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK,
         advance=lambda epoch, _: told.append(epoch),
     )  # fmt: skip
     assert told == [2, 3]
@@ -198,6 +204,26 @@ def test_per_picture_mixes_within_a_batch(digits: Path) -> None:
         for row in range(len(mixed))
     }
     assert len(used) > 3
+
+
+@pytest.mark.parametrize("per", ["batch", "picture"])
+def test_decoders_are_drawn_and_nothing_else_differs(jpegs: Path, per: Literal["batch", "picture"]) -> None:
+    """A mixed picture is, pixel for pixel, that of one decoder; of one for the whole batch if so asked."""
+    both = ("pillow", "ffmpeg")
+    used = set()
+    mixed_batches = 0
+    for epoch in range(4):
+        singles = {name: drawn(jpegs, Mix(decoders=(name,)), epoch, size=8) for name in both}
+        for number, (pictures, labels) in enumerate(drawn(jpegs, Mix(both, per=per), epoch, size=8)):
+            ways = [[np.array_equal(singles[name][number][0][row], pictures[row]) for name in both]
+                    for row in range(8)]  # fmt: skip
+            assert all(sum(way) == 1 for way in ways), "no decoder made this picture, or both did"
+            np.testing.assert_array_equal(singles["pillow"][number][1], labels)
+            chosen = {both[way.index(True)] for way in ways}
+            used |= chosen
+            mixed_batches += len(chosen) > 1
+    assert used == set(both)
+    assert (mixed_batches > 0) is (per == "picture")
 
 
 def test_crops_lie_inside_and_cover_the_shares_asked_for() -> None:
