@@ -18,11 +18,11 @@ from windtunnel.analysis.bench import Answers, Bench, WrongSize, usable
 from windtunnel.analysis.preprocess_grid import (
     DECLARED,
     Order,
-    fitted_order,
     label_orders,
     other_geometries,
     other_resizers,
     other_tensors,
+    suggested_order,
 )
 from windtunnel.analysis.trials import Trial, choose, gain, p_value, surely_better, test_name
 from windtunnel.data import Dataset, stratified_subset
@@ -249,7 +249,7 @@ class _Search:
             return []
         preprocesses = [self._model.preprocess, *self._tensors.values()]
         best = [
-            max(int(right.sum()) for right in self._right_by_order(chosen))
+            max(int(order.right(chosen, self._labels).sum()) for order in self._orders_with(chosen))
             for chosen in self._bench.choices(preprocesses, SCREEN)
         ]
         least = max(best) - TRAILING
@@ -269,7 +269,7 @@ class _Search:
             except WrongSize as error:
                 self._remarks.append(f"Not tried: {name}, which the model does not take ({error}).")
                 continue
-            right = self._right(found.chosen, centre.order)
+            right = centre.order.right(found.chosen, self._labels)
             sure = self._sure(found, centre.order)
             trials.append(Trial((*centre.changed, name), preprocess, centre.order, right, sure))
         self._seen += trials
@@ -285,41 +285,22 @@ class _Search:
 
     def _by_order(self, changed: tuple[str, ...], preprocess: Preprocess, answers: Answers) -> list[Trial]:
         """The same answers read by every order of labels."""
-        found = [
+        return [
             Trial(
                 changed if order.name == DECLARED else (*changed, order.name),
                 preprocess,
                 order,
-                self._right(answers.chosen, order),
+                order.right(answers.chosen, self._labels),
                 self._sure(answers, order),
             )
-            for order in self._orders
+            for order in self._orders_with(answers.chosen)
         ]
-        return [*found, self._fitted(changed, preprocess, answers.chosen)] if self._fits else found
 
-    def _fitted(self, changed: tuple[str, ...], preprocess: Preprocess, chosen: NDArray[np.int64]) -> Trial:
-        outputs = fitted_order(chosen, self._first, self._fits)
-        order = Order("outputs in the order these pictures suggest", tuple(map(int, outputs)))
-        return Trial((*changed, order.name), preprocess, order, self._right_if_fitted(chosen))
-
-    def _right_by_order(self, chosen: NDArray[np.int64]) -> list[NDArray[np.bool_]]:
-        found = [self._right(chosen, order) for order in self._orders]
-        return [*found, self._right_if_fitted(chosen)] if self._fits else found
-
-    def _right_if_fitted(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """By the order the pictures themselves suggest: each half is judged by the order of the other."""
-        labels, half = self._first[: len(chosen)], np.arange(len(chosen)) % 2 == 0
-        right = np.zeros(len(chosen), bool)
-        for part in (half, ~half):
-            outputs = fitted_order(chosen[~part], labels[~part], self._fits)
-            right[part] = outputs[labels[part]] == chosen[part]
-        return right
-
-    def _right(self, chosen: NDArray[np.int64], order: Order) -> NDArray[np.bool_]:
-        return np.array(
-            [any(order.outputs[label] == answer for label in labels)
-             for answer, labels in zip(chosen, self._labels, strict=False)]
-        )  # fmt: skip
+    def _orders_with(self, chosen: NDArray[np.int64]) -> list[Order]:
+        """All orders of labels to read answers by, with the one that they suggest themselves."""
+        if not self._fits:
+            return self._orders
+        return [*self._orders, suggested_order(chosen, self._first[: len(chosen)], self._fits)]
 
     def _sure(self, answers: Answers, order: Order) -> NDArray[np.float32] | None:
         if answers.sure is None or order not in self._orders:
