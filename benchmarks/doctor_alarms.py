@@ -6,6 +6,9 @@ less the quantile that gives the error; it is right where m > 0. Scores are (m, 
 log-probabilities are taken as the doctor takes them. Discordance is how many answers a trial changes, and
 decides k. Geometries are tried too after an order of outputs that the pictures suggest: 20 classes, and an
 answer that is not right is any other, drawn anew.
+
+The second table is what would be if pictures of one group, whose own parts are correlated, were taken as
+independent; the doctor uses one of each group, and the first table holds.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ CASES = (
     (0.5, 0.1, 20),
     (0.3, 0.1, 130),
 )
+# Pictures per group, and how alike a trial's own part is within one.
+GROUPED = ((5, 0.5), (10, 0.5))
 OWN = declared("imagenet", None).preprocess
 OTHER = replace(OWN, geometry=replace(OWN.geometry, resizer="opencv-area"))
 DECLARED, REORDERED = Order("declared", ()), Order("other", ())
@@ -50,17 +55,25 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def alarms(
-    simulations: int, error: float, discordance: float, tried: int, *, counted: int | None = None
+    simulations: int,
+    error: float,
+    discordance: float,
+    tried: int,
+    *,
+    counted: int | None = None,
+    size: int = 1,
+    alike: float = 0.0,
 ) -> dict[str, float]:
     """Share of simulated data sets on which some trial is taken for surely better, by kind of trial.
 
-    `counted` is what p-values are multiplied by, if not by the number tried.
+    `counted` is what p-values are multiplied by, if not by the number tried; `size` and `alike` are how many
+    pictures a group has, and how alike they are.
     """
     rng, rng_of_answers = np.random.default_rng(0), np.random.default_rng(1)
     kinship = kinship_for(discordance, error)
     doubted = dict.fromkeys((*KINDS, AFTER_ORDER), 0)
     for _ in range(simulations):
-        drawn = margins(rng, PICTURES, error, kinship, tried + 1)
+        drawn = margins(rng, PICTURES, error, kinship, tried + 1, size, alike)
         own, *others = map(_trial, drawn)
         for kind, (way, order) in KINDS.items():
             trials = [replace(one, preprocess=way, order=order) for one in others]
@@ -70,9 +83,20 @@ def alarms(
     return {kind: count / simulations for kind, count in doubted.items()}
 
 
-def margins(rng: np.random.Generator, pictures: int, error: float, kinship: float, trials: int) -> Array:
-    """Margins, trials x pictures, alike in distribution and correlated by `kinship`."""
+def margins(
+    rng: np.random.Generator,
+    pictures: int,
+    error: float,
+    kinship: float,
+    trials: int,
+    size: int = 1,
+    alike: float = 0.0,
+) -> Array:
+    """Margins, trials x pictures, alike in distribution and correlated by `kinship`, and so within groups."""
     ease, own = rng.standard_normal(pictures), rng.standard_normal((trials, pictures))
+    if alike:
+        shared = rng.standard_normal((trials, pictures // size)).repeat(size, axis=1)
+        own = np.sqrt(alike) * shared + np.sqrt(1 - alike) * own
     return np.asarray(np.sqrt(kinship) * ease + np.sqrt(1 - kinship) * own - ndtri(error))
 
 
@@ -101,12 +125,18 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, default=2000)
     simulations = parser.parse_args().simulations
     print(f"{PICTURES} pictures, {simulations:,} simulated data sets")
-    print("| error | answers changed | tried | " + " | ".join((*KINDS, AFTER_ORDER)) + " |")
-    print("|---|---|---|" + "---|" * (len(KINDS) + 1))
+    kinds = (*KINDS, AFTER_ORDER)
+    print("| error | answers changed | tried | " + " | ".join(kinds) + " |")
+    print("|---|---|---|" + "---|" * len(kinds))
     for error, discordance, tried in CASES:
         found = alarms(simulations, error, discordance, tried)
         shown = " | ".join(f"{one:.2%}" for one in found.values())
         print(f"| {error} | {discordance:.0%} | {tried} | {shown} |", flush=True)
+    print("\n| pictures per group, taken as independent | " + " | ".join(kinds) + " |")
+    print("|---|" + "---|" * len(kinds))
+    for size, alike in GROUPED:
+        found = alarms(simulations, 0.3, 0.3, 20, size=size, alike=alike)
+        print(f"| {size} | " + " | ".join(f"{one:.2%}" for one in found.values()) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,8 @@ def test_the_doctor_seldom_doubts_a_right_declaration() -> None:
     # Without the correction for the number tried the same data sets would mislead it.
     careless = doctor_alarms.alarms(60, 0.3, 0.3, 20, counted=1)
     assert careless["arithmetic"] > 0.06 and careless["label order"] > 0.15
+    # And so would pictures of one group, were they taken as independent.
+    assert doctor_alarms.alarms(60, 0.3, 0.3, 20, size=10, alike=0.5)["label order"] > 0.15
 
 
 def test_simulated_trials_differ_as_asked() -> None:

@@ -25,7 +25,15 @@ from windtunnel.analysis.preprocess_grid import (
     suggested_order,
 )
 from windtunnel.analysis.trials import Trial, choose, gain, p_value, surely_better, test_name
-from windtunnel.data import Dataset, stratified_subset
+from windtunnel.data import (
+    Dataset,
+    Sample,
+    group_sizes,
+    one_per_group,
+    require_column,
+    stratified_subset,
+)
+from windtunnel.data.frame_sets import ONE_VIDEO, video_column
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.engine.plan import map_labels
@@ -118,6 +126,7 @@ def diagnose(
     seed: int = 0,
     labels_are_outputs: bool = False,
     label_map: str | Path | None = None,
+    group: str = "",
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
     """Try other preprocesses on labelled pictures and say whether one is surely better than the declared.
@@ -129,6 +138,8 @@ def diagnose(
         seed: of the choice of pictures.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
         label_map: CSV file with the columns output,class, as of `run`; other orders are then not tried.
+        group: a column of the data's table; of pictures alike in it (of one patient) one is used, since the
+            tests take pictures as independent. Of several frames of a video one is used without being asked.
         advance: told of pictures predicted, of how many.
     """
     samples = [sample for sample in sorted(dataset.samples(), key=lambda one: one.id) if sample.labels]
@@ -136,7 +147,8 @@ def diagnose(
         raise UserError(f"{dataset.location} has no labels; the doctor needs labelled pictures.")
     used = sorted({label for sample in samples for label in sample.labels})
     orders, projection, remarks = _reading(model, dataset, used, label_map, labels_are_outputs)
-    chosen = stratified_subset(samples, pictures, seed)
+    chosen, said = _independent(samples, group, pictures, seed, dataset.location)
+    remarks += said
     declared = model.preprocess
     if declared.geometry.output_px is None:
         raise UserError(f"{model.name} declares no input size; give rule and crop_px under [geometry].")
@@ -154,6 +166,32 @@ def diagnose(
                 f"{' ...' if len(left_out) > 1 else ''})."
             )
         return _Search(model, dataset, _mixed(kept), orders, projection, remarks, advance).run()
+
+
+def _independent(
+    samples: Sequence[Sample], group: str, pictures: int, seed: int, location: str
+) -> tuple[list[Sample], list[str]]:
+    """The pictures to use, one of each group (by the user's column, else by video), and what to say of it."""
+    if group:
+        require_column(samples, group)
+    column = group or video_column(samples)
+    sizes = group_sizes(samples, column)
+    groups = len(sizes) + len(samples) - sizes.total()
+    if groups == 1 < len(samples):
+        if group:
+            raise UserError(
+                f"All pictures of {location} have one {group}; the doctor uses one picture of each and needs "
+                "two or more."
+            )
+        return stratified_subset(samples, pictures, seed), [ONE_VIDEO]
+    if groups == len(samples):
+        return stratified_subset(samples, pictures, seed), []
+    chosen = stratified_subset(one_per_group(samples, column, seed), pictures, seed)
+    told = (
+        f"{len(chosen):,} pictures, one of each group by {column}: the data has {len(samples):,} pictures in "
+        f"{groups:,} groups."
+    )
+    return chosen, [told]
 
 
 def _reading(

@@ -15,13 +15,20 @@ import pyarrow as pa
 
 from windtunnel.answers import count_answers, refuse_mask, taken_on_trust
 from windtunnel.conditions import Condition, digest
-from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
+from windtunnel.data import (
+    Dataset,
+    Sample,
+    group_sizes,
+    refuse_duplicates,
+    require_column,
+    stratified_subset,
+)
 from windtunnel.data.finished import AS_STORED, CLEAN, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset, refuse_same_pictures
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.errors import UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.label_maps import read_map, without_pictures
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
@@ -135,9 +142,8 @@ def make_plan(
         raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
     total = sorted(dataset.samples(), key=lambda sample: sample.id)
     refuse_duplicates(total, dataset.location)
-    columns = {name for sample in total for name in sample.meta}
-    if group and group not in columns:
-        raise unknown_name("column to group by", group, columns, "other columns of the data's table")
+    if group:
+        require_column(total, group)
     used = sorted({label for sample in total for label in sample.labels})
     collapsed: Projection | None = None
     remarks: list[str] = []
@@ -165,7 +171,7 @@ def make_plan(
             f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
             f"(the first, {first.sample.id}: {first.reason})."
         )
-    videos = _videos([one.sample for one in readable]) if frames and not group else Counter[str]()
+    videos = group_sizes([one.sample for one in readable] if frames and not group else [], VIDEO)
     by_video = 1 < len(videos) < videos.total()
     grouped = VIDEO if by_video else group
     remarks += _on_both_sides(natural, readable) if natural else []
@@ -291,11 +297,6 @@ def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tupl
     ids = {sample.id for sample in chosen}
     lacking = {one.group for one in natural.frames if one.sample_id not in ids}
     return tuple(one for one in natural.frames if one.group not in lacking)
-
-
-def _videos(samples: Sequence[Sample]) -> Counter[str]:
-    """How many frames there are of every video."""
-    return Counter(one.meta[VIDEO] for one in samples if VIDEO in one.meta)
 
 
 def _on_both_sides(natural: NaturalDataset, readable: Sequence[Surveyed]) -> list[str]:
