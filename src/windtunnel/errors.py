@@ -34,6 +34,12 @@ class RunFailed(Exception):
     """Work stopped for a reason that is not the user's; finished shards are kept."""
 
 
+def first_line(error: Exception) -> str:
+    """What an exception of somebody else's says, in one line that another sentence can hold."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200].rstrip(".")
+
+
 def missing_extra(what: str, extra: str) -> UserError:
     """Say that something needs a package that is not installed, and how to install it."""
     return UserError(f"{what} needs an extra that is not installed: pip install 'windtunnel[{extra}]'.")

@@ -138,7 +138,7 @@ def test_an_axis_of_identical_pixels_has_no_scatter_and_one_of_steady_answers_ma
     run = windtunnel.run(steady, photos, "systematic", only=["decode=opencv", "resize=opencv-area"],
                          out=tmp_path / "run")  # fmt: skip
     scores = {score.metric: score for score in run.scores(["axis_accuracy"])}
-    for what in ("accuracy_std", "accuracy_std_corrected", "accuracy_range"):
+    for what in ("accuracy_std", "accuracy_std_corrected", "accuracy_range", "flip_share"):
         same, steady_answers = scores[f"decode_{what}"], scores[f"resize_{what}"]
         assert (same.value, same.low, same.high) == (0, 0, 0)
         assert (steady_answers.value, steady_answers.low) == (0, 0)
@@ -152,6 +152,8 @@ def test_identical_pixels_are_said_to_be_identical(photos: Path, tmp_path: Path)
     costs = {score.condition: score for score in run.scores(["step_cost"])}
     assert "identical on every picture" in costs["decode=opencv"].formula
     assert (costs["decode=opencv"].low, costs["decode=opencv"].high) == (0, 0)
+    flips = {score.condition: score for score in run.scores(["step_flip_share"])}
+    assert (flips["decode=opencv"].low, flips["decode=opencv"].high) == (0, 0)
     assert "identical" not in costs["resize=opencv-nearest"].formula
     change = run.predictions(["condition", "pixel_change", "pixel_change_max"]).to_pylist()
     assert all(row["pixel_change"] > 0 for row in change if row["condition"] == "resize=opencv-nearest")

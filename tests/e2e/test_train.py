@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -78,18 +79,23 @@ def test_it_learns_and_leaves_a_model_that_runs_take(digits: Path, tmp_path: Pat
     )
 
 
+def forgetful() -> torch.nn.Module:
+    """The same behind pixels that are dropped by chance, so that training draws random numbers of torch's."""
+    return torch.nn.Sequential(torch.nn.Dropout(0.2), network())
+
+
 def test_a_stopped_training_ends_as_if_it_had_not_stopped(digits: Path, tmp_path: Path) -> None:
-    whole = fit(network(), digits, tmp_path / "whole", preprocess=PREPROCESS, settings=QUICK)
+    whole = fit(forgetful(), digits, tmp_path / "whole", preprocess=PREPROCESS, settings=QUICK)
 
     def stop(epoch: int, _loss: float) -> None:
         if epoch == 1:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(network(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK, advance=stop)
+        fit(forgetful(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK, advance=stop)
     told: list[int] = []
     again = fit(
-        network(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK,
+        forgetful(), digits, tmp_path / "part", preprocess=PREPROCESS, settings=QUICK,
         advance=lambda epoch, _: told.append(epoch),
     )  # fmt: skip
     assert told == [2, 3]
@@ -107,11 +113,63 @@ def test_another_training_is_not_written_over(digits: Path, tmp_path: Path) -> N
     assert all(torch.equal(value, before[name]) for name, value in state(tmp_path).items())
 
 
-def drawn(digits: Path, mix: Mix, epoch: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
-    dataset = open_dataset(digits)
+def test_another_network_of_the_same_shapes_is_noticed(digits: Path, tmp_path: Path) -> None:
+    one = Settings(epochs=1, batch=256)
+    fit(network(), digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    before = (tmp_path / "model.onnx").read_bytes()
+    other = network()
+    other[2] = torch.nn.Tanh()
+    with pytest.raises(UserError, match="another training \\(other module\\)"):
+        fit(other, digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    assert (tmp_path / "model.onnx").read_bytes() == before
+
+
+def test_a_module_that_prints_where_it_lies_in_memory_is_the_same_in_another_process(
+    digits: Path, tmp_path: Path
+) -> None:
+    class Printed(torch.nn.Flatten):
+        def __init__(self) -> None:
+            super().__init__()
+            self.helper = object()
+
+        def extra_repr(self) -> str:
+            return f"by {self.helper}"
+
+    one, two = (torch.nn.Sequential(Printed(), torch.nn.Linear(3 * 16 * 16, 10)) for _ in range(2))
+    assert repr(one) != repr(two)
+    settings = Settings(epochs=1, batch=256)
+    first = fit(one, digits, tmp_path, preprocess=PREPROCESS, settings=settings)
+    assert fit(two, digits, tmp_path, preprocess=PREPROCESS, settings=settings).losses == first.losses
+
+
+def test_a_history_that_a_kill_left_short_is_made_whole(digits: Path, tmp_path: Path) -> None:
+    two = Settings(epochs=2, batch=256)
+    done = fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=two)
+    whole = (tmp_path / "history.csv").read_text().splitlines()
+    assert whole == ["epoch,loss", *(f"{epoch},{loss}" for epoch, loss in enumerate(done.losses, start=1))]
+    (tmp_path / "history.csv").write_text("\n".join(whole[:-1]))
+    fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=two)
+    assert (tmp_path / "history.csv").read_text().splitlines() == whole
+
+
+@pytest.mark.parametrize("kept", [0, 0.5])
+def test_a_damaged_checkpoint_is_told_in_one_line(digits: Path, tmp_path: Path, kept: float) -> None:
+    one = Settings(epochs=1, batch=256)
+    fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    file = tmp_path / "checkpoint.pt"
+    file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
+    with pytest.raises(UserError, match=r"checkpoint\.pt cannot be taken up \(.+\); delete it") as told:
+        fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=one)
+    assert "\n" not in str(told.value)
+    file.unlink()
+    assert len(fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=one).losses) == 1
+
+
+def drawn(data: Path, mix: Mix, epoch: int = 0, size: int = 32) -> list[tuple[np.ndarray, np.ndarray]]:
+    dataset = open_dataset(data)
     return list(
         batches(
-            dataset, labelled(dataset)[:96], PREPROCESS.geometry, seed=0, epoch=epoch, size=32, mix=mix,
+            dataset, labelled(dataset)[:96], PREPROCESS.geometry, seed=0, epoch=epoch, size=size, mix=mix,
             area=(0.3, 1.0), mirror=True,
         )
     )  # fmt: skip
@@ -146,6 +204,26 @@ def test_per_picture_mixes_within_a_batch(digits: Path) -> None:
         for row in range(len(mixed))
     }
     assert len(used) > 3
+
+
+@pytest.mark.parametrize("per", ["batch", "picture"])
+def test_decoders_are_drawn_and_nothing_else_differs(jpegs: Path, per: Literal["batch", "picture"]) -> None:
+    """A mixed picture is, pixel for pixel, that of one decoder; of one for the whole batch if so asked."""
+    both = ("pillow", "ffmpeg")
+    used = set()
+    mixed_batches = 0
+    for epoch in range(4):
+        singles = {name: drawn(jpegs, Mix(decoders=(name,)), epoch, size=8) for name in both}
+        for number, (pictures, labels) in enumerate(drawn(jpegs, Mix(both, per=per), epoch, size=8)):
+            ways = [[np.array_equal(singles[name][number][0][row], pictures[row]) for name in both]
+                    for row in range(8)]  # fmt: skip
+            assert all(sum(way) == 1 for way in ways), "no decoder made this picture, or both did"
+            np.testing.assert_array_equal(singles["pillow"][number][1], labels)
+            chosen = {both[way.index(True)] for way in ways}
+            used |= chosen
+            mixed_batches += len(chosen) > 1
+    assert used == set(both)
+    assert (mixed_batches > 0) is (per == "picture")
 
 
 def test_crops_lie_inside_and_cover_the_shares_asked_for() -> None:

@@ -200,6 +200,7 @@ def _of_axis(
         f"share of pictures whose best-placed class is not the same {over}",
         parts,
         (chosen != chosen[:, :1]).any(axis=1, keepdims=True),
+        limits=limits,
     )
 
 

@@ -185,8 +185,12 @@ class Measure:
 
     def interval(self) -> tuple[float, float]:
         """95 % interval, the picture (or its group) being the unit: see `docs/statistics.md`."""
-        low, high = self._interval()
-        return max(low, self.limits[0]), min(high, self.limits[1])
+        return self.within_limits(self._interval())
+
+    def within_limits(self, ends: tuple[float, float]) -> tuple[float, float]:
+        """An interval with both of its ends inside the limits."""
+        low, high = (min(max(end, self.limits[0]), self.limits[1]) for end in ends)
+        return low, high
 
     def _interval(self) -> tuple[float, float]:
         if self.ends is not None:
@@ -306,8 +310,7 @@ def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]
             for place, part in enumerate(np.split(means, widths, axis=1)):
                 drawn[place].append(part)
         for measure, replicates in zip(alike, drawn, strict=True):
-            low, high = measure.ends_of(np.concatenate(replicates))
-            found[id(measure)] = max(low, measure.limits[0]), min(high, measure.limits[1])
+            found[id(measure)] = measure.within_limits(measure.ends_of(np.concatenate(replicates)))
     return found
 
 

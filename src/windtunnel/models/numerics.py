@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, missing_extra, unknown_name
+from windtunnel.errors import UserError, first_line, missing_extra, unknown_name
 
 if TYPE_CHECKING:
     from windtunnel.models import Model
@@ -44,7 +44,7 @@ def why_no_variant(model: Model, name: str) -> str:
     except UserError as error:
         return str(error).removeprefix(f"numerics={name} ").rstrip(".")
     except Exception as error:  # whatever ONNX and ONNX Runtime say of a graph they cannot take
-        return f"cannot be made of this network: {_first_line(error)}"
+        return f"cannot be made of this network: {first_line(error)}"
     return ""
 
 
@@ -70,11 +70,6 @@ def _variant(model: Any, name: str) -> Model:
     graph = VARIANTS[name](proto).SerializeToString()
     found: Model = model.with_graph(graph, f"{model.name}-{name}", batch)
     return found
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200].rstrip(".")
 
 
 def _graph(model: Any) -> Any:
@@ -208,14 +203,19 @@ def _to_int8(proto: Any) -> Any:
     from onnx import helper, numpy_helper
 
     named = {item.name: item for item in proto.graph.initializer}
+    # Layers that share weights may count their outputs along other axes of them: a copy for each axis.
+    rounded: dict[tuple[str, int], Any] = {}
     through_bytes: dict[str, str] = {}
     nodes: list[Any] = []
     for node in proto.graph.node:
         if node.op_type in WEIGHTED_LAYERS and len(node.input) > 1 and node.input[1] in named:
-            weights = named[node.input[1]]
-            rounded = round_to_int8(numpy_helper.to_array(weights), _output_axis(node))
-            weights.CopyFrom(numpy_helper.from_array(rounded, weights.name))
-            source = node.input[0]
+            source, name = node.input[:2]
+            weights = numpy_helper.to_array(named[name])
+            axis = _output_axis(node) % weights.ndim
+            if (name, axis) not in rounded:
+                grid = round_to_int8(weights, axis)
+                rounded[name, axis] = numpy_helper.from_array(grid, f"{name}/bytes by axis {axis}")
+            node.input[1] = rounded[name, axis].name
             if source not in through_bytes:
                 parts = [f"{source}/{part}" for part in ("bytes", "scale", "zero")]
                 through_bytes[source] = f"{source}/again"
@@ -225,7 +225,18 @@ def _to_int8(proto: Any) -> Any:
         nodes.append(node)
     del proto.graph.node[:]
     proto.graph.node.extend(nodes)
+    proto.graph.initializer.extend(rounded.values())
+    _drop_unread(proto.graph)
     return proto
+
+
+def _drop_unread(graph: Any) -> None:
+    """Leave out stored numbers that nothing reads any more."""
+    read = {name for node in graph.node for name in node.input}
+    read |= {item.name for item in (*graph.input, *graph.output)}
+    kept = [item for item in graph.initializer if item.name in read]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
 
 
 def _output_axis(node: Any) -> int:

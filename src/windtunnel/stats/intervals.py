@@ -26,7 +26,8 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     centre = share + z * z / (2 * n)
     reach = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
-    return max(0.0, (centre - reach) / scale), min(1.0, (centre + reach) / scale)
+    # The share is always inside; rounding would leave one of 0 or 1 just outside.
+    return max(0.0, min(share, (centre - reach) / scale)), min(1.0, max(share, (centre + reach) / scale))
 
 
 def clustered_share(

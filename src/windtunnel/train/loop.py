@@ -7,8 +7,10 @@ had happened: the same command, the same folder.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +22,7 @@ import torch
 from windtunnel.conditions import digest
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.errors import UserError
+from windtunnel.errors import UserError, first_line
 from windtunnel.imaging.crops import AREA, Area
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.store.files import write_whole
@@ -128,6 +130,7 @@ def fit(
         weight_decay=settings.weight_decay,
     )
     losses = _resume(folder, module, optimiser, place)
+    _write_history(folder, losses)
     steps = max(1, len(samples) // settings.batch)
     # Epochs seed torch's generator; whoever calls finds it as it was.
     with torch.random.fork_rng():
@@ -233,8 +236,10 @@ def _recipe(
 ) -> dict[str, Any]:
     """What decides the weights, but for those the module came with."""
     shapes = {name: list(value.shape) for name, value in module.state_dict().items()}
+    # Layers without weights show in how torch prints a module; where things lie in memory is left out.
+    printed = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(module))
     found = {
-        "module": {"class": type(module).__qualname__, "shapes": shapes},
+        "module": {"class": type(module).__qualname__, "shapes": shapes, "printed": digest(printed)},
         "data": {
             "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in pictures]),
             "count": len(pictures),
@@ -267,8 +272,14 @@ def _checkpoint(folder: Path, module: Any, optimiser: Any, losses: list[float]) 
     state = {"module": module.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
     torch.save(state, unfinished)
     unfinished.replace(folder / CHECKPOINT)
-    with (folder / HISTORY).open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows([("epoch", "loss"), *enumerate(losses, start=1)])
+    _write_history(folder, losses)
+
+
+def _write_history(folder: Path, losses: Sequence[float]) -> None:
+    """The losses of the epochs that are done, for people."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([("epoch", "loss"), *enumerate(losses, start=1)])
+    write_whole(folder / HISTORY, text.getvalue().encode())
 
 
 def _resume(folder: Path, module: Any, optimiser: Any, place: torch.device) -> list[float]:
@@ -276,7 +287,13 @@ def _resume(folder: Path, module: Any, optimiser: Any, place: torch.device) -> l
     path = folder / CHECKPOINT
     if not path.exists():
         return []
-    state = torch.load(path, map_location=place, weights_only=True)
-    module.load_state_dict(state["module"])
-    optimiser.load_state_dict(state["optimiser"])
-    return list(state["losses"])
+    try:
+        state = torch.load(path, map_location=place, weights_only=True)
+        module.load_state_dict(state["module"])
+        optimiser.load_state_dict(state["optimiser"])
+        return list(state["losses"])
+    except Exception as error:  # what torch raises for damaged files is of many kinds
+        raise UserError(
+            f"{path} cannot be taken up ({first_line(error)}); delete it to train from the start, or put a "
+            "whole copy in its place."
+        ) from error
