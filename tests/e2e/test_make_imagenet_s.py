@@ -13,12 +13,11 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.compat.imagenet_s import ImageTransfer
-from windtunnel.conditions import Condition
 from windtunnel.errors import UserError
 from windtunnel.imaging.crops import random_crop
-from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.window import Window
-from windtunnel.make.systematic import DECODERS, RESIZES, refuse_shared_places, training_draws
+from windtunnel.make.check import verify
+from windtunnel.make.systematic import DECODERS, RESIZES, training_draws
 
 PAIRS = {
     ("pil", "pil-bilinear"), ("opencv", "pil-bilinear"), ("ffmpeg", "pil-bilinear"), ("pil", "pil-nearest"),
@@ -67,15 +66,25 @@ def test_a_damaged_or_missing_file_is_made_again(photos: Path, tmp_path: Path) -
     assert (out / "opencv_pil-bilinear.txt").is_file()
 
 
+def test_files_that_were_not_made_are_found(
+    photos: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    out = windtunnel.make_set("imagenet-s", photos, tmp_path / "s", only=["decode=opencv"])
+    assert verify(out).sound
+    np.save(out / "opencv" / "pil-bilinear" / "class0" / "foreign.npy", np.zeros((224, 224, 3), np.uint8))
+    assert verify(out).damaged == {"opencv/pil-bilinear": "1 file not made here"}
+    done = windtunnel_command("data", "verify", out)
+    assert done.returncode == 1 and "opencv/pil-bilinear" in done.stdout + done.stderr
+
+
 def test_a_picture_one_decoder_cannot_read_leaves_every_set(
     photos: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:
-    # JPEG data in a TIFF file: Pillow and OpenCV read it, FFmpeg does not, and no header tells.
-    Image.open(photos / "class0" / "0.JPEG").save(photos / "class0" / "odd.tiff", compression="jpeg")
+    Image.open(photos / "class0" / "0.JPEG").save(photos / "class0" / "odd.tiff")
     out = tmp_path / "s"
     done = windtunnel_command("make", "imagenet-s", photos, out, "--workers", 1)
     assert done.returncode == 0, done.stderr
-    assert "class0/odd.tiff: ffmpeg: InvalidDataError" in done.stderr
+    assert "class0/odd.tiff: ffmpeg: reads JPEG, PNG, WEBP, BMP only, this is TIFF" in done.stderr
     assert not list(out.glob("**/odd.tiff.npy"))
     lines = {path.name: len(path.read_text().splitlines()) for path in out.glob("*.txt")}
     assert len(lines) == 8 and set(lines.values()) == {6}
@@ -97,13 +106,6 @@ def test_steps_without_a_place_of_their_own_are_refused(
         done.returncode == 2 and "decode=opencv is a step of the pipeline beside corruptions" in done.stderr
     )
     assert not (tmp_path / "c").exists()
-
-
-def test_two_conditions_never_share_files() -> None:
-    canvas = Geometry(rule="squash")
-    conditions = [Condition("clean"), Condition("pipeline", "colour=bgr", geometry={"colour": "bgr"})]
-    with pytest.raises(UserError, match="colour=bgr and clean would both be written to pil/pil-bilinear"):
-        refuse_shared_places(conditions, canvas)
 
 
 def test_arrays_have_no_decoders_to_swap(tmp_path: Path, windtunnel_command: Command) -> None:
@@ -132,6 +134,21 @@ def test_training_crops_differ_by_the_noise_alone(photos: Path, tmp_path: Path) 
         assert np.array_equal(by_pillow, np.asarray(part.resize((224, 224), Image.Resampling.BILINEAR)))
     assert len({training_box(320, 240, name, 0) for name in names}) == len(names)
     assert training_box(320, 240, names[0], 0) != training_box(320, 240, names[0], 1)
+
+
+def test_decoders_that_shrink_make_no_training_crops(
+    photos: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    suite = tmp_path / "scaled.toml"
+    suite.write_text(
+        'name = "scaled"\nversion = 1\ncanvas = "imagenet-s"\nedition = 224\nunits = ["decode=*"]\n'
+    )
+    done = windtunnel_command("make", suite, photos, tmp_path / "train", "--split", "train")
+    assert done.returncode == 2 and not (tmp_path / "train").exists()
+    (line,) = done.stderr.splitlines()
+    assert "simplejpeg-scaled shrinks a picture before its crop for training is drawn" in line
+    made = windtunnel.make_set(suite, photos, tmp_path / "val")
+    assert len(list(made.glob("simplejpeg-scaled/**/*.npy"))) == 6
 
 
 def test_training_boxes_have_the_usual_areas_and_aspects() -> None:

@@ -299,6 +299,15 @@ def jpegs(tmp_path: Path) -> Path:
     return tmp_path / "jpegs"
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_decoders_that_shrink_are_refused_before_any_work(tmp_path: Path, own: bool) -> None:
+    geometry = Geometry(decoder="simplejpeg-scaled" if own else "pillow", rule="exact", crop_px=16)
+    mix = Mix() if own else Mix(decoders=("pillow", "simplejpeg-scaled"))
+    with pytest.raises(UserError, match="simplejpeg-scaled shrinks a picture before its crop"):
+        fit(linear(2), tmp_path / "nothing there", tmp_path / "t", preprocess=Preprocess(geometry), mix=mix)
+    assert not (tmp_path / "t").exists()
+
+
 def test_a_picture_one_decoder_cannot_read_is_left_out_and_named(jpegs: Path, tmp_path: Path) -> None:
     (jpegs / "3" / "1.jpg").write_bytes(b"no picture")
     Image.fromarray(np.zeros((24, 24, 3), np.uint8)).save(jpegs / "5" / "lossless.png")

@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 from windtunnel.errors import UserError
 from windtunnel.golden import golden_picture
 from windtunnel.imaging.codecs import check_codec, jpeg_round_trip, round_trip
-from windtunnel.imaging.decoders import decode
+from windtunnel.imaging.decoders import DECODERS, decode
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, short_side_size
 from windtunnel.imaging.header import read_header
 from windtunnel.imaging.resizers import OPENCV_FILTERS, PILLOW_FILTERS, resize
@@ -33,17 +33,30 @@ def test_jpeg_decoders_agree_bit_for_bit(decoder: str, subsampling: int) -> None
     assert np.array_equal(decode(data, read_header(data), decoder), wanted)
 
 
-@pytest.mark.parametrize("decoder", ["pillow", "opencv", "simplejpeg"])
+HOLD_A_TAG = ("JPEG", "TIFF", "PNG", "WEBP")
+READERS = [
+    (kind, name)
+    for kind in HOLD_A_TAG
+    for name, decoder in DECODERS.items()
+    if not decoder.formats or kind in decoder.formats
+]
+
+
+@pytest.mark.parametrize(("kind", "decoder"), READERS)
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_exif_orientation_is_applied_alike_or_not_at_all(decoder: str, orientation: int) -> None:
+def test_exif_orientation_is_applied_alike_or_not_at_all(kind: str, decoder: str, orientation: int) -> None:
     exif = Image.Exif()
     exif[274] = orientation
-    data = encoded(golden_picture(96)[:64], quality=90, exif=exif)
-    stored = Image.open(io.BytesIO(data))
+    untagged = encoded(golden_picture(96)[:64], kind)
+    stored = decode(untagged, read_header(untagged), decoder)
+    data = encoded(golden_picture(96)[:64], kind, exif=exif)
     header = read_header(data)
-    upright = np.asarray(ImageOps.exif_transpose(stored).convert("RGB"))
+    assert (header.width, header.height, header.orientation) == (96, 64, orientation)
+    picture = Image.fromarray(stored)
+    picture.getexif()[274] = orientation
+    upright = np.asarray(ImageOps.exif_transpose(picture))
     assert np.array_equal(decode(data, header, decoder, "apply"), upright)
-    assert np.array_equal(decode(data, header, decoder, "ignore"), np.asarray(stored.convert("RGB")))
+    assert np.array_equal(decode(data, header, decoder, "ignore"), stored)
 
 
 def test_sixteen_bit_png_takes_the_high_byte() -> None:

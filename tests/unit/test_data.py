@@ -18,6 +18,7 @@ import windtunnel
 from windtunnel.data import Dataset, stratified_subset
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.data.inspection import inspect
+from windtunnel.data.survey import survey
 from windtunnel.golden import golden_picture
 from windtunnel.labels import imagenet_1k
 
@@ -252,6 +253,17 @@ def test_inspection_counts_what_is_there(tmp_path: Path) -> None:
     assert list(found.unreadable) == ["dog/broken.jpg"]
     assert found.sizes == "2 sizes from 40x40 to 64x64"
     assert found.first_classes == ["0=cat", "1=dog"]
+
+
+@pytest.mark.parametrize("kind", ["jpg", "tif"])
+def test_a_turned_picture_has_the_size_it_is_stored_in(tmp_path: Path, kind: str) -> None:
+    exif = Image.Exif()
+    exif[274] = 6
+    (tmp_path / "cat").mkdir()
+    Image.fromarray(golden_picture(64)[:48]).save(tmp_path / "cat" / f"turned.{kind}", exif=exif)
+    dataset = windtunnel.open_dataset(tmp_path)
+    (found,) = survey(dataset, dataset.samples(), decoded=True)
+    assert (found.status, found.width, found.height, found.orientation) == ("ok", 64, 48, 6)
 
 
 def test_spreadsheet_indices_are_indices_and_negative_ones_refused(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import require_decoder
 from windtunnel.imaging.geometry import Geometry, crop_step, decode_step, resize_step
 from windtunnel.imaging.header import pillow_quiet
+from windtunnel.make.layouts import write_picture
 from windtunnel.make.systematic import (
     DECODERS,
     RESIZES,
@@ -36,7 +37,6 @@ from windtunnel.make.systematic import (
     meta_text,
     npy_bytes,
     training_picture,
-    write_picture,
 )
 
 __all__ = ["ImageTransfer"]

@@ -122,107 +122,40 @@ def make_plan(
     Everything that can be refused is refused here, before any prediction. `present` chooses which of the
     suite's conditions there are predictions of.
     """
-    if keep not in KEEP:
-        raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
-    if keep == "summary" and set(OF_DETECTION) & set(suite.metrics):
-        raise UserError(
-            f"Suite {suite.name} needs every class's score of a picture, which --keep summary drops; give "
-            "--keep auto."
-        )
-    if subset is not None and subset < 0:
-        raise UserError(f"subset is {subset}; give a number of pictures, or 0 for all.")
-    if chunk is not None and chunk < 1:
-        raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
+    _refuse_mistakes(dataset, suite, subset, keep, chunk, settings)
     total = sorted(dataset.samples(), key=lambda sample: sample.id)
     refuse_duplicates(total, dataset.location)
-    columns = {name for sample in total for name in sample.meta}
-    if group and group not in columns:
-        raise unknown_name("column to group by", group, columns, "other columns of the data's table")
-    used = sorted({label for sample in total for label in sample.labels})
-    collapsed: Projection | None = None
-    remarks: list[str] = []
+    _check_group(group, total)
     natural = dataset if isinstance(dataset, NaturalDataset) else None
-    space = dataset.label_space
-    if label_map_file is not None:
-        space, collapsed = read_map(label_map_file, space, used, model.classes, model.class_count)
-        label_map = tuple(range(len(space)))
-    elif natural and natural.natural.answers != "own":
-        label_map, collapsed = count_answers(natural.natural, dataset.label_space, model)
-        remarks += filter(None, [taken_on_trust(natural.natural, model)])
-    else:
-        way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
-        label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs, way_out=way_out)
+    finished = dataset if isinstance(dataset, FinishedDataset) else None
+    made = finished.manifest if finished else None
+    space, label_map, collapsed, remarks = _labels(
+        model, dataset, suite, total, label_map_file, trust=labels_are_outputs
+    )
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
     remarks += natural.without_clean(chosen) if natural else []
     remarks += without_pictures(dataset.label_space, space)
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
-    readable = [one for one in surveyed if one.status == "ok"]
-    if not readable:
-        first = surveyed[0]
-        raise UserError(
-            f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
-            f"(the first, {first.sample.id}: {first.reason})."
-        )
-    videos = _videos([one.sample for one in readable]) if frames and not group else Counter[str]()
-    by_video = 1 < len(videos) < videos.total()
-    grouped = VIDEO if by_video else group
-    remarks += _on_both_sides(natural, readable) if natural else []
-    missing: list[str] = []
-    remarks += [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
-    finished = dataset if isinstance(dataset, FinishedDataset) else None
-    made = finished.manifest if finished else None
-    sizes = {(one.width, one.height) for one in readable}
-    if isinstance(dataset, FinishedDataset):
-        if settings:
-            raise UserError(
-                f"--set makes pictures differently; those of {dataset.location} are made already."
-            )
-        canvas = finished_canvas(dataset, suite, sizes)
-        found, missing = suite.of_finished(dataset, canvas)
-        conditions = tuple(found)
-    else:
-        canvas = choose_canvas(suite, sizes, model.preprocess.geometry)
-        formats = Counter(one.format for one in readable)
-        units, left_out = available_units(suite.units, canvas.geometry, model, formats)
-        refuse_nothing_swapped(units, canvas.geometry, left_out)
-        remarks += left_out
-        suite = replace(suite, units=units)
-        conditions = tuple(suite.conditions(canvas, parse_settings(settings)))
-    chosen_conditions = tuple(present(conditions))
-    missing += [one.name for one in conditions if one.unit and one not in chosen_conditions]
-    conditions = chosen_conditions
+    readable = _readable(dataset, surveyed)
+    grouping, one_video = _grouping(group, frames, readable)
+    canvas = _canvas(suite, model, dataset, readable)
+    suite, left_out = _available(suite, model, dataset, canvas, readable)
+    conditions, missing = _conditions(suite, dataset, canvas, settings, present)
+    masked = mask or suite.mask
     if natural:
         refuse_same_pictures(dataset.location, readable)
-    masked = mask or suite.mask
-    if natural and masked:
-        refuse_mask(natural.natural)
-    mapped = [[label_map[label] for label in one.sample.labels if label_map[label] >= 0] for one in surveyed]
-    projection = mask_to(mapped) if masked else collapsed or Projection()
-    if masked and collapsed:
-        projection = replace(collapsed, kept=projection.kept)
+        remarks += _on_both_sides(natural, readable)
+        if masked:
+            refuse_mask(natural.natural)
+    remarks += [*one_video, *left_out]
+    projection = _projection(label_map, collapsed, surveyed, masked=masked)
     logits_for = _logits_for(keep, conditions)
     size = chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
     recipe: dict[str, Any] = {
-        "model": {
-            "kind": model.kind,
-            "fingerprint": model.fingerprint,
-            "classes": model.class_count,
-            "outputs": model.outputs,
-            **model.preprocess.to_json(),
-            **getattr(model, "facts", {}),
-        },
-        "data": {
-            "count": len(surveyed),
-            "of": len(total),
-            "subset_seed": seed,
-            "label_space": dataset.label_space.name,
-            "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
-            # The survey hashes one file a picture; this tells apart what else lies in a finished set.
-            "finished": finished.identity if finished else None,
-            **({"natural": _natural_recipe(natural, total, surveyed, frames)} if natural else {}),
-        },
+        "model": _model_recipe(model),
+        "data": _data_recipe(dataset, total, surveyed, frames, seed),
         "suite": suite.recipe(),
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "conditions": [condition.to_json() for condition in conditions],
@@ -235,46 +168,205 @@ def make_plan(
         "chunk": size,
     }
     recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
-    identity = digest(recipe)
-    chunks = tuple(
-        Chunk(digest([identity, start]), surveyed[start : start + size])
-        for start in range(0, len(surveyed), size)
-    )
-    given_clean = natural.clean.dataset if natural and natural.clean else None
-    if finished and finished.clean_is_given:
-        given_clean = finished.clean
     info: dict[str, Any] = {
-        "model": {
-            "name": model.name,
-            "preprocess_from": model.preprocess.origin,
-            "preprocess_assumed": model.preprocess.assumed,
-            "outputs_from": model.outputs_from,
-            "trained_on": list(model.trained_on),
-            **model.about.to_json(),
-        },
-        "data": {
-            "name": dataset.name,
-            "location": dataset.location,
-            "order": dataset.label_space.order,
-            "classes": list(space.classes),
-            **({"clean": given_clean.location} if given_clean else {}),
-        },
+        "model": _model_info(model),
+        "data": _data_info(dataset, space),
         "suite": suite.citation,
-        "scoring": {
-            **suite.scoring(),
-            **({"group": grouped} if grouped else {}),
-            **({"group_found": True} if by_video else {}),
-        },
+        "scoring": {**suite.scoring(), **grouping},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
         "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *remarks],
         "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
+    chunks = _chunks(surveyed, size, digest(recipe))
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
         recipe, info, _sources(dataset, surveyed), frames,
     )  # fmt: skip
+
+
+def _refuse_mistakes(
+    dataset: Dataset, suite: Suite, subset: int | None, keep: str, chunk: int | None, settings: Sequence[str]
+) -> None:
+    """Refuse what can be told wrong before anything is read."""
+    if keep not in KEEP:
+        raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
+    if keep == "summary" and set(OF_DETECTION) & set(suite.metrics):
+        raise UserError(
+            f"Suite {suite.name} needs every class's score of a picture, which --keep summary drops; give "
+            "--keep auto."
+        )
+    if subset is not None and subset < 0:
+        raise UserError(f"subset is {subset}; give a number of pictures, or 0 for all.")
+    if chunk is not None and chunk < 1:
+        raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
+    if settings and isinstance(dataset, FinishedDataset):
+        raise UserError(f"--set makes pictures differently; those of {dataset.location} are made already.")
+
+
+def _check_group(group: str, samples: Sequence[Sample]) -> None:
+    """Refuse a column to group by that there is not."""
+    columns = {name for sample in samples for name in sample.meta}
+    if group and group not in columns:
+        raise unknown_name("column to group by", group, columns, "other columns of the data's table")
+
+
+def _labels(
+    model: Model, dataset: Dataset, suite: Suite, samples: Sequence[Sample], file: Path | None, *, trust: bool
+) -> tuple[LabelSpace, tuple[int, ...], Projection | None, list[str]]:
+    """The classes that are scored, the output of each, how outputs collapse if they do, and what to say."""
+    space = dataset.label_space
+    used = sorted({label for sample in samples for label in sample.labels})
+    if file is not None:
+        mapped, collapsed = read_map(file, space, used, model.classes, model.class_count)
+        return mapped, tuple(range(len(mapped))), collapsed, []
+    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
+        label_map, counted = count_answers(dataset.natural, space, model)
+        return space, label_map, counted, list(filter(None, [taken_on_trust(dataset.natural, model)]))
+    way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
+    return space, map_labels(space, used, model, trust=trust, way_out=way_out), None, []
+
+
+def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
+    """The pictures that can be read; without any there is nothing to run."""
+    found = [one for one in surveyed if one.status == "ok"]
+    if not found:
+        first = surveyed[0]
+        raise UserError(
+            f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
+            f"(the first, {first.sample.id}: {first.reason})."
+        )
+    return found
+
+
+def _grouping(
+    group: str, frames: Sequence[FrameRow], readable: Sequence[Surveyed]
+) -> tuple[dict[str, Any], list[str]]:
+    """Which pictures stay together in intervals, as scoring notes it, and what to say; videos unasked."""
+    if group or not frames:
+        return {"group": group} if group else {}, []
+    videos = Counter(one.sample.meta[VIDEO] for one in readable if VIDEO in one.sample.meta)
+    if 1 < len(videos) < videos.total():
+        return {"group": VIDEO, "group_found": True}, []
+    return {}, [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
+
+
+def _canvas(suite: Suite, model: Model, dataset: Dataset, readable: Sequence[Surveyed]) -> Canvas:
+    """How pictures become what is corrupted, or what they are where somebody has corrupted them."""
+    sizes = {(one.width, one.height) for one in readable}
+    if isinstance(dataset, FinishedDataset):
+        return finished_canvas(dataset, suite, sizes)
+    return choose_canvas(suite, sizes, model.preprocess.geometry)
+
+
+def _available(
+    suite: Suite, model: Model, dataset: Dataset, canvas: Canvas, readable: Sequence[Surveyed]
+) -> tuple[Suite, list[str]]:
+    """A suite with the units that can be made here, and what was left out of them and why."""
+    if isinstance(dataset, FinishedDataset):
+        return suite, []
+    formats = Counter(one.format for one in readable)
+    units, left_out = available_units(suite.units, canvas.geometry, model, formats)
+    refuse_nothing_swapped(units, canvas.geometry, left_out)
+    return replace(suite, units=units), left_out
+
+
+def _conditions(
+    suite: Suite,
+    dataset: Dataset,
+    canvas: Canvas,
+    settings: Sequence[str],
+    present: Callable[[Sequence[Condition]], Sequence[Condition]],
+) -> tuple[tuple[Condition, ...], list[str]]:
+    """The conditions there are predictions of, and the names of those the suite has beside them."""
+    missing: list[str] = []
+    if isinstance(dataset, FinishedDataset):
+        found, missing = suite.of_finished(dataset, canvas)
+    else:
+        found = suite.conditions(canvas, parse_settings(settings))
+    chosen = tuple(present(tuple(found)))
+    return chosen, missing + [one.name for one in found if one.unit and one not in chosen]
+
+
+def _projection(
+    label_map: Sequence[int], collapsed: Projection | None, surveyed: Sequence[Surveyed], *, masked: bool
+) -> Projection:
+    """How a model's outputs become answers."""
+    if not masked:
+        return collapsed or Projection()
+    mapped = [[label_map[label] for label in one.sample.labels if label_map[label] >= 0] for one in surveyed]
+    mask = mask_to(mapped)
+    return replace(collapsed, kept=mask.kept) if collapsed else mask
+
+
+def _model_recipe(model: Model) -> dict[str, Any]:
+    """What of a model decides its predictions."""
+    return {
+        "kind": model.kind,
+        "fingerprint": model.fingerprint,
+        "classes": model.class_count,
+        "outputs": model.outputs,
+        **model.preprocess.to_json(),
+        **getattr(model, "facts", {}),
+    }
+
+
+def _data_recipe(
+    dataset: Dataset,
+    total: Sequence[Sample],
+    surveyed: Sequence[Surveyed],
+    frames: Sequence[FrameRow],
+    seed: int,
+) -> dict[str, Any]:
+    """What of the data decides predictions."""
+    finished = dataset if isinstance(dataset, FinishedDataset) else None
+    natural = dataset if isinstance(dataset, NaturalDataset) else None
+    return {
+        "count": len(surveyed),
+        "of": len(total),
+        "subset_seed": seed,
+        "label_space": dataset.label_space.name,
+        "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
+        # The survey hashes one file a picture; this tells apart what else lies in a finished set.
+        "finished": finished.identity if finished else None,
+        **({"natural": _natural_recipe(natural, total, surveyed, frames)} if natural else {}),
+    }
+
+
+def _model_info(model: Model) -> dict[str, Any]:
+    """What else is worth knowing of a model."""
+    return {
+        "name": model.name,
+        "preprocess_from": model.preprocess.origin,
+        "preprocess_assumed": model.preprocess.assumed,
+        "outputs_from": model.outputs_from,
+        "trained_on": list(model.trained_on),
+        **model.about.to_json(),
+    }
+
+
+def _data_info(dataset: Dataset, space: LabelSpace) -> dict[str, Any]:
+    """What else is worth knowing of the data, with the classes that are scored."""
+    clean: Dataset | None = None
+    if isinstance(dataset, NaturalDataset) and dataset.clean:
+        clean = dataset.clean.dataset
+    if isinstance(dataset, FinishedDataset) and dataset.clean_is_given:
+        clean = dataset.clean
+    return {
+        "name": dataset.name,
+        "location": dataset.location,
+        "order": dataset.label_space.order,
+        "classes": list(space.classes),
+        **({"clean": clean.location} if clean else {}),
+    }
+
+
+def _chunks(surveyed: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chunk, ...]:
+    return tuple(
+        Chunk(digest([identity, start]), surveyed[start : start + size])
+        for start in range(0, len(surveyed), size)
+    )
 
 
 def _sources(dataset: Dataset, surveyed: Sequence[Surveyed]) -> dict[str, str]:
@@ -291,11 +383,6 @@ def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tupl
     ids = {sample.id for sample in chosen}
     lacking = {one.group for one in natural.frames if one.sample_id not in ids}
     return tuple(one for one in natural.frames if one.group not in lacking)
-
-
-def _videos(samples: Sequence[Sample]) -> Counter[str]:
-    """How many frames there are of every video."""
-    return Counter(one.meta[VIDEO] for one in samples if VIDEO in one.meta)
 
 
 def _on_both_sides(natural: NaturalDataset, readable: Sequence[Surveyed]) -> list[str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
+from windtunnel.errors import UserError
 from windtunnel.imaging import Image
+from windtunnel.imaging.decoders import DECODERS
 from windtunnel.imaging.resizers import resize
 from windtunnel.imaging.window import Window
 from windtunnel.seeding import Draws
@@ -37,6 +40,16 @@ def random_crop(width: int, height: int, draws: Draws, area: Area = AREA) -> Win
     crop_width = min(width, round(height * ASPECT[1]))
     crop_height = min(height, round(width / ASPECT[0]))
     return Window((height - crop_height) // 2, (width - crop_width) // 2, crop_height, crop_width)
+
+
+def refuse_scaling(decoders: Iterable[str]) -> None:
+    """Refuse decoders that shrink a whole picture to what a centre crop needs: a small crop needs more."""
+    for name in decoders:
+        if DECODERS[name].scales:
+            raise UserError(
+                f"Decoder {name} shrinks a picture before its crop for training is drawn; name others, such "
+                "as simplejpeg."
+            )
 
 
 def training_view(

@@ -16,7 +16,7 @@ from PIL import Image as PillowImage
 
 from windtunnel.errors import PictureError, missing_extra, unknown_name
 from windtunnel.imaging import Image
-from windtunnel.imaging.header import UPRIGHT, Header
+from windtunnel.imaging.header import Header
 
 # EXIF orientation to (flip left-right first, quarter turns counter-clockwise), from the EXIF standard.
 ORIENTATIONS: dict[int, tuple[bool, int]] = {
@@ -31,15 +31,14 @@ ORIENTATIONS: dict[int, tuple[bool, int]] = {
 }
 
 
-# What FFmpeg calls the decoder of a format that Pillow names.
+# What FFmpeg calls the decoder of a format that Pillow names. It takes half a GIF for a whole one, and of
+# TIFFs it either refuses sound ones for a tag it does not know or makes black pictures of damaged strips.
 FFMPEG_CODECS = {
     "JPEG": "mjpeg",
     "MPO": "mjpeg",
     "PNG": "png",
     "WEBP": "webp",
     "BMP": "bmp",
-    "TIFF": "tiff",
-    "GIF": "gif",
 }
 JPEG_FORMATS = ("JPEG", "MPO")
 
@@ -56,12 +55,14 @@ class Decoder:
         formats: what it reads, as Pillow names formats; () for whatever its library can.
         extra: the extra that brings its library; "" for none.
         scales: whether it may hand out a smaller picture than the file holds.
+        turns: formats whose orientation its library applies whatever it is asked for.
     """
 
     call: Callable[[bytes, Header, Size], Any]
     formats: tuple[str, ...] = ()
     extra: str = ""
     scales: bool = False
+    turns: tuple[str, ...] = ()
 
 
 def decode(
@@ -69,10 +70,10 @@ def decode(
 ) -> Image:
     """Decode a picture; `exif` says whether its orientation tag is applied or ignored.
 
-    The orientation is applied here for every decoder alike, so that a change of decoder never
-    turns a picture. A picture that comes out in another size than its header says is refused.
-    `at_least` is the width and height needed later, as the picture is stored: only decoders that scale
-    while they decode look at it.
+    The orientation is applied here for every decoder alike, so that a change of decoder never turns a
+    picture; what a library turns of itself is turned back first. A picture that comes out in another size
+    than its header says is refused. `at_least` is the width and height needed later, as the picture is
+    stored: only decoders that scale while they decode look at it.
     """
     found = require_decoder(decoder)
     if found.formats and header.format not in found.formats:
@@ -84,15 +85,18 @@ def decode(
         raise
     except Exception as error:  # decoders raise what they like at damaged pictures
         raise PictureError("unreadable", f"{decoder}: {type(error).__name__}: {error}") from error
+    flip, quarters = ORIENTATIONS[header.orientation]
+    if header.format in found.turns:
+        image = np.rot90(image, -quarters)
+        image = image[:, ::-1] if flip else image
     height, width = image.shape[:2]
     if (width, height) != (header.width, header.height) and not found.scales:
         raise PictureError(
             "unreadable",
             f"{decoder}: decodes {width}x{height} where the header says {header.width}x{header.height}",
         )
-    if exif == "apply" and header.orientation != UPRIGHT:
-        flip, turns = ORIENTATIONS[header.orientation]
-        image = np.rot90(image[:, ::-1] if flip else image, turns)
+    if exif == "apply":
+        image = np.rot90(image[:, ::-1] if flip else image, quarters)
     return np.ascontiguousarray(image)
 
 
@@ -156,8 +160,8 @@ def decode_jpeg_accurately(data: bytes) -> Image:
 
 
 DECODERS: dict[str, Decoder] = {
-    "pillow": Decoder(_pillow),
-    "opencv": Decoder(_opencv),
+    "pillow": Decoder(_pillow, turns=("TIFF",)),
+    "opencv": Decoder(_opencv, turns=("TIFF",)),  # despite IMREAD_IGNORE_ORIENTATION
     "ffmpeg": Decoder(_ffmpeg, tuple(FFMPEG_CODECS), extra="video"),
     "simplejpeg": Decoder(_simplejpeg, JPEG_FORMATS),
     "simplejpeg-fastdct": Decoder(partial(_simplejpeg, fastdct=True), JPEG_FORMATS),

@@ -27,7 +27,7 @@ class Geometry:
 
     Args:
         decoder: which library decodes.
-        exif: whether the orientation tag is applied (Pillow's habit is to ignore it).
+        exif: whether the orientation tag is applied (Pillow ignores it but in TIFFs).
         rule: `none` leaves the picture as it is; `short-side` brings the short side to `resize_px` and
             the long side in proportion; `squash` makes it `resize_px` square whatever its
             aspect; `exact` makes it `crop_px` square with no crop; `crop-then-resize` crops the middle

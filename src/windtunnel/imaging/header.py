@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from PIL import ExifTags, UnidentifiedImageError
+from PIL import ExifTags, TiffImagePlugin, UnidentifiedImageError
 from PIL import Image as PillowImage
 
 from windtunnel.errors import PictureError
@@ -49,7 +49,7 @@ def read_header(data: bytes) -> Header:
         raise PictureError("unreadable", "the file is empty")
     try:
         with PillowImage.open(io.BytesIO(data)) as picture:
-            width, height = picture.size
+            width, height = _stored_size(picture)
             name = picture.format or "unknown"
             orientation = _orientation(picture)
     except PillowImage.DecompressionBombError as error:
@@ -69,6 +69,14 @@ def check_size(width: int, height: int) -> None:
         raise PictureError("too_large", f"{width}x{height} pixels; at most {MAX_PIXELS:,} in all")
     if min(width, height) < MIN_SIDE_PX:
         raise PictureError("too_small", f"{width}x{height} pixels; at least {MIN_SIDE_PX} on each side")
+
+
+def _stored_size(picture: PillowImage.Image) -> tuple[int, int]:
+    """Width and height before any turn; of a turned TIFF, Pillow's own are those after it."""
+    if isinstance(picture, TiffImagePlugin.TiffImageFile):
+        tags = picture.tag_v2
+        return int(tags[TiffImagePlugin.IMAGEWIDTH]), int(tags[TiffImagePlugin.IMAGELENGTH])
+    return picture.size
 
 
 def _orientation(picture: PillowImage.Image) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from windtunnel.conditions import digest
+from windtunnel.conditions import Condition, digest
 from windtunnel.data.manifest import (
     MANIFEST_FILE,
     SAMPLES_FILE,
@@ -22,8 +22,13 @@ from windtunnel.data.manifest import (
     read_manifest,
     read_table,
 )
+from windtunnel.engine.pictures import geometry_under
 from windtunnel.errors import UserError
+from windtunnel.imaging.geometry import Geometry
 from windtunnel.make.layouts import folder_of
+from windtunnel.make.plan import STEPS_LAYOUT
+from windtunnel.make.systematic import paper_names
+from windtunnel.wording import counted
 
 # Reading and hashing release the interpreter lock; more threads than this only queue for the disk.
 THREADS = 4
@@ -95,12 +100,21 @@ def _rows(path: Path) -> int:
 def _strangers(manifest: Manifest, files: Counter[str]) -> dict[str, str]:
     """Folders that hold more files than were made: programs that walk them would take those for pictures."""
     found = {}
-    for condition in manifest.conditions:
-        place = folder_of(condition)
+    for condition, place in _places(manifest):
         count = sum(len(names) for _, _, names in os.walk(manifest.root / place))
         if count > files[condition.name]:
-            found[place] = f"{count - files[condition.name]} files that were not made here"
+            found[place] = f"{counted(count - files[condition.name], 'file')} not made here"
     return found
+
+
+def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
+    """Every condition with the folder of its pictures."""
+    canvas = Geometry(**manifest.recipe["canvas"]["geometry"])
+    for condition in manifest.conditions:
+        if manifest.recipe["layout"] == STEPS_LAYOUT:
+            yield condition, "/".join(paper_names(geometry_under(condition, canvas)))
+        else:
+            yield condition, folder_of(condition)
 
 
 def fixed_damage(manifest: Manifest) -> dict[str, str]:

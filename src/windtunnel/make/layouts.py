@@ -66,6 +66,15 @@ class Layout(Protocol):
         ...
 
 
+def write_picture(target: Path, content: bytes) -> None:
+    """Write a file whole or not at all, its folders too."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # No fsync as for a run's shards: a file lost with the power is found by its checksum.
+    unfinished = target.with_name(f"{target.name}{UNFINISHED}")
+    unfinished.write_bytes(content)
+    unfinished.replace(target)
+
+
 @dataclass(frozen=True)
 class Folders:
     """Files in class folders: pictures, frames or videos, and `clean/<class>/<name>.png`.
@@ -87,12 +96,7 @@ class Folders:
         pieces = []
         for name, condition, canvases in made:
             for path, content in _files(f"{folder_of(condition)}/{name}", condition, canvases):
-                target = root / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                # No fsync as for a run's shards: a file lost with the power is found by its checksum.
-                unfinished = target.with_name(f"{target.name}{UNFINISHED}")
-                unfinished.write_bytes(content)
-                unfinished.replace(target)
+                write_picture(root / path, content)
                 pieces.append(Piece(path, condition.name, 0, len(content), checksum(content)))
         return pieces
 

@@ -43,8 +43,8 @@ CHECKSUMS = pa.schema(
     ]
 )
 
-# What each part of a recipe is called when two recipes disagree.
-# What may differ from a set that is there; the seed first, since it chooses a subset's pictures too.
+# What may differ from a set that is there, and its name for people; the seed first, since it chooses a
+# subset's pictures too.
 PARTS = {
     "seed": "seed",
     "data": "data",

@@ -19,10 +19,11 @@ from windtunnel.engine.plan import parse_settings, versions_for
 from windtunnel.engine.pool import Chunk
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging.clips import H264
+from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry, short_side_size
 from windtunnel.imaging.header import MAX_PIXELS, pillow_quiet
-from windtunnel.make.systematic import NAMED_AXES, SPLITS, refuse_shared_places
-from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of
+from windtunnel.make.systematic import NAMED_AXES, SPLITS
+from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of, spelt_out, value_of
 from windtunnel.seeding import STREAM_VERSION
 from windtunnel.suites.canvas import Canvas, choose_canvas
 from windtunnel.suites.files import load_suite
@@ -106,79 +107,44 @@ def plan_make(
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> MakePlan:
     """Check that a set can be made of the data, and decide all of it; nothing is written."""
-    if split not in SPLITS:
-        raise UserError(f"--split is '{split}'; give {', '.join(SPLITS)}.")
-    if subset is not None and subset < 0:
-        raise UserError(f"--subset is {subset}; give a number of pictures, or 0 for all.")
-    if isinstance(dataset, FinishedDataset):
-        raise UserError(f"{dataset.location} is corrupted already; give the clean pictures.")
-    suite = _suite(target, only, edition, difficulty)
-    suite, layout = _stored_as(suite, layout, codec)
+    _refuse_mistakes(dataset, subset, split)
+    suite, layout = _stored_as(_suite(target, only, edition, difficulty), layout, codec)
+    _check_split(suite, split)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
     chosen = stratified_subset(samples, suite.subset if subset is None else subset, seed)
     surveyed = survey(dataset, chosen, lambda done: advance(done, len(chosen)), decoded=True)
-    readable = [one for one in surveyed if one.status == "ok"]
-    if not readable:
-        raise UserError(f"None of the {len(surveyed)} pictures of {dataset.location} can be read.")
+    readable = _readable(dataset, surveyed)
     canvas = choose_canvas(suite, {(one.width, one.height) for one in readable}, Geometry())
-    left_out = {one.sample.id: one.reason for one in surveyed if one.status != "ok"}
-    left_out |= {
-        id_: reason for one in readable if (id_ := one.sample.id) and (reason := _unfit(one, canvas))
-    }
-    settled = layout
-    if layout == "auto":
-        settled = "arrays" if canvas.edition == 32 and "arrays" in _layouts(suite) else _layouts(suite)[0]
-    if settled != STEPS_LAYOUT and split != SPLITS[0]:
-        raise UserError(
-            "--split train makes random crops for sets of decoders and resizes, such as imagenet-s."
-        )
-    remarks: list[str] = []
-    if settled == STEPS_LAYOUT:
-        formats = Counter(one.format for one in readable)
-        units, remarks = available_units(suite.units, canvas.geometry, None, formats)
-        suite = replace(suite, units=units)
-        left_out |= _unreadable(suite, dataset, readable, canvas)
-    # Rows of arrays keep the order of the source, as the published ones do.
-    pictures = tuple(
-        sorted((one for one in readable if one.sample.id not in left_out), key=lambda one: _order(one.sample))
-    )
-    if not pictures:
-        reason = next(iter(left_out.values()))
-        raise UserError(f"No picture of {dataset.location} fits the canvas (the first: {reason}).")
+    layout = _settled(layout, suite, canvas)
+    suite, remarks = _available(suite, canvas, readable)
+    left_out = _left_out(suite, dataset, surveyed, canvas)
+    pictures = _fitting(dataset, readable, left_out)
     classes = _classes(dataset, pictures)
     conditions = tuple(
         one for one in suite.conditions(canvas, parse_settings(settings)) if one.unit or one.name == "clean"
     )
-    if settled == "arrays":
+    if layout == "arrays":
         _check_arrays(suite, pictures, canvas)
-    if settled == STEPS_LAYOUT:
-        refuse_shared_places(conditions, canvas.geometry)
-    naming = {"arrays": lambda: _row_names(pictures), STEPS_LAYOUT: lambda: _own_names(pictures)}
-    names = naming.get(settled, lambda: _file_names(pictures, classes))()
-    size = _chunk_size(pictures, canvas, settled, suite)
+    names = _names(layout, pictures, classes)
+    size = _chunk_size(pictures, canvas, layout, suite)
+    space = dataset.label_space
     recipe: dict[str, Any] = {
         "suite": suite.citation,
-        "layout": settled,
+        "layout": layout,
         "data": {
             "count": len(pictures),
             "of": len(samples),
-            "label_space": dataset.label_space.name,
+            "label_space": space.name,
             "digest": digest([[one.sample.id, classes[one.sample.id], one.content] for one in pictures]),
         },
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "codec": conditions[-1].codec,
-        **({"split": split} if settled == STEPS_LAYOUT else {}),
+        **({"split": split} if layout == STEPS_LAYOUT else {}),
         "seed": seed,
         "stream": STREAM_VERSION,
         "chunk": size,
     }
     recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
-    identity = digest(recipe)
-    chunks = tuple(
-        Chunk(f"{start:08d}-{digest([identity, start])[:16]}", pictures[start : start + size])
-        for start in range(0, len(pictures), size)
-    )
-    space = dataset.label_space
     info = {
         "source": dataset.name,
         "classes": {"name": space.name, "order": space.order, "names": list(space.classes)},
@@ -187,8 +153,89 @@ def plan_make(
         "settings": list(settings),
         "versions": versions_for(conditions),
     }
+    chunks = _chunks(pictures, size, digest(recipe))
     return MakePlan(
-        dataset, canvas, conditions, settled, seed, pictures, names, classes, left_out, chunks, recipe, info
+        dataset, canvas, conditions, layout, seed, pictures, names, classes, left_out, chunks, recipe, info
+    )
+
+
+def _refuse_mistakes(dataset: Dataset, subset: int | None, split: str) -> None:
+    """Refuse what can be told wrong before anything is read."""
+    if split not in SPLITS:
+        raise UserError(f"--split is '{split}'; give {', '.join(SPLITS)}.")
+    if subset is not None and subset < 0:
+        raise UserError(f"--subset is {subset}; give a number of pictures, or 0 for all.")
+    if isinstance(dataset, FinishedDataset):
+        raise UserError(f"{dataset.location} is corrupted already; give the clean pictures.")
+
+
+def _check_split(suite: Suite, split: str) -> None:
+    """Refuse training crops where there are none, or of decoders that cannot give them."""
+    if split == SPLITS[0]:
+        return
+    if STEPS_LAYOUT not in _layouts(suite):
+        raise UserError(
+            "--split train makes random crops for sets of decoders and resizes, such as imagenet-s."
+        )
+    steps = [step for unit in suite.units for step in spelt_out(unit)]
+    refuse_scaling(value_of(step) for step in steps if axis_of(step) == "decode")
+
+
+def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
+    """The pictures that can be read at all; without any there is nothing to make."""
+    found = [one for one in surveyed if one.status == "ok"]
+    if not found:
+        raise UserError(f"None of the {len(surveyed)} pictures of {dataset.location} can be read.")
+    return found
+
+
+def _settled(layout: str, suite: Suite, canvas: Canvas) -> str:
+    """The layout asked for, or the usual one of the pictures' size."""
+    if layout != "auto":
+        return layout
+    return "arrays" if canvas.edition == 32 and "arrays" in _layouts(suite) else _layouts(suite)[0]
+
+
+def _available(suite: Suite, canvas: Canvas, readable: Sequence[Surveyed]) -> tuple[Suite, list[str]]:
+    """A suite with the steps that can be taken here, and what was left out of them and why."""
+    if STEPS_LAYOUT not in _layouts(suite):
+        return suite, []
+    formats = Counter(one.format for one in readable)
+    units, remarks = available_units(suite.units, canvas.geometry, None, formats)
+    return replace(suite, units=units), remarks
+
+
+def _left_out(suite: Suite, dataset: Dataset, surveyed: Sequence[Surveyed], canvas: Canvas) -> dict[str, str]:
+    """The pictures that cannot be made under every condition, and why."""
+    found = {one.sample.id: one.reason for one in surveyed if one.status != "ok"}
+    readable = [one for one in surveyed if one.status == "ok"]
+    found |= {one.sample.id: reason for one in readable if (reason := _unfit(one, canvas))}
+    return found | _unreadable(suite, dataset, readable, canvas)
+
+
+def _fitting(
+    dataset: Dataset, readable: Sequence[Surveyed], left_out: dict[str, str]
+) -> tuple[Surveyed, ...]:
+    """The pictures that the set is made of."""
+    found = [one for one in readable if one.sample.id not in left_out]
+    if not found:
+        reason = next(iter(left_out.values()))
+        raise UserError(f"No picture of {dataset.location} fits the canvas (the first: {reason}).")
+    # Rows of arrays keep the order of the source, as the published ones do.
+    return tuple(sorted(found, key=lambda one: _order(one.sample)))
+
+
+def _names(layout: str, pictures: Sequence[Surveyed], classes: dict[str, str]) -> dict[str, str]:
+    """What each picture is called in a layout."""
+    if layout == "arrays":
+        return _row_names(pictures)
+    return _own_names(pictures) if layout == STEPS_LAYOUT else _file_names(pictures, classes)
+
+
+def _chunks(pictures: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chunk, ...]:
+    return tuple(
+        Chunk(f"{start:08d}-{digest([identity, start])[:16]}", pictures[start : start + size])
+        for start in range(0, len(pictures), size)
     )
 
 

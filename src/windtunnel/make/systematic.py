@@ -17,16 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from windtunnel.conditions import Condition
 from windtunnel.data.manifest import checksum
-from windtunnel.engine.pictures import geometry_under
-from windtunnel.errors import UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.crops import training_view
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.make.layouts import Fixed, Made, Piece, is_intact
+from windtunnel.make.layouts import Fixed, Made, Piece, is_intact, write_picture
 from windtunnel.seeding import Draws
-from windtunnel.store.files import UNFINISHED, write_whole
+from windtunnel.store.files import write_whole
 
 SPLITS = ("val", "train")
 # What the folders are named by: only these steps have places of their own.
@@ -67,18 +64,6 @@ def paper_names(geometry: Geometry) -> tuple[str, str]:
     return _OUR_DECODERS.get(decoder, decoder), _OUR_RESIZES.get(resizer, resizer)
 
 
-def refuse_shared_places(conditions: Sequence[Condition], canvas: Geometry) -> None:
-    """Refuse two conditions that would be written to the same files."""
-    taken: dict[tuple[str, str], str] = {}
-    for one in conditions:
-        place = paper_names(geometry_under(one, canvas))
-        if place in taken:
-            raise UserError(
-                f"{one.name} and {taken[place]} would both be written to {'/'.join(place)}; leave one out."
-            )
-        taken[place] = one.name
-
-
 def npy_bytes(image: Image) -> bytes:
     """A picture as the content of an `.npy` file."""
     out = io.BytesIO()
@@ -89,14 +74,6 @@ def npy_bytes(image: Image) -> bytes:
 def meta_text(names: Sequence[str], labels: Sequence[int]) -> str:
     """A meta file: a name and a class index a line."""
     return "".join(f"{name}.npy {label}\n" for name, label in zip(names, labels, strict=True))
-
-
-def write_picture(target: Path, content: bytes) -> None:
-    """Write a file whole or not at all, its folders too."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f"{target.name}{UNFINISHED}")
-    unfinished.write_bytes(content)
-    unfinished.replace(target)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from windtunnel.conditions import digest
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError, first_line
-from windtunnel.imaging.crops import AREA, Area
+from windtunnel.imaging.crops import AREA, Area, refuse_scaling
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.store.files import write_whole
 from windtunnel.train.export import export_onnx
@@ -110,8 +110,10 @@ def fit(
     Raises:
         UserError: the folder holds another training, or module, preprocess, data and device do not fit.
     """
+    ways = mix.ways(preprocess.geometry)
+    refuse_scaling(way.decoder for way in ways)
     dataset = open_dataset(data)
-    looked = readable(dataset, labelled(dataset), mix.ways(preprocess.geometry))
+    looked = readable(dataset, labelled(dataset), ways)
     pictures = [one for one in looked if one.status == "ok"]
     left_out = tuple(f"{one.sample.id}: {one.reason}" for one in looked if one.status != "ok")
     if len(pictures) < 2:
