@@ -34,11 +34,6 @@ class RunFailed(Exception):
     """Work stopped for a reason that is not the user's; finished shards are kept."""
 
 
-def missing_extra(what: str, extra: str) -> UserError:
-    """Say that something needs a package that is not installed, and how to install it."""
-    return UserError(f"{what} needs an extra that is not installed: pip install 'windtunnel[{extra}]'.")
-
-
 def unknown_name(kind: str, given: str, allowed: Iterable[str], hint: str = "") -> UserError:
     """Say that a name is not known, which one was probably meant, and what there is."""
     names = sorted(allowed)
