@@ -40,11 +40,6 @@ def first_line(error: Exception) -> str:
     return lines[0][:200].rstrip(".")
 
 
-def missing_extra(what: str, extra: str) -> UserError:
-    """Say that something needs a package that is not installed, and how to install it."""
-    return UserError(f"{what} needs an extra that is not installed: pip install 'windtunnel[{extra}]'.")
-
-
 def unknown_name(kind: str, given: str, allowed: Iterable[str], hint: str = "") -> UserError:
     """Say that a name is not known, which one was probably meant, and what there is."""
     names = sorted(allowed)

@@ -151,3 +151,29 @@ def test_the_report_lists_failures(odd_run: windtunnel.Run, windtunnel_command: 
     for name in FAILED:
         assert f"0/odd/{name}" in text
     assert "could not be scored under at least one condition" in text
+
+
+def test_markdown_names_failures_and_their_reasons_up_to_a_number(
+    odd_run: windtunnel.Run, digit_folder: Path, tmp_path: Path
+) -> None:
+    odd_run.report()
+    rows = {one["sample_id"]: one for one in odd_run.predictions(["condition", "reason"]).to_pylist()}
+    written = (odd_run.path / "report.md").read_text()
+    for name, status in FAILED.items():
+        line = next(one for one in written.splitlines() if one.startswith(f"| 0/odd/{name} |"))
+        assert f"| {status} | {rows[f'0/odd/{name}']['reason']} |" in line
+    assert "more in report.html" not in written
+    for number in range(30):
+        (digit_folder / "0" / f"no{number}.jpg").write_bytes(b"no")
+    windtunnel.run("demo", digit_folder, "smoke", subset=0, out=tmp_path / "many").report()
+    written = (tmp_path / "many" / "report.md").read_text()
+    assert written.count("| unreadable |") + written.count("| too_") == 20
+    assert "16 more in report.html and scores.json." in written
+
+
+def test_the_terminal_names_the_first_reasons(odd_run: windtunnel.Run, windtunnel_command: Command) -> None:
+    said = windtunnel_command("score", odd_run.path).stdout
+    told = said.partition("left out")[2].splitlines()
+    assert told[0].strip() == "6 pictures that some condition could not score; see the report"
+    assert told[1].strip().startswith("0/odd/empty.jpg") and ": " in told[1]
+    assert len(told) == 5 and told[4].strip().endswith("other reasons")

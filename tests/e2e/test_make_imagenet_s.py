@@ -231,5 +231,10 @@ def test_mistakes_are_told(photos: Path, tmp_path: Path, windtunnel_command: Com
         ImageTransfer(photos, tmp_path / "bad.txt")
     with pytest.raises(UserError, match="give save_root"):
         ImageTransfer(photos, meta).write_to_filesystem()
+    (tmp_path / "gone.txt").write_text("class0/none.JPEG 0\n")
+    with pytest.raises(
+        UserError, match=r"none\.JPEG, a picture of .*gone\.txt, cannot be read: No such file"
+    ):
+        ImageTransfer(photos, tmp_path / "gone.txt", tmp_path / "out").write_to_filesystem()
     done = windtunnel_command("make", "imagenet-c", photos, tmp_path / "c", "--split", "train")
     assert done.returncode == 2 and "--split train" in done.stderr

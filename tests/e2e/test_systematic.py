@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import statistics
+import sys
 from pathlib import Path
 
 import cv2
@@ -234,12 +234,55 @@ def test_mistakes_are_one_line(windtunnel_command: Command, unit: str, message: 
 
 
 def test_a_missing_extra_names_its_cure(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "av" else usual(name))
+    monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(UserError, match=r"decode=ffmpeg: .*pip install 'windtunnel\[video\]'"):
         windtunnel.plan("demo", photos, "imagenet-s", labels_are_outputs=True)
     plan = windtunnel.plan("demo", photos, "systematic", labels_are_outputs=True)
     assert any("decode=ffmpeg" in line and "windtunnel[video]" in line for line in plan.info["remarks"])
+
+
+def break_library(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a package of that name first that is there and cannot be imported."""
+    (folder / name).mkdir(parents=True)
+    (folder / name / "__init__.py").write_text("raise ImportError('libfar.so.7: cannot open\\nit')")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("library", "step", "extra"),
+    [
+        ("av", "decode=ffmpeg", "video"),
+        ("torch", "resize=torch-bilinear, resize=torch-bilinear-antialias", "torch"),
+        ("onnx", "numerics=float16, numerics=int8", "numerics"),
+    ],
+)
+def test_an_extra_that_cannot_be_imported_is_as_good_as_missing_and_says_why(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, step: str, extra: str
+) -> None:
+    break_library(library, tmp_path / "broken", monkeypatch)
+    plan = windtunnel.plan("demo", photos, "systematic", labels_are_outputs=True)
+    told = [line for line in plan.info["remarks"] if library in line]
+    assert len(told) == 1 and told[0].startswith(f"Left out: {step}")
+    assert f"needs {library}, which is installed and cannot be imported" in told[0]
+    assert "ImportError: libfar.so.7: cannot open it" in told[0]
+    assert f"pip install --force-reinstall 'windtunnel[{extra}]'" in told[0]
+    assert not {one.name for one in plan.conditions} & set(step.split(", "))
+    with pytest.raises(UserError, match=rf"{step.split(',')[0]}: .*libfar\.so\.7"):
+        windtunnel.plan("demo", photos, "systematic", only=[step.split(",")[0]], labels_are_outputs=True)
+
+
+def test_a_named_step_whose_library_cannot_be_imported_is_refused_before_any_work(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_library("av", tmp_path / "broken", monkeypatch)
+    for work in (
+        lambda out: windtunnel.run("demo", photos, "imagenet-s", out=out, labels_are_outputs=True),
+        lambda out: windtunnel.make_set("imagenet-s", photos, out),
+    ):
+        with pytest.raises(UserError, match=r"decode=ffmpeg: Decoder ffmpeg needs av.*libfar\.so\.7"):
+            work(tmp_path / "out")
+        assert not (tmp_path / "out").exists()
 
 
 def test_imagenet_s_scores_eight_distinct_sets(photos: Path) -> None:

@@ -23,6 +23,7 @@ from windtunnel.analysis.marks import marks
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles
+from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.outside import lost_scores
 from windtunnel.metrics.score import Score
@@ -35,6 +36,7 @@ from windtunnel.store.run import Run
 from windtunnel.wording import counted
 
 WORST_SHOWN = 3
+REASONS_SHOWN = 3
 # What is said of every sequence.
 EACH_SEQUENCE = {"flip_probability": "FP", "ut5d": "uT5D"}
 # Of scores that were asked for by name.
@@ -205,8 +207,8 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     """The headline of a finished run as labelled lines."""
     seen = run.observed
     if not scores:
-        why = "no picture could be scored" if seen.left_out else "no picture has a label"
-        return [("scores", f"{why}: no error rates")]
+        why = "no picture has a label" if seen.unlabelled else "no picture could be scored"
+        return [("scores", f"{why}: no error rates"), *_left_out_lines(seen)]
     by_condition = {score.condition: score for score in scores if score.metric == "top1_error"}
     lines = [
         (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition
@@ -226,14 +228,23 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)
-    lines += _step_lines(scores)
-    if seen.left_out:
-        lines.append(
-            (
-                "left out",
-                f"{counted(seen.left_out, 'picture')} that some condition could not score; see the report",
-            )
-        )
+    return [*lines, *_step_lines(scores), *_left_out_lines(seen)]
+
+
+def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:
+    """How many pictures were left out, and the first few reasons with a picture each."""
+    if not seen.left_out:
+        return []
+    pictures = counted(seen.left_out, "picture")
+    lines = [("left out", f"{pictures} that some condition could not score; see the report")]
+    by_reason: dict[str, list[str]] = {}
+    for one in seen.unscored:
+        by_reason.setdefault(one.reason, []).append(one.picture)
+    for reason, failed in list(by_reason.items())[:REASONS_SHOWN]:
+        more = f" and {len(failed) - 1:,} more" if len(failed) > 1 else ""
+        lines.append(("", f"{failed[0]}{more}: {reason}"))
+    if len(by_reason) > REASONS_SHOWN:
+        lines.append(("", f"{counted(len(by_reason) - REASONS_SHOWN, 'other reason')}"))
     return lines
 
 

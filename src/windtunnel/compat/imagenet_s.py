@@ -90,7 +90,8 @@ class ImageTransfer:
             resize_px=resize * 8 // 7,
             crop_px=resize,
         )
-        self._items = _read_meta(Path(meta_file))
+        self._meta = Path(meta_file)
+        self._items = _read_meta(self._meta)
 
     def __len__(self) -> int:
         return len(self._items)
@@ -103,6 +104,10 @@ class ImageTransfer:
                 decoded = decode_step((self._root / name).read_bytes(), self._geometry)
         except PictureError as error:
             raise UserError(f"{name}: {error.reason}.") from error
+        except OSError as error:
+            raise UserError(
+                f"{self._root / name}, a picture of {self._meta}, cannot be read: {error.strerror or error}."
+            ) from error
         if self._train:
             return training_picture(decoded, self._geometry, name, self._seed), label
         return crop_step(resize_step(decoded, self._geometry), self._geometry).copy(), label

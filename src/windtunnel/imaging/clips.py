@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import PictureError
+from windtunnel.extras import load_extra
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.header import check_size
@@ -97,8 +98,4 @@ def decode_clip(content: bytes) -> Iterator[Image]:
 
 def load_av() -> Any:
     """PyAV, or the cure where it is missing."""
-    try:
-        import av
-    except ImportError as error:
-        raise UserError("Video needs PyAV; pip install 'windtunnel[video]'.") from error
-    return av
+    return load_extra("av", "Video")

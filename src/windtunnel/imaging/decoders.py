@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ import numpy as np
 import simplejpeg
 from PIL import Image as PillowImage
 
-from windtunnel.errors import PictureError, missing_extra, unknown_name
+from windtunnel.errors import PictureError, unknown_name
+from windtunnel.extras import load_extra
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import Header
 
@@ -53,14 +53,14 @@ class Decoder:
     Attributes:
         call: from the bytes, their header and the size wanted later to pixels.
         formats: what it reads, as Pillow names formats; () for whatever its library can.
-        extra: the extra that brings its library; "" for none.
+        library: what an extra brings for it; "" for none.
         scales: whether it may hand out a smaller picture than the file holds.
         turns: formats whose orientation its library applies whatever it is asked for.
     """
 
     call: Callable[[bytes, Header, Size], Any]
     formats: tuple[str, ...] = ()
-    extra: str = ""
+    library: str = ""
     scales: bool = False
     turns: tuple[str, ...] = ()
 
@@ -104,8 +104,8 @@ def require_decoder(name: str) -> Decoder:
     """The decoder of that name, or one line on what there is or how to install it."""
     if name not in DECODERS:
         raise unknown_name("decoder", name, DECODERS)
-    if DECODERS[name].extra == "video" and importlib.util.find_spec("av") is None:
-        raise missing_extra(f"Decoder {name}", "video")
+    if DECODERS[name].library:
+        load_extra(DECODERS[name].library, f"Decoder {name}")
     return DECODERS[name]
 
 
@@ -162,7 +162,7 @@ def decode_jpeg_accurately(data: bytes) -> Image:
 DECODERS: dict[str, Decoder] = {
     "pillow": Decoder(_pillow, turns=("TIFF",)),
     "opencv": Decoder(_opencv, turns=("TIFF",)),  # despite IMREAD_IGNORE_ORIENTATION
-    "ffmpeg": Decoder(_ffmpeg, tuple(FFMPEG_CODECS), extra="video"),
+    "ffmpeg": Decoder(_ffmpeg, tuple(FFMPEG_CODECS), library="av"),
     "simplejpeg": Decoder(_simplejpeg, JPEG_FORMATS),
     "simplejpeg-fastdct": Decoder(partial(_simplejpeg, fastdct=True), JPEG_FORMATS),
     "simplejpeg-fastupsample": Decoder(partial(_simplejpeg, fastupsample=True), JPEG_FORMATS),

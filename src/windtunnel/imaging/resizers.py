@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 
 import cv2
 import numpy as np
 from PIL import Image as PillowImage
 
-from windtunnel.errors import missing_extra, unknown_name
+from windtunnel.errors import unknown_name
+from windtunnel.extras import load_extra
 from windtunnel.imaging import Image
 
 PILLOW_FILTERS = {
@@ -48,11 +48,11 @@ def resize(image: Image, width: int, height: int, resizer: str = "pillow-bilinea
 
 
 def require_resizer(name: str) -> None:
-    """Refuse a resizer there is not, or whose library is not installed, in one line."""
+    """Refuse a resizer there is not, or whose library cannot be imported, in one line."""
     if name not in RESIZERS:
         raise unknown_name("resizer", name, RESIZERS)
-    if name.startswith("torch-") and importlib.util.find_spec("torch") is None:
-        raise missing_extra(f"Resizer {name}", "torch")
+    if name.startswith("torch-"):
+        load_extra("torch", "Resizing by torch")
 
 
 def _pillow(image: Image, width: int, height: int, name: str) -> Image:

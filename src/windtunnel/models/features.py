@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
+from windtunnel.extras import load_extra
 from windtunnel.models import Scores, probe_pictures
 from windtunnel.models.onnx import (
     DTYPES,
@@ -95,8 +96,7 @@ def _giving(session: Any, path: Path, output: str) -> Any:
     if importlib.util.find_spec("onnx") is None:
         hint = "inner tensors can be named too with: pip install 'windtunnel[numerics]'"
         raise unknown_name(f"output of {path.name}", output, outputs, hint)
-    import onnx
-
+    onnx = load_extra("onnx", f"Output {output}")
     proto = onnx.load(str(path))
     inner = [name for node in proto.graph.node for name in node.output if name and name not in outputs]
     if output not in inner:

@@ -11,7 +11,6 @@ int8      what integer kernels keep: weights as signed bytes with a scale per ou
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, first_line, missing_extra, unknown_name
+from windtunnel.errors import UserError, first_line, unknown_name
+from windtunnel.extras import load_extra
 
 if TYPE_CHECKING:
     from windtunnel.models import Model
@@ -54,8 +54,7 @@ def variant_of(model: Model, name: str) -> Model:
         raise unknown_name("numerics", name, VARIANTS)
     if model.kind != "onnx":
         raise UserError(f"numerics={name} needs an ONNX file; this model is a {model.kind}.")
-    if importlib.util.find_spec("onnx") is None:
-        raise missing_extra(f"numerics={name}", "numerics")
+    load_extra("onnx", f"numerics={name}")
     live: Any = model
     return _variant(live, name)
 

@@ -22,8 +22,10 @@ from windtunnel.report.comparing import (
 from windtunnel.report.figures import top1_by_unit
 from windtunnel.report.natural import document_heads
 from windtunnel.report.recipe import recipe_lines
+from windtunnel.wording import counted
 
 UNSTEADY_SHOWN = 6
+FAILURES_SHOWN = 20
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -54,12 +56,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         *_public(document["public"]),
         *_confusions(document),
         *_other_scores(document),
-        "## Failures",
-        "",
-        f"{document['failed_pictures']:,} pictures could not be scored."
-        if document["failed_pictures"]
-        else "None: every picture was scored under every condition.",
-        "",
+        *_failures(document),
         "## Recipe",
         "",
         *(f"- {label}: {text}" for label, text in recipe_lines(info, recipe)),
@@ -218,3 +215,26 @@ def _other_scores(document: dict[str, Any]) -> list[str]:
     ]
     header = ["score", "value", "95 % interval", "n", "what it is"]
     return ["", "## Other scores", "", *markdown_table(header, rows), ""] if rows else [""]
+
+
+def _failures(document: dict[str, Any]) -> list[str]:
+    """The pictures that could not be scored, the first of them by name and reason."""
+    failed = document["failed_pictures"]
+    if not failed:
+        return ["## Failures", "", "None: every picture was scored under every condition.", ""]
+    rows = [
+        [one["picture"], f"{one['conditions']:,}", one["condition"], one["status"], one["reason"]]
+        for one in document["failures"][:FAILURES_SHOWN]
+    ]
+    more = failed - len(rows)
+    count = "predictions" if document["sequences"] else "conditions"
+    pictures = counted(document["recipe"]["data"]["count"], "picture")
+    return [
+        "## Failures",
+        "",
+        f"{failed:,} of {pictures} could not be scored under at least one condition.",
+        "",
+        *markdown_table(["picture", count, "first under", "status", "reason"], rows),
+        "",
+        *([f"{more:,} more in report.html and scores.json.", ""] if more else []),
+    ]
