@@ -130,6 +130,20 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture(scope="session")
+def steps_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every step of a pipeline swapped, on twelve JPEG pictures: a run folder with its report."""
+    root = tmp_path_factory.mktemp("steps")
+    rng = np.random.default_rng(5)
+    for number in range(12):
+        folder = root / "pictures" / str(number % 6)
+        folder.mkdir(parents=True, exist_ok=True)
+        small = rng.integers(0, 256, (9, 13, 3)).astype(np.uint8)
+        Image.fromarray(small).resize((131, 90)).save(folder / f"{number}.jpg", quality=80)
+    windtunnel.run(Flickering(300), root / "pictures", "systematic", out=root / "run").report()
+    return root / "run"
+
+
 class Flickering:
     """Six classes that follow each other as pictures grow lighter, as often as it is told."""
 

@@ -45,7 +45,15 @@ def several_tests(
 
 
 @pytest.fixture(
-    params=["one run", "demo", "several runs", "several tests", "sequences", "several runs of sequences"]
+    params=[
+        "one run",
+        "demo",
+        "several runs",
+        "several tests",
+        "sequences",
+        "several runs of sequences",
+        "steps",
+    ]
 )
 def report(request: pytest.FixtureRequest) -> Path:
     """Each kind of page."""
@@ -57,6 +65,8 @@ def report(request: pytest.FixtureRequest) -> Path:
         return Path(request.getfixturevalue("several_tests"))
     if request.param == "several runs":
         return Path(request.getfixturevalue("both"))
+    if request.param == "steps":
+        return Path(request.getfixturevalue("steps_run")) / "report.html"
     if request.param == "demo":
         return Path(request.getfixturevalue("demo_run")) / "report.html"
     return Path(request.getfixturevalue("imagenet_runs")[0]) / "report.html"
@@ -102,6 +112,33 @@ def test_a_phone_needs_no_sideways_scrolling(open_page: Open, report: Path) -> N
     for figure in visible_figures(page):
         box = page.locator(f"#{figure}").bounding_box()
         assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["viewport"]["width"]
+
+
+def test_a_phone_shows_what_every_step_costs(open_page: Open, steps_run: Path) -> None:
+    page = open_page(steps_run / "report.html", **PHONE)
+    figure = page.locator("#deployment")
+    edges = figure.locator(".infolayer text, .bars path, .errorbar path").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(one => [one.left, one.right])"
+    )
+    assert len(edges) > 60 and all(left >= 0 and right <= 390 for left, right in edges)
+    plot = figure.locator(".nsewdrag").bounding_box()
+    assert plot is not None and plot["width"] > 300, "names leave the bars their width"
+    heights = (
+        page.locator("table.steps")
+        .first.locator("tbody tr")
+        .evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+    )
+    assert max(heights) < 90
+    cells = page.locator("table.steps").first.locator("tbody tr").first.locator("td").all()
+    right = cells[4].bounding_box()
+    assert right is not None and right["x"] + right["width"] <= 390, "up to how many answers change"
+
+
+def test_the_legend_stands_right_below_its_figure(open_page: Open, steps_run: Path) -> None:
+    page = open_page(steps_run / "report.html")
+    title, legend = (page.locator(f"#deployment .{one}").bounding_box() for one in ("xtitle", "legend"))
+    assert title is not None and legend is not None
+    assert 0 <= legend["y"] - (title["y"] + title["height"]) < 40
 
 
 def luminance(colour: str) -> float:

@@ -17,6 +17,7 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
 from windtunnel.errors import UserError
+from windtunnel.report.deployment import differences
 from windtunnel.suites.files import load_suite
 
 IMAGENET_S = [
@@ -365,6 +366,86 @@ def test_the_report_checks_the_deployment(photos: Path, tmp_path: Path) -> None:
         assert row["cost"] == {"value": score.value, "low": score.low, "high": score.high}
     assert {row["axis"]: row["methods"] for row in check["axes"]}["decoder"] == 2
     assert "## Deployment check" in (run.path / "report.md").read_text()
+
+
+@pytest.fixture
+def unlabelled(tmp_path: Path) -> Path:
+    """Eight JPEG files in one folder: no classes."""
+    root = tmp_path / "flat"
+    root.mkdir()
+    for number in range(8):
+        Image.fromarray(photo(number)).save(root / f"{number}.jpg", quality=80)
+    return root
+
+
+def test_answers_that_change_are_scored_and_shown_without_labels(
+    unlabelled: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    (unlabelled / "bad.jpg").write_bytes((unlabelled / "0.jpg").read_bytes()[:900])
+    run = windtunnel.run(Watcher(), unlabelled, "systematic", out=tmp_path / "run",
+                         only=["decode=opencv", "resize=*", "colour=bgr"])  # fmt: skip
+    rows = run.predictions(["condition", "status", "top"]).to_pylist()
+    chosen: dict[str, list[int]] = {}
+    for row in rows:
+        if row["status"] == "ok":
+            chosen.setdefault(row["condition"], []).append(row["top"][0])
+    scores = {(score.metric, score.condition): score for score in run.scores()}
+    assert {metric for metric, _ in scores} == {
+        "step_flip_share", "decode_flip_share", "resize_flip_share", "colour_flip_share"
+    }  # fmt: skip
+    for name in (one["name"] for one in run.conditions if one["kind"] == "pipeline"):
+        flips = [a != b for a, b in zip(chosen[name], chosen["native"], strict=True)]
+        assert scores["step_flip_share", name].value == pytest.approx(statistics.mean(flips))
+        assert scores["step_flip_share", name].n == 8
+    most = max(score.value for (metric, _), score in scores.items() if metric == "step_flip_share")
+    assert most > 0
+    page = run.report().read_text()
+    check = json.loads((run.path / "scores.json").read_text())["deployment"]
+    assert check["rows"][0]["flips"]["value"] == most and check["rows"][0]["cost"] is None
+    assert {row["step"]: row["pixel_change"] for row in check["rows"]}["resize=opencv-nearest"] > 0
+    assert "Which step changes most answers?" in page and "accuracy lost" not in page
+    assert "where resize=" in page and "where decode=" not in page
+    written = (run.path / "report.md").read_text()
+    assert "No error rates: no picture has a label." in written
+    assert f"| {check['rows'][0]['step']} | {100 * most:.1f} % |" in written
+    said = windtunnel_command("score", run.path).stdout
+    assert "no picture has a label" in said and f"{100 * most:.1f} %" in said.partition("most changed")[2]
+    assert "bad.jpg" in said.partition("left out")[2]
+
+
+def test_runs_without_labels_are_compared_by_the_answers_that_change(
+    unlabelled: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        windtunnel.run(Watcher(), unlabelled, "systematic", only=["resize=*"], out=tmp_path / name)
+    found = windtunnel.compare(tmp_path / "a", tmp_path / "b")
+    assert found.pictures == 8 and not found.unpaired_because
+    first, second = found.scores["resize_flip_share", ""]
+    assert first.value == second.value > 0
+
+
+def test_pictures_of_differences_show_some_and_axes_without_any_are_left_out(
+    photos: Path, tmp_path: Path
+) -> None:
+    Image.fromarray(np.full((90, 131, 3), 77, np.uint8)).save(photos / "0" / "flat.jpg")
+    run = windtunnel.run(Watcher(), photos, "systematic", out=tmp_path / "run",
+                         only=["decode=opencv", "resize=pillow-box", "resize=opencv-nearest",
+                               "geometry=long-side-round", "geometry=squash"])  # fmt: skip
+    shown = differences(run)
+    change = run.observed.pixel_change.mean(axis=0)
+    of_resizes = {name: change[run.observed.column(name)]
+                  for name in ("resize=pillow-box", "resize=opencv-nearest")}  # fmt: skip
+    assert [one.step for one in shown] == [max(of_resizes, key=of_resizes.__getitem__), "geometry=squash"]
+    assert all(one.change > 0 and one.picture != "0/flat.jpg" for one in shown)
+
+
+def test_the_terminal_names_no_costliest_step_where_nothing_costs(
+    photos: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    run = windtunnel.run("demo", photos, "systematic", only=["decode=opencv", "decode=simplejpeg"],
+                         out=tmp_path / "run", labels_are_outputs=True)  # fmt: skip
+    said = windtunnel_command("score", run.path).stdout
+    assert "no step costs accuracy on these pictures" in said
 
 
 def test_how_far_accuracies_lie_apart_is_shown_in_points_with_intervals(photos: Path, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
 
 
 def _scored_ids(run: Run) -> NDArray[Any]:
-    return run.clips.ids if sequences_of(run) else run.observed.ids
+    return run.clips.ids if sequences_of(run) else run.observed.answered.ids
 
 
 def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:

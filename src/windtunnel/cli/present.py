@@ -305,17 +305,16 @@ def _sequence_lines(scores: list[Score]) -> list[tuple[str, str]]:
 
 
 def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
-    """Which swapped steps cost most, and how accuracy scatters along each axis."""
-    costs = sorted((one for one in scores if one.metric == "step_cost"), key=lambda one: -one.value)
-    lines = [
-        (
-            "costliest",
-            "   ".join(
-                f"{one.condition} {100 * one.value:.1f} points [{100 * one.low:.1f}, {100 * one.high:.1f}]"
-                for one in costs[:WORST_SHOWN]
-            ),
-        )
-    ]
+    """Which swapped steps cost most, or change most answers, and how accuracy scatters along each axis."""
+    costs = [one for one in scores if one.metric == "step_cost"]
+    if not costs:
+        return _changed_lines(scores)
+    costly = sorted((one for one in costs if one.value > 0), key=lambda one: -one.value)
+    shown = "   ".join(
+        f"{one.condition} {100 * one.value:.1f} points [{100 * one.low:.1f}, {100 * one.high:.1f}]"
+        for one in costly[:WORST_SHOWN]
+    )
+    lines = [("costliest", shown or "none: no step costs accuracy on these pictures")]
     spreads = [one for one in scores if one.metric.endswith("_accuracy_std")]
     points = {one.metric: f"{100 * one.value:.3f}" for one in scores}
     shown = "   ".join(
@@ -323,7 +322,26 @@ def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
         for one in spreads
     )
     told = f"{shown}   points of accuracy, sample (without what chance adds)"
-    return [*lines, ("std by axis", told)] if costs and shown else []
+    return [*lines, ("std by axis", told)] if shown else lines
+
+
+def _changed_lines(scores: list[Score]) -> list[tuple[str, str]]:
+    """Which swapped steps change most answers, and how many each axis changes, where nothing has a label."""
+    flips = [one for one in scores if one.metric == "step_flip_share"]
+    if not flips:
+        return []
+    most = sorted((one for one in flips if one.value > 0), key=lambda one: -one.value)[:WORST_SHOWN]
+    shown = "   ".join(f"{one.condition} {_shown(one).strip()}" for one in most)
+    axes = "   ".join(
+        f"{one.metric.partition('_')[0]} {_shown(one).strip()}"
+        for one in scores
+        if one.metric.endswith("_flip_share") and not one.condition
+    )
+    return [
+        ("scores", "no picture has a label: no error rates, only how many answers change"),
+        ("most changed", shown or "none: no step changes an answer to these pictures"),
+        *([("by axis", axes)] if axes else []),
+    ]
 
 
 def _shown(score: Score) -> str:

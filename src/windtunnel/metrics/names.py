@@ -67,7 +67,8 @@ NORMALISED_SEQUENCES = ("flip_rate", "mfr", "t5d", "mt5d")
 # What asks whether answers change, not whether they are right.
 NEED_NO_LABEL = (
     "flip_probability", "mfp", "flip_rate", "mfr", "ut5d", "mean_ut5d", "t5d", "mt5d", "zipf_distance",
-    "log_distance",
+    "log_distance", "step_flip_share",
+    "axis_accuracy",  # of which the flips alone are left
 )  # fmt: skip
 
 # What needs every class's probability.

@@ -83,6 +83,8 @@ class Observed:
         left_out: pictures that failed under some condition.
         unlabelled: complete pictures without a label.
         unscored: the pictures that failed.
+        answered: the same of every complete picture, in a run that swaps steps of the pipeline and has no
+            label at all, for what asks only whether answers change; otherwise this very object.
         tie_share: share of predictions in which class order decided: the two best scores are equal, or in a
             frame of a sequence two neighbours among the five best.
     """
@@ -138,16 +140,25 @@ class Observed:
         self.unlabelled = int((self.complete & ~with_label).sum())
         whole = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
         self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
+        # Of pictures without labels only what steps of the pipeline change is scored.
+        self.answered: Observed = self
+        if steps and not self.kept.any():
+            answers = {name: one[self.complete] for name, one in whole.items()}
+            self.answered = self._like(self.complete, answers)
 
     def over(self, rows: NDArray[np.int64]) -> Observed:
         """The same of some of the scored pictures, given in ascending order."""
+        kept = np.zeros_like(self.kept)
+        kept[np.flatnonzero(self.kept)[rows]] = True
+        return self._like(kept, {name: values[rows] for name, values in self._values.items()})
+
+    def _like(self, kept: NDArray[np.bool_], values: dict[str, NDArray[Any]]) -> Observed:
+        """The same with other pictures kept."""
         found = Observed.__new__(Observed)
         for name in ("_run", "_ids", "conditions", "unscored", "tie_share", "complete", "left_out",
                      "unlabelled"):  # fmt: skip
             setattr(found, name, getattr(self, name))
-        found.kept = np.zeros_like(self.kept)
-        found.kept[np.flatnonzero(self.kept)[rows]] = True
-        found._values = {name: values[rows] for name, values in self._values.items()}
+        found.kept, found._values, found.answered = kept, values, found
         return found
 
     def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:

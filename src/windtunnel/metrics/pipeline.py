@@ -82,7 +82,8 @@ def step_cost(run: Run, seen: Observed) -> list[Measure]:
 
 
 def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
-    """How many answers every step changes, right or wrong."""
+    """How many answers every step changes, right or wrong; labels are not needed."""
+    seen = seen.answered
     same, before = identical_steps(run, seen), reference_of(seen)
     formula = f"share of pictures whose best-placed class differs from that under {before}"
     return [
@@ -99,7 +100,11 @@ def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
 
 
 def axis_accuracy(run: Run, seen: Observed) -> list[Measure]:
-    """Mean, sample standard deviation and range of accuracy over each axis, and the share of flips."""
+    """Mean, sample standard deviation and range of accuracy over each axis, and the share of flips.
+
+    Without labels there are the flips alone.
+    """
+    labelled, seen = bool(len(seen.ids)), seen.answered
     before = reference_of(seen)
     right = ~top_k_wrong(seen.rank, 1)
     axes: dict[str, list[int]] = {}
@@ -108,8 +113,10 @@ def axis_accuracy(run: Run, seen: Observed) -> list[Measure]:
     found: list[Measure] = []
     for axis, columns in axes.items():
         parts = tuple(seen.conditions[column] for column in columns)
-        chosen = seen.chosen[:, columns]
-        found += _of_axis(axis, parts, distinct_methods(seen, parts), right[:, columns], chosen, run.groups)
+        distinct = distinct_methods(seen, parts)
+        if labelled:
+            found += _accuracy_of_axis(axis, parts, distinct, right[:, columns], run.groups)
+        found.append(_flips_of_axis(axis, parts, distinct, seen.chosen[:, columns]))
     return found
 
 
@@ -140,18 +147,21 @@ def corrected_std(means: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)), np.float64)
 
 
-def _of_axis(
-    axis: str,
-    parts: tuple[str, ...],
-    distinct: int,
-    right: NDArray[np.bool_],
-    chosen: NDArray[np.int32],
-    groups: Groups,
+def _over(parts: tuple[str, ...], distinct: int) -> str:
+    """Over which methods a score of an axis is, in words."""
+    same = f", {distinct} of them distinct" if distinct < len(parts) else ""
+    return f"over {len(parts)} methods ({', '.join(parts)}){same}"
+
+
+def _limits(distinct: int) -> tuple[float, float]:
+    """What a difference over an axis can be: the same pixels have the same answers, whatever chance does."""
+    return (0.0, 1.0) if distinct > 1 else (0.0, 0.0)
+
+
+def _accuracy_of_axis(
+    axis: str, parts: tuple[str, ...], distinct: int, right: NDArray[np.bool_], groups: Groups
 ) -> Iterator[Measure]:
-    over = f"over {len(parts)} methods ({', '.join(parts)})"
-    over += f", {distinct} of them distinct" if distinct < len(parts) else ""
-    # The same pixels have the same answers: nothing is left to chance.
-    limits = (0.0, 1.0) if distinct > 1 else (0.0, 0.0)
+    over, limits = _over(parts, distinct), _limits(distinct)
     yield Measure(
         f"{axis}_mean_accuracy",
         "",
@@ -194,13 +204,16 @@ def _of_axis(
         limits=limits,
         ends=range_interval,
     )
-    yield Measure(
+
+
+def _flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDArray[np.int32]) -> Measure:
+    return Measure(
         f"{axis}_flip_share",
         "",
-        f"share of pictures whose best-placed class is not the same {over}",
+        f"share of pictures whose best-placed class is not the same {_over(parts, distinct)}",
         parts,
         (chosen != chosen[:, :1]).any(axis=1, keepdims=True),
-        limits=limits,
+        limits=_limits(distinct),
     )
 
 

@@ -5,7 +5,7 @@ A page shows it with `section` in its document, `bars` among its figures and `di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ from windtunnel.store.run import Run
 
 ALPHA = 0.05
 BAR_PX = 22
+PHONE_BAR_PX = 32
 AXIS_TITLES = {
     "decode": "decoder",
     "resize": "resizer",
@@ -37,48 +38,60 @@ AXIS_TITLES = {
     "colour": "colour handling",
     "numerics": "numerics",
 }
-# A difference of this many grey levels is drawn white.
+# A difference of this many grey levels is drawn white, or the largest of a picture where that is less.
 WHITE = 64
 
 
 def section(run: Run) -> dict[str, Any] | None:
-    """The check's numbers, the costliest step first; None for a run that swaps no step."""
-    seen = run.observed
+    """The check's numbers, the costliest step first; None for a run that swaps no step.
+
+    Without labels nothing is said of accuracy, and the step that changes most answers is the first.
+    """
+    seen = run.observed.answered
     if not step_columns(run) or len(seen.ids) < 2:
         return None
     before, same = reference_of(seen), identical_steps(run, seen)
-    costs = measure_run(run, ["step_cost"])
-    flips = {one.condition: one for one in measure_run(run, ["step_flip_share"])}
+    costs = {one.condition: one for one in measure_run(run, ["step_cost"])}
     mean, largest = seen.pixel_change, seen.pixel_change_max
     p_values = {
-        one.condition: paired_difference(_share(one, 1), _share(one, 0)).p
-        for one in costs
-        if one.condition not in same
+        step: paired_difference(_share(one, 1), _share(one, 0)).p
+        for step, one in costs.items()
+        if step not in same
     }
     adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     rows: list[dict[str, Any]] = [
         {
             "step": one.condition,
             "axis": axis_of(one.condition),
-            "accuracy": 1 - _share(one, 0).value,
-            "cost": _with_interval(one),
-            "flips": _with_interval(flips[one.condition]),
-            "p": adjusted.get(one.condition, 1.0),
+            **_judged(costs.get(one.condition), adjusted),
+            "flips": _with_interval(one),
             "identical": one.condition in same,
             "not_finite": not_finite(seen, one.condition),
             "pixel_change": _number(mean[:, seen.column(one.condition)].mean()),
             "pixel_change_max": _number(largest[:, seen.column(one.condition)].max()),
         }
-        for one in costs
+        for one in measure_run(run, ["step_flip_share"])
     ]
-    rows.sort(key=lambda row: (-row["cost"]["value"], -row["flips"]["value"]))
+    rows.sort(key=lambda row: (-row["cost"]["value"] if costs else 0.0, -row["flips"]["value"]))
     return {
         "reference": before,
-        "accuracy": 1 - _share(costs[0], 1).value,
+        "labelled": bool(costs),
+        "accuracy": 1 - _share(next(iter(costs.values())), 1).value if costs else None,
         "pictures": len(seen.ids),
-        "answer": _answer(rows, len(seen.ids)),
+        "answer": _answer(rows, len(seen.ids)) if costs else _unlabelled_answer(rows),
         "rows": rows,
         "axes": _axes(measure_run(run, ["axis_accuracy"]), seen),
+    }
+
+
+def _judged(cost: Measure | None, adjusted: Mapping[str, float]) -> dict[str, Any]:
+    """What labels say of a step: accuracy, cost and p; None each where there are none."""
+    if cost is None:
+        return {"accuracy": None, "cost": None, "p": None}
+    return {
+        "accuracy": 1 - _share(cost, 0).value,
+        "cost": _with_interval(cost),
+        "p": adjusted.get(cost.condition, 1.0),
     }
 
 
@@ -98,7 +111,7 @@ def _number(value: float) -> float | None:
 
 
 def _axes(measures: Sequence[Measure], seen: Observed) -> list[dict[str, Any]]:
-    """One row per axis: how many methods, mean, standard deviation and range of accuracy, and flips."""
+    """One row per axis: how many methods, flips, and with labels mean, scatter and range of accuracy."""
     found: dict[str, dict[str, Any]] = {}
     for one in measures:
         axis, _, what = one.metric.partition("_")
@@ -132,16 +145,38 @@ def _answer(rows: Sequence[dict[str, Any]], pictures: int) -> str:
     return " ".join(parts)
 
 
+def _unlabelled_answer(rows: Sequence[dict[str, Any]]) -> str:
+    """Which step changes most answers, in a sentence or two."""
+    if all(row["identical"] for row in rows):
+        return "No step changes a pixel of any picture: none of them can change an answer here."
+    parts = ["No picture has a label: what a step costs in accuracy cannot be said."]
+    first = rows[0]
+    share, low, high = (100 * first["flips"][key] for key in ("value", "low", "high"))
+    if share:
+        parts.append(f"{first['step']} changes most answers: {share:.1f} % [{low:.1f}, {high:.1f}].")
+    else:
+        parts.append("No step changes an answer.")
+    return " ".join(parts)
+
+
 def bars(found: dict[str, Any]) -> dict[str, Any]:
-    """Cost of every step with its interval, the costliest at the top, a colour per axis."""
+    """Cost of every step with its interval, the costliest at the top, a colour per axis.
+
+    Without labels it is the share of answers that change.
+    """
     rows = found["rows"][::-1]
+    shown = "cost" if found["labelled"] else "flips"
+    told = "costs %{x:.1f} points, changes %{customdata:.1f} % of the answers"
+    title = f"accuracy lost against {found['reference']}, points"
+    if not found["labelled"]:
+        told, title = "changes %{x:.1f} % of the answers", f"answers other than under {found['reference']}, %"
     axes = list(AXIS_TITLES)
     traces = []
     for number, axis in enumerate(axes):
         chosen = [row for row in rows if row["axis"] == axis]
         if not chosen:
             continue
-        value, low, high = ([100 * row["cost"][key] for row in chosen] for key in ("value", "low", "high"))
+        value, low, high = ([100 * row[shown][key] for row in chosen] for key in ("value", "low", "high"))
         traces.append(
             {
                 "type": "bar",
@@ -159,18 +194,36 @@ def bars(found: dict[str, Any]) -> dict[str, Any]:
                 },
                 "marker": {"color": COLOURS[number % len(COLOURS)]},
                 "customdata": [100 * row["flips"]["value"] for row in chosen],
-                "hovertemplate": "%{y}<br>costs %{x:.1f} points, changes %{customdata:.1f} % of the answers"
-                "<extra></extra>",
+                "hovertemplate": f"%{{y}}<br>{told}<extra></extra>",
             }
         )
-    order = [row["step"] for row in rows]
+    ordered = {"type": "category", "categoryorder": "array", "categoryarray": [row["step"] for row in rows]}
     return {
         "data": traces,
         "layout": {
-            "xaxis": {"title": {"text": f"accuracy lost against {found['reference']}, points"}},
-            "yaxis": {"type": "category", "categoryorder": "array", "categoryarray": order},
+            "xaxis": {"title": {"text": title}},
+            "yaxis": ordered,
             "height": 160 + BAR_PX * len(rows),
             "showlegend": True,
+        },
+        # Beside the bars the names would leave a phone little room: they stand above them.
+        "phone": {
+            "height": 130 + PHONE_BAR_PX * len(rows),
+            "yaxis": {**ordered, "showticklabels": False, "showgrid": False},
+            "annotations": [
+                {
+                    "xref": "paper",
+                    "x": 0,
+                    "xanchor": "left",
+                    "y": row["step"],
+                    "yshift": 11,
+                    "text": row["step"],
+                    "showarrow": False,
+                    "font": {"size": 11},
+                }
+                for row in rows
+            ],
+            "bargap": 0.65,
         },
     }
 
@@ -182,83 +235,88 @@ class Seen:
     picture: str
     step: str
     change: float
+    white: int
     before: str
     after: str
     where: str
 
 
 def differences(run: Run) -> list[Seen]:
-    """For the costliest step of every axis that changes pixels, a picture and where it differs.
+    """For the step of every axis that changes pixels most, a picture and where it differs.
 
-    The picture is the one whose answer most steps change; nothing is shown of one that has changed since.
+    Of the pictures whose answer the step changes, or else of all, it is the one that differs most; nothing is
+    shown of one that has changed since.
     """
-    found = section(run)
-    if found is None:
-        return []
-    steps: dict[str, str] = {}
-    for row in found["rows"]:
-        if row["pixel_change"]:
-            steps.setdefault(row["axis"], row["step"])
-    seen = run.observed
-    reference = seen.chosen[:, [seen.column(found["reference"])]]
-    row = int((seen.chosen[:, step_columns(run)] != reference).sum(axis=1).argmax())
-    originals = open_originals(run)
+    seen = run.observed.answered
+    steps = _most_changed(run, seen) if step_columns(run) and len(seen.ids) else []
+    originals = open_originals(run) if steps else None
     if originals is None:
         return []
+    reference = reference_of(seen)
+    before = seen.chosen[:, seen.column(reference)]
     shown = []
-    for step in steps.values():
-        made = originals.under(str(seen.ids[row]), found["reference"], step)
+    for step in steps:
+        change = np.nan_to_num(seen.pixel_change[:, seen.column(step)])
+        flips = (seen.chosen[:, seen.column(step)] != before) & (change > 0)
+        row = int(np.where(flips, change, 0).argmax() if flips.any() else change.argmax())
+        made = originals.under(str(seen.ids[row]), reference, step)
         if made:
-            before, after = (frames[0] for frames in made)
-            shown.append(_seen(str(seen.ids[row]), step, before, after))
+            shown.append(_seen(str(seen.ids[row]), step, *(frames[0] for frames in made)))
     return shown
+
+
+def _most_changed(run: Run, seen: Observed) -> list[str]:
+    """Of every axis that changes any pixel the step that changes most, in the order of axes."""
+    change = {
+        column: float(np.nan_to_num(seen.pixel_change[:, column]).mean()) for column in step_columns(run)
+    }
+    axes: dict[str, int] = {}
+    for column in sorted(change, key=lambda column: -change[column]):
+        if change[column] > 0:
+            axes.setdefault(axis_of(seen.conditions[column]), column)
+    return [seen.conditions[axes[axis]] for axis in AXIS_TITLES if axis in axes]
 
 
 def _seen(id_: str, step: str, before: Image, after: Image) -> Seen:
     away = np.abs(before.astype(np.int16) - after)
-    drawn = np.minimum(away.max(axis=2) * (255 / WHITE), 255).astype(np.uint8)
+    white = min(WHITE, max(1, int(away.max())))
+    drawn = np.minimum(away.max(axis=2) * (255 / white), 255).astype(np.uint8)
     where = np.repeat(drawn[:, :, None], 3, axis=2)
-    return Seen(
-        id_, step, float(away.mean()), *(thumbnail(image, THUMBNAIL_PX) for image in (before, after, where))
-    )
+    pictures = (thumbnail(image, THUMBNAIL_PX) for image in (before, after, where))
+    return Seen(id_, step, float(away.mean()), white, *pictures)
 
 
 def markdown(found: dict[str, Any]) -> list[str]:
     """The check as lines of Markdown."""
     from windtunnel.report.markdown import markdown_table
 
-    header = ["step", "accuracy lost, points", "95 % interval", "p (Holm)", "answers changed", "pixels"]
+    cost = ["accuracy lost, points", "95 % interval", "p (Holm)"] if found["labelled"] else []
+    spread = [
+        "mean accuracy",
+        "std, points",
+        "without chance",
+        "95 % interval",
+        "largest - smallest, points",
+        "95 % interval",
+    ]
+    spread = spread if found["labelled"] else []
     return [
         "## Deployment check",
         "",
         found["answer"],
         "",
-        *markdown_table(header, [_markdown_row(row) for row in found["rows"]]),
+        *markdown_table(
+            ["step", *cost, "answers changed", "95 % interval", "pixels"],
+            [
+                [row["step"], *_markdown_cost(row), *_markdown_share(row["flips"]), pixels(row)]
+                for row in found["rows"]
+            ],
+        ),
         "",
         *markdown_table(
+            ["axis", "methods", *spread, "answers not the same", "95 % interval"],
             [
-                "axis",
-                "methods",
-                "mean accuracy",
-                "std, points",
-                "without chance",
-                "95 % interval",
-                "largest - smallest, points",
-                "95 % interval",
-                "answers not the same",
-            ],
-            [
-                [
-                    row["axis"],
-                    methods(row),
-                    f"{100 * row['mean_accuracy']['value']:.1f} %",
-                    points(row["accuracy_std"]["value"]),
-                    points(row["accuracy_std_corrected"]["value"]),
-                    _ends(row["accuracy_std"]),
-                    points(row["accuracy_range"]["value"]),
-                    _ends(row["accuracy_range"]),
-                    f"{100 * row['flip_share']['value']:.1f} %",
-                ]
+                [row["axis"], methods(row), *_markdown_spread(row), *_markdown_share(row["flip_share"])]
                 for row in found["axes"]
             ],
         ),
@@ -281,15 +339,31 @@ def _ends(score: dict[str, float]) -> str:
     return f"{points(score['low'])} to {points(score['high'])}"
 
 
-def _markdown_row(row: dict[str, Any]) -> list[str]:
+def _markdown_cost(row: dict[str, Any]) -> list[str]:
     cost = row["cost"]
+    if cost is None:
+        return []
     return [
-        row["step"],
         f"{100 * cost['value']:.1f}",
         f"{100 * cost['low']:.1f} to {100 * cost['high']:.1f}",
         "" if row["identical"] else f"{row['p']:.2g}",
-        f"{row['flips']['value']:.1%}",
-        pixels(row),
+    ]
+
+
+def _markdown_share(share: dict[str, float]) -> list[str]:
+    return [f"{100 * share['value']:.1f} %", f"{100 * share['low']:.1f} to {100 * share['high']:.1f}"]
+
+
+def _markdown_spread(row: dict[str, Any]) -> list[str]:
+    if "mean_accuracy" not in row:
+        return []
+    return [
+        f"{100 * row['mean_accuracy']['value']:.1f} %",
+        points(row["accuracy_std"]["value"]),
+        points(row["accuracy_std_corrected"]["value"]),
+        _ends(row["accuracy_std"]),
+        points(row["accuracy_range"]["value"]),
+        _ends(row["accuracy_range"]),
     ]
 
 
@@ -302,4 +376,9 @@ def pixels(row: dict[str, Any]) -> str:
         return "identical pixels"
     if row["pixel_change"] is None:
         return "of another size, or not seen"
-    return f"{row['pixel_change']:.2f} levels, at most {row['pixel_change_max']:.0f}"
+    return f"{levels(row['pixel_change'])} levels, at most {row['pixel_change_max']:.0f}"
+
+
+def levels(change: float) -> str:
+    """A mean change in grey levels; a change is never shown as none."""
+    return f"{change:.2f}" if change >= 0.005 else "under 0.01"

@@ -44,7 +44,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         f"{len(recipe['conditions'])} condition{'' if len(recipe['conditions']) == 1 else 's'}, "
         f"seed {recipe['seed']}, recipe {document['recipe_digest'][:8]}.",
         "",
-        *markdown_table(["score", "value", "95 % interval", "n", "what it is"], _headline(document)),
+        *_headline(document),
         "",
         *(f"- {note}" for note in document["notes"]),
         *(f"- **{trap['heading']}** {trap['why']}" for trap in document["traps"]),
@@ -103,8 +103,14 @@ def comparison_markdown(found: Comparison) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _headline(document: dict[str, Any]) -> list[list[str]]:
-    return [[score["title"], *_numbers(score), score["formula"]] for score in document_heads(document)]
+def _headline(document: dict[str, Any]) -> list[str]:
+    rows = [[score["title"], *_numbers(score), score["formula"]] for score in document_heads(document)]
+    if rows:
+        return markdown_table(["score", "value", "95 % interval", "n", "what it is"], rows)
+    return [
+        "No error rates: "
+        + ("no picture has a label." if document["unlabelled"] else "no picture could be scored.")
+    ]
 
 
 def _numbers(score: dict[str, Any]) -> list[str]:

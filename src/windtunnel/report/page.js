@@ -1,15 +1,21 @@
 // Draws the page's figures in the colours of the day, and again when the day or the paper changes.
 const figures = JSON.parse(document.getElementById("figures").textContent);
+const phone = matchMedia("(max-width: 600px)");
 
-function decorated(layout) {
+// A layout with what a figure has otherwise on a phone.
+function laidOut({layout, phone: other = {}}) {
+  return structuredClone({...layout, ...(phone.matches ? other : {})});
+}
+
+function decorated(whole) {
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue("--ink").trim(), line = style.getPropertyValue("--line").trim();
-  const whole = structuredClone(layout);
   Object.assign(whole, {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: ink, size: 13},
-    margin: {l: 60, r: 20, t: 20, b: 50}, legend: {orientation: "h", y: innerWidth < 600 ? -0.35 : -0.18, yanchor: "top"},
+    margin: {l: phone.matches ? 10 : 60, r: 20, t: 20, b: 50},
+    // At the figure's foot: by shares of the plot's height it would lie far below a high one.
+    legend: {orientation: "h", yref: "container", y: 0, yanchor: "bottom"},
   });
-  // Legends are placed by shares of the plot's height, which on a phone they leave little of.
   whole.xaxis.title.standoff = 4;
   for (const axis of ["xaxis", "yaxis"]) Object.assign(whole[axis], {gridcolor: line, zerolinecolor: line, automargin: true});
   return whole;
@@ -17,7 +23,7 @@ function decorated(layout) {
 
 function plot(name, figure) {
   const options = {responsive: true, displaylogo: false, displayModeBar: false};
-  Plotly.react(name, figure.data, decorated(figure.layout), options);
+  Plotly.react(name, figure.data, decorated(laidOut(figure)), options);
 }
 
 function draw() {
@@ -42,7 +48,7 @@ function drawPlane() {
 
 draw();
 for (const id of ["across", "up"]) document.getElementById(id)?.addEventListener("change", drawPlane);
-for (const media of ["(prefers-color-scheme: dark)", "print"]) matchMedia(media).addEventListener("change", draw);
+for (const media of [matchMedia("(prefers-color-scheme: dark)"), matchMedia("print"), phone]) media.addEventListener("change", draw);
 // A figure in a folded part has no width until the part is opened.
 for (const part of document.querySelectorAll("details")) part.addEventListener("toggle", () => {
   for (const figure of part.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(figure);

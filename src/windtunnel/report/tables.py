@@ -187,6 +187,7 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         "reliability": reliability_bins(run),
         "calibration_by_chance": calibration_by_chance(run),
         "tie_share": run.observed.tie_share,
+        "unlabelled": run.observed.unlabelled,
         "failed_pictures": len(failed),
         "failed_by_status": dict(Counter(entry["status"] for entry in failed)),
         "failures": failed[:FAILURES_KEPT],

@@ -139,9 +139,9 @@ class Run:
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Which of the run's pictures its scores rest on; sequences are scored without labels too."""
+        """Which of the run's pictures its scores rest on; sequences and swapped steps need no labels."""
         sequences = any(condition["kind"] == "sequence" for condition in self.conditions)
-        return self.clips.kept if sequences else self.observed.kept
+        return self.clips.kept if sequences else self.observed.answered.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
         """The same of any pictures; one of which the column says nothing is its own group."""
