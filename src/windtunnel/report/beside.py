@@ -69,7 +69,7 @@ def unmeasured(shifts: Sequence[Shift]) -> list[str]:
         if one.drop is None
     ]
     return lacking + [
-        f"{one.model}, {one.test}: the drop is of {one.of_fewer}, of classes that have clean and shifted ones."
+        f"{one.model}, {one.test}: the drop is of {one.of_fewer}, of classes with clean and shifted ones."
         for one in shifts
         if one.of_fewer
     ]
