@@ -59,7 +59,7 @@ def rms_values(
         bin_size: predictions per bin.
         compat: as the published code of ImageNet-A computes it: the most confident bin is dropped, while
             its predictions still count in n, and equal confidences stand in the order given. Of a single
-            bin nothing is left.
+            bin 0 is left.
     """
     flat = confidence.ravel()
     order = np.argsort(flat, kind="stable" if compat else "quicksort")
@@ -69,8 +69,6 @@ def rms_values(
     means = (np.bincount(bins, gap) / np.bincount(bins))[bins]
     terms = np.empty(len(gap))
     terms[order] = 2 * means * gap - means**2
-    if compat and not bins[-1]:
-        return np.full(len(confidence), np.nan)
     if compat:
         terms[order[bins == bins[-1]]] = 0.0
     squares = terms.reshape(confidence.shape).mean(axis=1)
