@@ -527,3 +527,31 @@ def test_pictures_are_not_compared_with_themselves(
     with pytest.raises(windtunnel.UserError, match=r"20 of 20 pictures .* are among the 20 clean ones"):
         windtunnel.run(model, imagenet_a, suite, clean=tmp_path / "copy", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_inspection_reads_a_set_as_a_run_does(
+    tmp_path: Path, imagenet_a: Path, windtunnel_command: Command
+) -> None:
+    def said(folder: Path) -> str:
+        done = windtunnel_command("data", "inspect", folder)
+        assert done.returncode == 0, done.stderr
+        return " ".join(done.stdout.split())
+
+    assert "10 of 200, 2 to 2 pictures each" in said(imagenet_a)
+    frames = said(video_set(tmp_path / "vid-robust", VID))
+    assert "2 of 30" in frames and "4=bird, 8=dog" in frames and "Read as ImageNet-Vid-Robust" in frames
+    put(tmp_path / "objectnet-1.0" / "images" / "alarm_clock" / "a.png", 530, border=2)
+    put(tmp_path / "objectnet-1.0" / "images" / "bath_towel" / "b.png", 530, border=2)
+    objects = said(tmp_path / "objectnet-1.0")
+    assert "Read as ObjectNet" in objects and "pictures 1 " in objects and "all 16x16" in objects
+
+
+def test_the_doctor_counts_a_set_as_a_run_does(
+    tmp_path: Path, model: str, imagenet_a: Path, windtunnel_command: Command
+) -> None:
+    done = windtunnel_command("doctor", model, imagenet_a, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    # Twelve of twenty among the 200 classes; six of all the outputs.
+    assert found["declared"]["accuracy"] == pytest.approx(12 / 20)
+    assert any("as a run over ImageNet-A counts them" in one for one in found["remarks"])

@@ -25,7 +25,9 @@ from windtunnel.analysis.preprocess_grid import (
     other_tensors,
 )
 from windtunnel.analysis.trials import Trial, choose, gain, p_value, surely_better, test_name
+from windtunnel.answers import count_answers
 from windtunnel.data import Dataset, stratified_subset
+from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.engine.plan import map_labels
@@ -170,6 +172,13 @@ def _reading(
         wider, found = read_map(Path(label_map), space, used, model.classes, model.class_count)
         said = ["Outputs stand for classes as the map says.", *without_pictures(space, wider)]
         return [Order(DECLARED, own)], found, said
+    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
+        outputs, found = count_answers(dataset.natural, space, model)
+        remark = (
+            f"Answers are counted as a run over {dataset.natural.title} counts them; other orders of labels "
+            "are not tried."
+        )
+        return [Order(DECLARED, outputs)], found, [remark]
     if model.class_count == len(space) + 1 and not model.classes:
         # Nobody has said which output is no class: of networks with a background class it is the first.
         remark = (

@@ -58,16 +58,24 @@ def open_pictures(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...
     Of a finished set it is one condition, named after `#`; of a natural set its own pictures, as a run reads
     them, without clean ones.
     """
-    if isinstance(source, NaturalDataset):
-        return NaturalDataset(source.natural, source.pictures, None), source.pictures.remarks
     if isinstance(source, FinishedDataset):
         return _stored(source, ""), ()
     if isinstance(source, str | Path):
         path, part = path_and_part(source)
         if path.is_dir() and (finished := open_finished(path)):
             return _stored(finished, part), ()
+    return open_as_run_reads(source)
+
+
+def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
+    """Open a data set as a run reads it, and say what a user must know of that.
+
+    A natural set is opened as what it is, its own pictures alone.
+    """
+    if isinstance(source, NaturalDataset):
+        return NaturalDataset(source.natural, source.pictures, None), source.pictures.remarks
     dataset = open_dataset(source)
-    name = found_natural(source)
+    name = "" if isinstance(dataset, FinishedDataset) else found_natural(source)
     if not name:
         return dataset, ()
     title = natural_set(name).title
