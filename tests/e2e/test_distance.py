@@ -232,11 +232,18 @@ def test_one_condition_of_a_finished_set(
         said[condition] = json.loads(done.stdout)["excess"]["median"]
     assert said["clean"] == pytest.approx(0, abs=1e-9)
     assert said["fog:1"] < said["fog:5"]
-    for wrong, words in {"made": "say which", "made#snow:1": "Unknown condition"}.items():
+    mistakes = {
+        "made": "say which",
+        "made#snow:1": "Unknown condition",
+        f"{digit_folder}#fog:3": "has no part 'fog:3'",
+    }
+    for wrong, words in mistakes.items():
         done = windtunnel_command("distance", wrong, "made#clean", "--features", network)
         assert done.returncode == 2
         assert words in done.stderr
         assert done.stderr.count("\n") == 1
+    with pytest.raises(windtunnel.UserError, match="one condition, which `distance` alone takes"):
+        windtunnel.run("demo", digit_folder.parent / "made#fog:1", "smoke")
 
 
 def test_the_command_says_what_was_compared(

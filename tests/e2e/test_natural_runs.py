@@ -13,10 +13,12 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv, write_model
+from windtunnel.analysis.several import several
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.metrics.slices import slices
 from windtunnel.predictions import score_predictions
 from windtunnel.published.natural import masked_classes
+from windtunnel.report.beside import unmeasured
 from windtunnel.report.originals import class_names
 from windtunnel.report.tables import notes
 
@@ -69,6 +71,35 @@ def test_only_the_two_hundred_classes_may_win(
     kept = run.predictions(["logits"])["logits"].to_pylist()
     assert all(len(one) == 1000 for one in kept)
     assert run.natural["parts"][0] == {"name": "imagenet-a", "role": "shifted", "count": 20, "of": 20}
+
+
+def test_the_drop_is_over_classes_that_have_clean_pictures(
+    tmp_path: Path, model: str, imagenet_a: Path
+) -> None:
+    clean = clean_folder(tmp_path / "val", IN_A[:2])
+    run = windtunnel.run(model, imagenet_a, clean=clean, out=tmp_path / "run")
+    # All four pictures of the two classes are right among the 200; of the eight clean ones two are wrong.
+    (drop,) = run.scores(["accuracy_drop"])
+    assert (drop.value, drop.n) == (pytest.approx(0 - 2 / 8), 12)
+    assert "of classes that both have" in drop.formula
+    assert drop.formula.endswith("4 of 20 imagenet-a and 8 of 8 clean pictures")
+    assert values(run)["imagenet-a"] == pytest.approx(8 / 20)
+    said = "8 classes have no clean picture: the drop leaves 16 pictures of 20 out"
+    assert any(said in note for note in notes(run))
+    own = windtunnel.run(model, imagenet_a, "natural", clean=clean, out=tmp_path / "own")
+    beside = several(run, own)
+    assert any("the drop is of 12 of 28 pictures" in line for line in unmeasured(beside.shifts))
+
+
+def test_clean_pictures_numbered_otherwise_are_refused(tmp_path: Path, model: str, imagenet_a: Path) -> None:
+    for place, label in enumerate(IN_A[:10]):
+        put(tmp_path / "numbered" / str(place) / "a.png", label)
+        put(tmp_path / "right" / str(label) / "a.png", label, shade=3)
+    for other in (tmp_path / "numbered", "demo"):
+        with pytest.raises(windtunnel.UserError, match=r"of [01] of 10 classes of ImageNet-A.*WordNet ids"):
+            windtunnel.run(model, imagenet_a, clean=other, out=tmp_path / "run")
+    run = windtunnel.run(model, imagenet_a, clean=tmp_path / "right", out=tmp_path / "run")
+    assert values(run)["clean"] == 0
 
 
 def test_scores_of_a_part_are_those_of_its_pictures_alone(
@@ -423,7 +454,7 @@ def test_pictures_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
 
 def test_the_drop_of_videos_is_as_unsure_as_its_two_errors(tmp_path: Path, model: str) -> None:
     frames = video_set(tmp_path / "vid-robust", VID)
-    clean = clean_folder(tmp_path / "val", [7], right=2, wrong=0)
+    clean = clean_folder(tmp_path / "val", [7, 151], right=1, wrong=0)
     run = windtunnel.run(model, frames, clean=clean, out=tmp_path / "run")
     errors = {one.condition: one for one in run.scores(["top1_error"])}
     shifted, beside = errors["vid-robust"], errors["clean"]
@@ -497,3 +528,31 @@ def test_pictures_are_not_compared_with_themselves(
     with pytest.raises(windtunnel.UserError, match=r"20 of 20 pictures .* are among the 20 clean ones"):
         windtunnel.run(model, imagenet_a, suite, clean=tmp_path / "copy", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_inspection_reads_a_set_as_a_run_does(
+    tmp_path: Path, imagenet_a: Path, windtunnel_command: Command
+) -> None:
+    def said(folder: Path) -> str:
+        done = windtunnel_command("data", "inspect", folder)
+        assert done.returncode == 0, done.stderr
+        return " ".join(done.stdout.split())
+
+    assert "10 of 200, 2 to 2 pictures each" in said(imagenet_a)
+    frames = said(video_set(tmp_path / "vid-robust", VID))
+    assert "2 of 30" in frames and "4=bird, 8=dog" in frames and "Read as ImageNet-Vid-Robust" in frames
+    put(tmp_path / "objectnet-1.0" / "images" / "alarm_clock" / "a.png", 530, border=2)
+    put(tmp_path / "objectnet-1.0" / "images" / "bath_towel" / "b.png", 530, border=2)
+    objects = said(tmp_path / "objectnet-1.0")
+    assert "Read as ObjectNet" in objects and "pictures 1 " in objects and "all 16x16" in objects
+
+
+def test_the_doctor_counts_a_set_as_a_run_does(
+    tmp_path: Path, model: str, imagenet_a: Path, windtunnel_command: Command
+) -> None:
+    done = windtunnel_command("doctor", model, imagenet_a, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    # Twelve of twenty among the 200 classes; six of all the outputs.
+    assert found["declared"]["accuracy"] == pytest.approx(12 / 20)
+    assert any("as a run over ImageNet-A counts them" in one for one in found["remarks"])

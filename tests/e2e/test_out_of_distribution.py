@@ -155,6 +155,30 @@ def test_kl_matching_stands_apart_with_its_own_chance(
     assert any(f"kl_matching is judged on {180 - scored} in pictures fewer" in note for note in notes(run))
 
 
+def test_kl_matching_needs_templates_of_most_classes(
+    sets: tuple[Path, Path], model: Path, tmp_path: Path
+) -> None:
+    for place, index in enumerate(KEPT[:20]):
+        write_pictures(tmp_path / "val" / imagenet_1k().classes[index], 1, 300 + place, bright=True)
+    run = windtunnel.run(model, sets[0], clean=tmp_path / "val", out=tmp_path / "run")
+    assert [one.condition for one in run.scores(["auroc"])] == [one for one in SCORES if one != "kl_matching"]
+    said = "No kl_matching: 20 of 20 classes have fewer than 2 of the clean pictures"
+    assert any(note.startswith(said) for note in notes(run))
+    assert any(text.startswith(said) for _, text in score_lines(run, run.scores()))
+    assert run.report().exists()
+    with pytest.raises(UserError, match="There is no kl_matching: 20 of 20 classes"):
+        run.scores(["auroc:kl_matching"])
+    with pytest.raises(UserError, match="kl_matching cannot be compared: a run has too few clean pictures"):
+        windtunnel.gate(run, run, ["kl_matching auroc >= -1"])
+
+
+def test_the_published_calibration_error_needs_two_bins(run: windtunnel.Run) -> None:
+    # Of 120 clean pictures its one bin is the one it leaves out.
+    assert run.scores(["rms_calibration_error_compat"]) == []
+    assert len(run.scores(["rms_calibration_error"])) == 1
+    assert any("No rms_calibration_error_compat of clean: it leaves" in note for note in notes(run))
+
+
 def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -> None:
     soft = write_colour_model(tmp_path / "soft.onnx", classes=1000, softmax=True)
     run = windtunnel.run(soft, sets[0], clean=sets[1], out=tmp_path / "run")

@@ -266,10 +266,22 @@ def test_clean_predictions_alone_make_a_run_and_a_report(tmp_path: Path) -> None
     assert [one.value for one in run.scores(["top1_error"])] == [pytest.approx(1 / 3)]
 
 
+@pytest.mark.parametrize("cell", ["[2.0, -1]", "2.0 -1", "2;-1", "[ 2.   -1. ]", "[2e0,-1]"])
+def test_a_cell_of_csv_may_hold_every_logit(tmp_path: Path, cell: str) -> None:
+    for number, name in enumerate(("cat", "dog")):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        pixels = np.full((40, 40, 3), 60 * number, np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "data" / name / f"{number}.png")
+    (tmp_path / "p.csv").write_text(f'id,logits\ncat/0.png,"{cell}"\ndog/1.png,"{cell}"\n')
+    run = windtunnel.score_predictions(tmp_path / "p.csv", tmp_path / "data", out=tmp_path / "run")
+    assert [one.value for one in run.scores(["top1_error"])] == [0.5]
+    assert run.recipe["model"]["outputs"] == "logits"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('id,logits\ncat/0.png,"[' + ", ".join(["0.1"] * 3000) + ']"\n', "name them 0, 1, 2"),
+        ("id,logits\ncat/0.png," + "x" * 3000, "named 0, 1, 2"),
         ("id,logit_0,logit_1\ncat/0.png,1,2\n", "are no classes of the data"),
     ],
 )

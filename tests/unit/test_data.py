@@ -198,6 +198,16 @@ def test_npz_with_several_sets_asks_which(tmp_path: Path) -> None:
     assert labels(windtunnel.open_dataset(f"{path}#test")) == {"00000000": (1,)}
 
 
+def test_only_npz_files_have_parts(tmp_path: Path) -> None:
+    put(tmp_path, "night/cow/a.png", "night#2/cow/a.png")
+    np.save(tmp_path / "one.npy", np.stack([golden_picture(32)]))
+    for name in ("night#fog:3", "night#2#fog:3", "one.npy#test"):
+        with pytest.raises(UserError, match=r"has no part '(fog:3|test)'"):
+            windtunnel.open_dataset(tmp_path / name)
+    # A folder may have such a name.
+    assert len(windtunnel.open_dataset(tmp_path / "night#2").samples()) == 1
+
+
 def test_npy_takes_the_labels_beside_it(tmp_path: Path) -> None:
     np.save(tmp_path / "fog.npy", np.stack([golden_picture(32)] * 2))
     np.save(tmp_path / "labels.npy", np.array([1, 0], np.uint8))

@@ -154,16 +154,67 @@ def test_vid_robust_reads_sets_and_each_frames_own_labels(tmp_path: Path) -> Non
     }
 
 
+ANCHOR, NEAR = "val/ILSVRC2015_val_0/000100.JPEG", "val/ILSVRC2015_val_0/000101.JPEG"
+
+
+def rewrite(root: Path, name: str, key: str, value: object) -> Path:
+    """Another value in one of a video set's JSON files."""
+    file = root / "metadata" / name
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+    return root
+
+
+@pytest.mark.parametrize("value", ["26", 26, "turtle", ["26"], [26]])
+def test_one_label_may_stand_without_a_list(tmp_path: Path, value: object) -> None:
+    root = video_set(tmp_path / "vid-robust", {"ILSVRC2015_val_0": {0: ([4], 7), 1: ([4], 7)}})
+    found = open_natural(rewrite(root, "labels.json", NEAR, value), "vid-robust")
+    assert labels_of(found, "vid-robust")[NEAR] == (26,)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "said"),
+    [
+        (
+            "labels.json",
+            NEAR,
+            {"a": 1},
+            r'labels.json has \{"a": 1\} for the frame .*000101.JPEG; give a list',
+        ),
+        ("labels.json", NEAR, [True], r"\[true\] for the frame .*000101.JPEG"),
+        ("labels.json", NEAR, None, "null for the frame"),
+        ("labels.json", NEAR, [], "no label of the frame .*000101.JPEG of pmsets.json; add one"),
+        ("labels.json", ANCHOR, [], "no label of the anchor .*000100.JPEG"),
+        ("labels.json", NEAR, [30], "label 30 for the frame .*000101.JPEG; .* classes 0 to 29"),
+        ("labels.json", NEAR, [-1], "label -1 for the frame .*000101.JPEG"),
+        ("pmsets.json", ANCHOR, NEAR, r'has "val/.*000101.JPEG" for the anchor .*000100.JPEG; give the list'),
+        ("pmsets.json", ANCHOR, 7, "has 7 for the anchor .*000100.JPEG"),
+    ],
+)
+def test_labels_and_sets_of_another_shape_are_refused(
+    tmp_path: Path, name: str, key: str, value: object, said: str
+) -> None:
+    root = video_set(tmp_path / "vid-robust", {"ILSVRC2015_val_0": {0: ([4], 7), 1: ([4], 7)}})
+    with pytest.raises(UserError, match=said):
+        open_natural(rewrite(root, name, key, value), "vid-robust")
+
+
+def test_labels_beyond_a_class_index_are_refused_with_their_frame(tmp_path: Path) -> None:
+    root = video_set(tmp_path / "mine", {"clip": {0: ([0], 0), 1: ([2], 0)}}, "x")
+    (root / "class_index.json").write_text(json.dumps({"0": "cow", "1": "dog"}))
+    with pytest.raises(UserError, match=r"label 2 for the frame x/clip/000101.JPEG; classes are 0 to 1"):
+        open_natural(root, "pm-k")
+
+
 def test_frames_without_labels_or_numbers_are_refused(tmp_path: Path) -> None:
     root = video_set(tmp_path / "vid-robust", VID)
     file = root / "metadata" / "labels.json"
     labels = json.loads(file.read_text())
     del labels["val/ILSVRC2015_val_0/000110.JPEG"]
     file.write_text(json.dumps(labels))
-    with pytest.raises(UserError, match=r"no labels of the frame .*000110"):
+    with pytest.raises(UserError, match=r"no label of the frame .*000110"):
         open_natural(root, "vid-robust")
     file.write_text(json.dumps({key: [30] for key in labels} | {"val/ILSVRC2015_val_0/000110.JPEG": [30]}))
-    with pytest.raises(UserError, match="label '30'"):
+    with pytest.raises(UserError, match="label 30 "):
         open_natural(root, "vid-robust")
 
 

@@ -25,6 +25,7 @@ from windtunnel.analysis.preprocess_grid import (
     suggested_order,
 )
 from windtunnel.analysis.trials import Trial, choose, gain, p_value, surely_better, test_name
+from windtunnel.answers import count_answers
 from windtunnel.data import (
     Dataset,
     Sample,
@@ -34,6 +35,7 @@ from windtunnel.data import (
     stratified_subset,
 )
 from windtunnel.data.frame_sets import ONE_VIDEO, video_column
+from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.engine.plan import map_labels
@@ -208,6 +210,13 @@ def _reading(
         wider, found = read_map(Path(label_map), space, used, model.classes, model.class_count)
         said = ["Outputs stand for classes as the map says.", *without_pictures(space, wider)]
         return [Order(DECLARED, own)], found, said
+    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
+        outputs, found = count_answers(dataset.natural, space, model)
+        remark = (
+            f"Answers are counted as a run over {dataset.natural.title} counts them; other orders of labels "
+            "are not tried."
+        )
+        return [Order(DECLARED, outputs)], found, [remark]
     if model.class_count == len(space) + 1 and not model.classes:
         # Nobody has said which output is no class: of networks with a background class it is the first.
         remark = (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from windtunnel.analysis.join import Key
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.metrics.names import MEASURES, MORE_IS_BETTER, NOT_SHARES, OF_DETECTION, TITLES
-from windtunnel.metrics.ood_scores import OF_LOGITS
+from windtunnel.metrics.ood_scores import KL_MATCHING, OF_LOGITS
 from windtunnel.metrics.score import Measure
 from windtunnel.sequences import SEQUENCE_PREFIX
 
@@ -111,6 +111,11 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
             raise UserError(
                 f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model gives "
                 f"probabilities, which have lost them; ask for {', '.join(named)}."
+            )
+        if rule.metric in OF_DETECTION and rule.pattern == KL_MATCHING:
+            raise UserError(
+                f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean pictures of "
+                f"each class for it; ask for {', '.join(named)}."
             )
         units = list(dict.fromkeys(condition.split("+")[0].partition(":")[0] for condition in named))
         raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)

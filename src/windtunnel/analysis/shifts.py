@@ -62,6 +62,14 @@ class Shift:
         """What drops of two models must share to be compared: suite and data."""
         return f"{self.suite} on {self.data}"
 
+    @property
+    def of_fewer(self) -> str:
+        """Of how many pictures the drop is, where it leaves some of the two accuracies' out; else ""."""
+        if self.clean is None or self.shifted is None or self.drop is None or not self.natural or self.frames:
+            return ""
+        every = self.clean.n + self.shifted.n
+        return f"{self.drop.n:,} of {every:,} pictures" if self.drop.n < every else ""
+
     def to_json(self) -> dict[str, Any]:
         """The shift as JSON keeps it."""
         return {**asdict(self), "tags": list(self.tags), "marks": list(self.marks)}

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, print_lines
-from windtunnel.data import open_dataset
 from windtunnel.data.inspection import Inspection, inspect
+from windtunnel.data.stored import open_as_run_reads
 from windtunnel.make.check import Verification, verify
 from windtunnel.sequences import SEQUENCE_PREFIX
 
@@ -30,9 +30,9 @@ def command() -> None:
 @AS_JSON
 def inspect_command(data: str, as_json: bool) -> None:
     """Say what DATA holds: pictures, classes, sizes, formats, rotated and unreadable files, class order."""
-    dataset = open_dataset(data)
+    dataset, remarks = open_as_run_reads(data)
     with Bar(Console(stderr=True), "looking at the pictures", len(dataset.samples())) as bar:
-        found = inspect(dataset, bar.advance)
+        found = inspect(dataset, bar.advance, remarks)
     if as_json:
         print_json(found.to_json())
     else:
@@ -60,7 +60,7 @@ def _lines(found: Inspection) -> list[tuple[str, str]]:
         lines.append(
             ("finished", f"{len(found.stored)} conditions of {len(units)} {kind}: {', '.join(units)}")
         )
-        lines += [("note", remark) for remark in found.remarks]
+    lines += [("note", remark) for remark in found.remarks]
     if found.rotated:
         lines.append(
             ("rotated", f"{len(found.rotated):,} by EXIF, which is ignored unless a geometry applies it")

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,8 +16,8 @@ from windtunnel.analysis.doctor import PICTURES, Diagnosis, diagnose
 from windtunnel.analysis.trials import LEAST_GAIN, Trial, gain
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, describe_model, print_lines
-from windtunnel.data import open_dataset
 from windtunnel.data.demo import demo_model_path
+from windtunnel.data.stored import open_as_run_reads
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace
 from windtunnel.models import Model, load_model
@@ -89,7 +90,7 @@ def command(
     console = Console(stderr=True)
     if write:
         _check_target(model)
-    dataset = open_dataset(data)
+    dataset, remarks = open_as_run_reads(data)
     loaded = load_model(model, preprocess)
     with Bar(console, "trying") as bar, redirect_stdout(sys.stderr):
         found = diagnose(
@@ -102,6 +103,7 @@ def command(
             group=group,
             advance=bar.look,
         )
+    found = replace(found, remarks=[*remarks, *found.remarks])
     remark = (
         f"chosen by windtunnel doctor on {len(found.declared.right)} pictures of {dataset.name}, seed {seed}"
     )

@@ -70,15 +70,21 @@ def open_dataset(source: str | Path | Dataset) -> Dataset:
     from windtunnel.data import archive, arrays, folder, table
     from windtunnel.data.finished import open_finished
 
-    file, _, part = str(source).partition("#")
-    path = Path(source) if Path(source).exists() else Path(file)
+    path, part = path_and_part(source)
     if not path.exists():
         raise UserError(
             f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
         )
+    finished = open_finished(path) if path.is_dir() else None
+    if part and path.suffix.lower() != arrays.WITH_PARTS:
+        raise UserError(
+            f"{path}#{part} is one condition, which `distance` alone takes; give {path}, and --only to a run."
+            if finished
+            else f"{path} has no part '{part}': only .npz files and finished sets do. Give {path}."
+        )
+    if finished:
+        return finished
     if path.is_dir():
-        if finished := open_finished(path):
-            return finished
         packed = archive.archives_in(path)
         return archive.ArchiveDataset(path, packed) if packed else folder.FolderDataset(path)
     suffix = path.suffix.lower()
@@ -94,6 +100,12 @@ def open_dataset(source: str | Path | Dataset) -> Dataset:
             f"{path} is a compressed tar, which cannot be read picture by picture; unpack it first."
         )
     raise UserError(f"{path} is no data set; give a folder or a file ending in {', '.join(sorted(openers))}.")
+
+
+def path_and_part(source: str | Path) -> tuple[Path, str]:
+    """A path, and what is written after its last `#`; a file whose own name has one is taken as it is."""
+    file, mark, part = str(source).rpartition("#")
+    return (Path(file), part) if mark and not Path(source).exists() else (Path(source), "")
 
 
 def nfc(text: str) -> str:

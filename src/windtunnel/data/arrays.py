@@ -16,6 +16,8 @@ from windtunnel.imaging import Image
 from windtunnel.labels import index_space
 
 SUFFIXES = (".npy", ".npz")
+# What may hold several sets, one of them named after `#`.
+WITH_PARTS = ".npz"
 # The labels of a finished set stand for five severities of the same pictures.
 REPEATS = 5
 # How the array of labels is called beside the array of pictures.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,8 @@ SIMILAR, BAD_ANCHOR = "similar", "bad-anchor"
 # The raw list of YTBB's anchors has these two classes the other way round.
 SWAPPED = {22: 23, 23: 22}
 NAMES_OF_SETS = (*SET_COLUMNS, "group")
+# So much of a wrong value is shown.
+SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -93,20 +96,50 @@ def lists_frame_sets(path: Path) -> bool:
 def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
     """`pmsets.json` (anchor to neighbours) and `labels.json` (frame to classes)."""
     sets: dict[str, list[str]] = _read_json(root, SETS, dict)
-    given: dict[str, list[Any]] = _read_json(root, LABELS, dict)
+    _check_neighbours(root, sets)
+    given = {frame: _listed(root, frame, row) for frame, row in _read_json(root, LABELS, dict).items()}
     for anchor in sets:
-        if anchor not in given:
-            raise UserError(f"{root}: {LABELS} has no labels of the anchor {anchor} of {SETS}.")
+        if not given.get(anchor):
+            raise UserError(f"{root}: {LABELS} has no label of the anchor {anchor} of {SETS}; add one.")
     if natural.layout == "ytbb":
         given = {anchor: given[anchor] for anchor in sets}
-    space, names = _space(natural, root, [one for row in given.values() for one in row])
+    space, names = _space(natural, root, given)
     labels = {frame: tuple(names[one] for one in map(str, row)) for frame, row in given.items()}
     if natural.layout == "ytbb":
         labels = _by_anchor(root, sets, labels)
-    unlabelled = next((one for near in sets.values() for one in near if one not in labels), "")
+    unlabelled = next((one for near in sets.values() for one in near if not labels.get(one)), "")
     if unlabelled:
-        raise UserError(f"{root}: {LABELS} has no labels of the frame {unlabelled} of {SETS}.")
+        raise UserError(
+            f"{root}: {LABELS} has no label of the frame {unlabelled} of {SETS}; add one, or take the frame "
+            "out of its set."
+        )
     return _assembled(natural, root, sets, labels, space)
+
+
+def _check_neighbours(root: Path, sets: Mapping[str, Any]) -> None:
+    """Every anchor has a list of frames, which may be empty."""
+    for anchor, near in sets.items():
+        if not isinstance(near, list) or not all(isinstance(one, str) for one in near):
+            raise UserError(
+                f"{root}: {SETS} has {_shown(near)} for the anchor {anchor}; give the list of its frames' "
+                "names, [] for none."
+            )
+
+
+def _listed(root: Path, frame: str, given: Any) -> list[int | str]:
+    """A frame's labels, of which one may stand without a list."""
+    labels = given if isinstance(given, list) else [given]
+    if any(isinstance(one, bool) or not isinstance(one, int | str) for one in labels):
+        raise UserError(
+            f"{root}: {LABELS} has {_shown(given)} for the frame {frame}; give a list of class indices or "
+            "names."
+        )
+    return labels
+
+
+def _shown(value: Any) -> str:
+    """A JSON value in a message, cut where it is long."""
+    return textwrap.shorten(json.dumps(value), SHOWN)
 
 
 def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
@@ -302,27 +335,39 @@ def frame_number(key: str) -> int:
     return int(numbers[-1])
 
 
-def _space(natural: NaturalSet, root: Path, given: Sequence[Any]) -> tuple[LabelSpace, dict[str, int]]:
-    """The classes of a set's labels, and the index of every label as it is written."""
+def _space(
+    natural: NaturalSet, root: Path, given: Mapping[str, Sequence[int | str]]
+) -> tuple[LabelSpace, dict[str, int]]:
+    """The classes of the frames' labels, and the index of every label as it is written."""
     if natural.classes:
         space = _class_space(natural)
         names = {str(place): place for place in range(len(space))}
         names |= {name: place for place, name in enumerate(space.classes)}
-        wrong = next((one for one in map(str, given) if one not in names), "")
-        if wrong:
-            raise UserError(f"{root}: {LABELS} has the label '{wrong}'; {natural.title} has {len(space)}.")
+        _check_labels(root, given, names, f"{natural.title} has the classes 0 to {len(space) - 1}")
         return space, names
-    if all(isinstance(one, int) for one in given):
-        listed = _class_index(root)
-        if listed:
-            wrong = next((str(one) for one in given if not 0 <= one < len(listed)), "")
-            if wrong:
-                raise UserError(f"{root}: {LABELS} has the label {wrong}; the class index has {len(listed)}.")
-            space = LabelSpace("names", tuple(listed), "the set's class index")
-        else:
-            space = index_space(max(given, default=0) + 1)
-        return space, {str(place): place for place in range(len(space))}
-    return label_space_of(map(str, given))
+    labels = [one for row in given.values() for one in row]
+    if not all(isinstance(one, int) for one in labels):
+        return label_space_of(map(str, labels))
+    listed = _class_index(root)
+    space = (
+        LabelSpace("names", tuple(listed), "the set's class index")
+        if listed
+        else index_space(max(map(int, labels), default=0) + 1)
+    )
+    names = {str(place): place for place in range(len(space))}
+    most = f" to {len(listed) - 1}, as the class index has them" if listed else " upwards"
+    _check_labels(root, given, names, f"classes are 0{most}")
+    return space, names
+
+
+def _check_labels(
+    root: Path, given: Mapping[str, Sequence[int | str]], names: Mapping[str, int], allowed: str
+) -> None:
+    """Refuse a label that names no class, with the frame that has it."""
+    for frame, row in given.items():
+        wrong = next((one for one in row if str(one) not in names), None)
+        if wrong is not None:
+            raise UserError(f"{root}: {LABELS} has the label {wrong} for the frame {frame}; {allowed}.")
 
 
 def _class_space(natural: NaturalSet) -> LabelSpace:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from windtunnel.answers import counted_imagenet_classes
 from windtunnel.data import Dataset
 from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.imaging.header import UPRIGHT
 
@@ -39,8 +41,10 @@ class Inspection:
         return asdict(self)
 
 
-def inspect(dataset: Dataset, advance: Callable[[int], None] = lambda _: None) -> Inspection:
-    """Decode every picture and count what is there."""
+def inspect(
+    dataset: Dataset, advance: Callable[[int], None] = lambda _: None, remarks: Sequence[str] = ()
+) -> Inspection:
+    """Decode every picture and count what is there; `remarks` say how it was opened."""
     surveyed = survey(dataset, dataset.samples(), advance, decoded=True)
     readable = [one for one in surveyed if one.status == "ok"]
     per_class = Counter(label for one in surveyed for label in one.sample.labels)
@@ -49,7 +53,7 @@ def inspect(dataset: Dataset, advance: Callable[[int], None] = lambda _: None) -
         dataset.location,
         len(surveyed),
         sum(not one.sample.labels for one in surveyed),
-        len(names),
+        _counted_classes(dataset),
         len(per_class),
         min(per_class.values(), default=0),
         max(per_class.values(), default=0),
@@ -60,8 +64,15 @@ def inspect(dataset: Dataset, advance: Callable[[int], None] = lambda _: None) -
         [one.sample.id for one in readable if one.orientation != UPRIGHT],
         {one.sample.id: f"{one.status}: {one.reason}" for one in surveyed if one.status != "ok"},
         [one.name for one in dataset.stored] if isinstance(dataset, FinishedDataset) else [],
-        dataset.remarks if isinstance(dataset, FinishedDataset) else [],
+        [*remarks, *(dataset.remarks if isinstance(dataset, FinishedDataset) else ())],
     )
+
+
+def _counted_classes(dataset: Dataset) -> int:
+    """How many classes there may be: of a natural set with a mask those that count."""
+    if isinstance(dataset, NaturalDataset) and dataset.natural.answers == "mask":
+        return len(counted_imagenet_classes(dataset.natural))
+    return len(dataset.label_space)
 
 
 def _sizes(readable: list[Surveyed]) -> str:

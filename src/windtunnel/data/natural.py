@@ -20,6 +20,7 @@ from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import read_header
 from windtunnel.labels import LabelSpace
 from windtunnel.published.natural import NaturalSet
+from windtunnel.wording import counted
 
 # So many pictures, or such a share of them, may be shifted and clean by accident.
 SHARED_COUNT, SHARED_SHARE = 3, 0.01
@@ -147,16 +148,11 @@ class NaturalDataset:
 
     def without_clean(self, samples: Sequence[Sample]) -> list[str]:
         """What to say of a subset with classes that have clean pictures, none of which was drawn."""
-        drawn, beside = (
-            {label for one in samples if (one.meta["part"] == CLEAN) is of_clean for label in one.labels}
-            for of_clean in (False, True)
-        )
         there = {label for one in (self.clean.samples if self.clean else ()) for label in one.labels}
-        lacking = len((drawn & there) - beside)
-        if not lacking:
-            return []
-        are = "class has" if lacking == 1 else "classes have"
-        return [f"{lacking:,} {are} no clean picture in the subset: the drop compares other classes too."]
+        own, beside = (
+            [one for one in samples if (one.meta["part"] == CLEAN) is of_clean] for of_clean in (False, True)
+        )
+        return without_clean([one for one in own if there & set(one.labels)], beside, " in the subset")
 
     def _whole_sets(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
         """Frame sets drawn by the classes of their anchors, so many that they hold about `count` frames."""
@@ -167,6 +163,20 @@ class NaturalDataset:
         groups = {one.group for one in self.frames if one.role == ANCHOR and one.sample_id in chosen}
         kept = {one.sample_id for one in self.frames if one.group in groups}
         return [one for one in samples if one.id in kept]
+
+
+def without_clean(own: Sequence[Sample], clean: Sequence[Sample], where: str = "") -> list[str]:
+    """What to say where pictures are of classes that no clean picture is of."""
+    there = {label for one in clean for label in one.labels}
+    alone = [one for one in own if one.labels and not there & set(one.labels)]
+    lacking = len({label for one in alone for label in one.labels})
+    if not lacking:
+        return []
+    have = "class has" if lacking == 1 else "classes have"
+    return [
+        f"{lacking:,} {have} no clean picture{where}: the drop leaves {counted(len(alone), 'picture')} of "
+        f"{len(own):,} out, and is not the difference of the two errors."
+    ]
 
 
 def refuse_same_pictures(location: str, readable: Sequence[Surveyed]) -> None:

@@ -12,7 +12,7 @@ from windtunnel.answers import counted_imagenet_classes, labels_of_imagenet_clas
 from windtunnel.data import Dataset, Sample, open_dataset
 from windtunnel.data.finished import CLEAN, FinishedDataset
 from windtunnel.data.frame_layouts import frame_pictures
-from windtunnel.data.natural import NaturalDataset, Pictures
+from windtunnel.data.natural import NaturalDataset, Pictures, without_clean
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k
 from windtunnel.published.natural import NaturalSet, folder_key, natural_set, several_ids
@@ -23,6 +23,8 @@ V2_VERSIONS = {
     "top-images": "top-?images",
 }
 OBJECTNET_BORDER_PX = 2
+# Numbered clean folders are ImageNet's indices only where they hold such a share of a set's classes.
+LEAST_INDICES = 0.5
 # How many of many names a message says.
 NAMED = 3
 NO_CLEAN = "No clean pictures were given (--clean DATA): there is no clean error and no accuracy drop."
@@ -263,6 +265,7 @@ def _clean_pictures(natural: NaturalSet, pictures: Pictures, clean: Dataset) -> 
         mapped = tuple(dict.fromkeys(new for old in one.labels for new in labels[old]))
         if mapped and (natural.role == "out" or used & set(mapped)):
             found.append(replace(one, labels=mapped))
+    _check_indices(natural, pictures, clean, found)
     if not found:
         raise UserError(
             f"{clean.location} has no picture of a class of {pictures.dataset.location} "
@@ -272,6 +275,26 @@ def _clean_pictures(natural: NaturalSet, pictures: Pictures, clean: Dataset) -> 
     return Pictures(
         CLEAN, CLEAN, clean, found, pictures.space, remarks=_clean_remarks(pictures, clean, found)
     )
+
+
+def _check_indices(natural: NaturalSet, pictures: Pictures, clean: Dataset, found: Sequence[Sample]) -> None:
+    """Refuse clean pictures in numbered folders that can hardly be ImageNet's indices.
+
+    Any few numbers are indices of some classes: those of other classes would be scored as wrong answers.
+    """
+    if natural.answers == "own" or clean.label_space.name != "indices":
+        return
+    wanted = {label for one in pictures.samples for label in one.labels}
+    if natural.role == "out":
+        wanted = set(counted_imagenet_classes(natural))
+    there = wanted & {label for one in found for label in one.labels}
+    if len(there) < LEAST_INDICES * len(wanted):
+        raise UserError(
+            f"{clean.location} labels its pictures by number (the last is {clean.label_space.classes[-1]}); "
+            f"as ImageNet's indices they are of {len(there):,} of {len(wanted):,} classes of "
+            f"{natural.title}, so they seem to be others: give clean pictures "
+            f"{_wanted_folders(natural, pictures.space, wanted)}."
+        )
 
 
 def _wanted_folders(natural: NaturalSet, space: LabelSpace, used: set[int]) -> str:
@@ -298,14 +321,7 @@ def _clean_remarks(pictures: Pictures, clean: Dataset, found: Sequence[Sample]) 
             f"Of the clean pictures {len(found):,} of {len(clean.samples()):,} are of the same classes; the "
             "others are left out."
         )
-    there = {label for one in found for label in one.labels}
-    lacking = {label for one in pictures.samples for label in one.labels if not set(one.labels) & there}
-    if lacking:
-        remarks.append(
-            f"{len(lacking):,} {'class has' if len(lacking) == 1 else 'classes have'} no clean picture: "
-            "the drop compares other classes too."
-        )
-    return tuple(remarks)
+    return (*remarks, *without_clean(pictures.samples, found))
 
 
 def _labels_of_clean(natural: NaturalSet, space: LabelSpace, clean: Dataset) -> dict[int, tuple[int, ...]]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel.data import Dataset, Sample, open_dataset
-from windtunnel.data.finished import CLEAN, FinishedDataset
+from windtunnel.data import Dataset, Sample, open_dataset, path_and_part
+from windtunnel.data.finished import CLEAN, FinishedDataset, open_finished
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.natural_found import found_natural
 from windtunnel.data.natural_layouts import open_own_pictures
@@ -58,12 +58,24 @@ def open_pictures(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...
     Of a finished set it is one condition, named after `#`; of a natural set its own pictures, as a run reads
     them, without clean ones.
     """
+    if isinstance(source, FinishedDataset):
+        return _stored(source, ""), ()
+    if isinstance(source, str | Path):
+        path, part = path_and_part(source)
+        if path.is_dir() and (finished := open_finished(path)):
+            return _stored(finished, part), ()
+    return open_as_run_reads(source)
+
+
+def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
+    """Open a data set as a run reads it, and say what a user must know of that.
+
+    A natural set is opened as what it is, its own pictures alone.
+    """
     if isinstance(source, NaturalDataset):
         return NaturalDataset(source.natural, source.pictures, None), source.pictures.remarks
     dataset = open_dataset(source)
-    if isinstance(dataset, FinishedDataset):
-        return _stored(dataset, source), ()
-    name = found_natural(source)
+    name = "" if isinstance(dataset, FinishedDataset) else found_natural(source)
     if not name:
         return dataset, ()
     title = natural_set(name).title
@@ -75,8 +87,8 @@ def open_pictures(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...
     return natural, (read, *natural.pictures.remarks)
 
 
-def _stored(dataset: FinishedDataset, source: str | Path | Dataset) -> StoredPictures:
-    """The condition of a finished set that the source names."""
+def _stored(dataset: FinishedDataset, wanted: str) -> StoredPictures:
+    """The condition of a finished set that is wanted."""
     found = {
         f"{one.unit}:{one.level}": StoredPictures(dataset, f"{one.unit}:{one.level}", one.unit, one.level)
         for one in dataset.stored
@@ -86,7 +98,6 @@ def _stored(dataset: FinishedDataset, source: str | Path | Dataset) -> StoredPic
         raise UserError(f"{dataset.location} holds clips; give a set of pictures.")
     if dataset.made_clean is not None:
         found[CLEAN] = StoredPictures(dataset, CLEAN)
-    wanted = str(source).partition("#")[2] if isinstance(source, str | Path) else ""
     if not wanted:
         raise UserError(
             f"{dataset.location} holds {len(found)} conditions; say which, as "

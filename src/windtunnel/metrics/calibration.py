@@ -58,7 +58,8 @@ def rms_values(
         right: whether each is right.
         bin_size: predictions per bin.
         compat: as the published code of ImageNet-A computes it: the most confident bin is dropped, while
-            its predictions still count in n, and equal confidences stand in the order given.
+            its predictions still count in n, and equal confidences stand in the order given. Of a single
+            bin 0 is left.
     """
     flat = confidence.ravel()
     order = np.argsort(flat, kind="stable" if compat else "quicksort")
@@ -154,11 +155,30 @@ def rms(run: Run, seen: Observed) -> list[Measure]:
 
 
 def rms_compat(run: Run, seen: Observed) -> list[Measure]:
-    """RMS calibration error as the published code of ImageNet-A computes it, without its last bin."""
+    """RMS calibration error as the published code of ImageNet-A computes it, without its last bin.
+
+    Not given of fewer predictions than two bins hold.
+    """
     formula = (
         "root of the mean squared gap between confidence and share of right answers, bins of "
         f"{RMS_BIN_SIZE} sorted by confidence, the most confident bin left out as in ImageNet-A's code"
     )
-    return confident_measures(
+    found = confident_measures(
         run, seen, "rms_calibration_error_compat", formula, partial(rms_values, compat=True)
     )
+    return [one for one in found if len(one.columns) * len(one.parts) >= 2 * RMS_BIN_SIZE]
+
+
+def calibration_notes(run: Run) -> list[str]:
+    """Why there is no calibration error as ImageNet-A's code computes it, in a sentence."""
+    if "rms_calibration_error_compat" not in run.metrics or not run.observed.gives_probabilities:
+        return []
+    counts = {one.name: len(one.rows) for one in run.parts if one.labelled}
+    counts = counts or {"single conditions": len(run.observed.ids)}
+    few = [name for name, count in counts.items() if count < 2 * RMS_BIN_SIZE]
+    if not few:
+        return []
+    return [
+        f"No rms_calibration_error_compat of {' and '.join(few)}: it leaves the most confident bin of "
+        f"{RMS_BIN_SIZE} out, and needs {2 * RMS_BIN_SIZE} pictures."
+    ]

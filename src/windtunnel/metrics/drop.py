@@ -1,6 +1,6 @@
 """What a natural shift costs: accuracy on the clean pictures less accuracy on the shifted ones.
 
-drop = error(shifted) - error(clean), over two samples of different pictures
+drop = error(shifted) - error(clean), over two samples of different pictures of the same classes
 """
 
 from __future__ import annotations
@@ -13,26 +13,36 @@ from numpy.typing import NDArray
 
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.observed import Observed
-from windtunnel.metrics.parts import part_of_role
+from windtunnel.metrics.parts import Part, part_of_role
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import clustered_share, unit_count, wilson
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
+Rows = NDArray[np.int64]
+
 
 def accuracy_drop(run: Run, seen: Observed) -> list[Measure]:
-    """Clean accuracy less shifted accuracy; nothing where there are no clean pictures."""
+    """Clean accuracy less shifted accuracy over the classes that both have; nothing where they share none."""
     shifted, clean = part_of_role(run, "shifted"), part_of_role(run, "clean")
-    if shifted is None or clean is None or not len(shifted.rows) or not len(clean.rows):
+    if shifted is None or clean is None:
         return []
-    rows = np.sort(np.concatenate([shifted.rows, clean.rows]))
+    own, beside = _of_shared_classes(shifted, clean, seen)
+    if not len(own) or not len(beside):
+        return []
+    rows = np.sort(np.concatenate([own, beside]))
     wrong = top_k_wrong(seen.rank[rows, 0], 1)
-    of_shifted = np.isin(rows, shifted.rows)
+    of_shifted = np.isin(rows, own)
     columns = np.stack([wrong & of_shifted, of_shifted, wrong & ~of_shifted, ~of_shifted], axis=1)
     formula = (
-        f"accuracy on clean pictures less accuracy on {shifted.name} (top-1); different pictures, so that a "
-        "harder choice of them counts as shift"
+        f"accuracy on clean pictures less accuracy on {shifted.name} (top-1), of classes that both have; "
+        "different pictures, so that a harder choice of them counts as shift"
+    )
+    whole = len(own) == len(shifted.rows) and len(beside) == len(clean.rows)
+    of = (
+        f"{len(own):,} of {len(shifted.rows):,} {shifted.name} and {len(beside):,} of {len(clean.rows):,} "
+        "clean pictures"
     )
     return [
         Measure(
@@ -45,8 +55,31 @@ def accuracy_drop(run: Run, seen: Observed) -> list[Measure]:
             limits=(-1.0, 1.0),
             rows=rows,
             interval_of=square_and_add,
+            detail="" if whole else of,
         )
     ]
+
+
+def _of_shared_classes(shifted: Part, clean: Part, seen: Observed) -> tuple[Rows, Rows]:
+    """Which pictures of each part have a label that some picture of the other part has."""
+    of_shifted, of_clean = (
+        {label for row in part.rows for label in seen.labels[row]} for part in (shifted, clean)
+    )
+    shared = of_shifted & of_clean
+    own, beside = (
+        np.array([row for row in part.rows if shared & set(seen.labels[row])], np.int64)
+        for part in (shifted, clean)
+    )
+    return own, beside
+
+
+def drop_notes(run: Run) -> list[str]:
+    """Why a run with shifted and clean pictures has no drop, in a sentence."""
+    shifted, clean = part_of_role(run, "shifted"), part_of_role(run, "clean")
+    if shifted is None or clean is None or "accuracy_drop" not in run.metrics:
+        return []
+    own, _ = _of_shared_classes(shifted, clean, run.observed)
+    return [] if len(own) else ["No accuracy drop: no class has both clean and shifted pictures."]
 
 
 def difference_of_shares(means: NDArray[np.float64]) -> NDArray[np.float64]:

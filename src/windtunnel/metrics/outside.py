@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +32,9 @@ from windtunnel.seeding import digest64
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
+# A mean of fewer pictures is no template of a class.
+LEAST_TEMPLATES = 2
+
 
 class Outside:
     """Every out-of-distribution score of a run's out and clean pictures, read from its shards in blocks.
@@ -40,6 +44,7 @@ class Outside:
         out: which of them are out.
         template: which of them KL-matching's templates are made of: about half of those that are in, by id.
         values: by score, a number per picture.
+        few: how many classes of the in pictures have too few templates for KL-matching, and of how many.
     """
 
     def __init__(self, run: Run, rows: NDArray[np.int64], out: Truths) -> None:
@@ -50,7 +55,8 @@ class Outside:
         names = [one for one in WORDS if logits or one not in OF_LOGITS]
         self.values: dict[str, Numbers] = {name: np.empty(len(rows)) for name in names}
         templates = self._templates(run)
-        if not templates.count:
+        self.few = self._classes_with_few(run)
+        if not templates.count or 2 * self.few[0] > self.few[1]:
             del self.values[KL_MATCHING]
         for where, scores in self._blocks(run):
             shares = log_shares(scores, logits=logits)
@@ -61,6 +67,13 @@ class Outside:
                     found[where] = OF_SHARES[name](shares)
                 else:
                     found[where] = templates.distance(shares)
+
+    def _classes_with_few(self, run: Run) -> tuple[int, int]:
+        """How many classes have fewer template pictures than a mean needs, and how many classes there are."""
+        labels = [run.observed.labels[row] for row in self.rows]
+        taken = Counter(one for row, made in zip(labels, self.template, strict=True) if made for one in row)
+        there = {one for row, out in zip(labels, self.out, strict=True) if not out for one in row}
+        return sum(taken[one] < LEAST_TEMPLATES for one in there), len(there)
 
     def _templates(self, run: Run) -> Templates:
         found: Templates | None = None
@@ -202,7 +215,7 @@ def _check_asked(score: str, found: Outside) -> None:
             f"{allowed}."
         )
     if score not in found.values:
-        raise UserError(f"{score} has no in-distribution picture to make its templates of; give more.")
+        raise UserError(f"There is no {score}: {_few(found)}; give more clean pictures of each class.")
 
 
 def _measure(judge: Judge, score: str, found: Outside) -> Measure:
@@ -219,17 +232,28 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
     )
 
 
+def _few(found: Outside) -> str:
+    """Why there is no KL-matching."""
+    return (
+        f"{found.few[0]:,} of {found.few[1]:,} classes have fewer than {LEAST_TEMPLATES} of the clean "
+        "pictures that its templates are made of, about half of all"
+    )
+
+
 def lost_scores(run: Run) -> list[str]:
-    """Which out-of-distribution scores a model that gives probabilities does not have, in a sentence."""
+    """Which out-of-distribution scores a run does not have, and why, a sentence each."""
     if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
         return []
     found = run.detectors
-    lacking = [one for one in OF_LOGITS if found and one not in found.values]
-    return (
+    if found is None:
+        return []
+    lacking = [one for one in OF_LOGITS if one not in found.values]
+    lines = (
         [f"No {', no '.join(lacking)}: the model gives probabilities, which have lost what they measure."]
         if lacking
         else []
     )
+    return lines + ([] if KL_MATCHING in found.values else [f"No {KL_MATCHING}: {_few(found)}."])
 
 
 def detection_notes(run: Run) -> list[str]:

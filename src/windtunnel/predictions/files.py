@@ -34,6 +34,8 @@ TOP_K = "top-k"
 BLOCK_NUMBERS = 4_000_000
 REASON_LENGTH = 160
 
+# What stands between the entries of a list that is written in one cell: names of classes may have spaces.
+CLASS_MARK, NUMBER_MARKS = ";", r"[;,\s]+"
 _WIDE_TOP = re.compile(r"top_?(\d+)")
 _WHOLE = re.compile(r"-?\d+\.0+")
 # How tables write that there is no class.
@@ -183,7 +185,8 @@ class PredictionFile:
 
     def _damaged(self, error: Exception) -> UserError:
         reason = textwrap.shorten((str(error).splitlines() or [type(error).__name__])[0], REASON_LENGTH)
-        cure = "; CSV holds a number per column: name them 0, 1, 2 ..." if self.path.suffix == ".csv" else ""
+        columns = "; CSV holds a number per column, named 0, 1, 2 ..., or all in one cell, [0.1, 2.5]"
+        cure = columns if self.path.suffix == ".csv" else ""
         return UserError(f"{self.path} cannot be read as {self.path.suffix[1:]}: {reason}{cure}.")
 
     def _block(self, table: pa.Table) -> Block:
@@ -266,14 +269,16 @@ def _numpy(values: pa.Array, kind: pa.DataType | None) -> NDArray[Any]:
 
 
 def _with_lists(table: pa.Table, layout: Layout) -> pa.Table:
-    """Lists of any kind as plain lists; `1;5;7` in one cell of text as a list too."""
+    """Lists of any kind as plain lists; a text too: `cat;red fox` of classes, `[1, 5]` of numbers."""
     for name in (one for one in (*layout.values, *layout.beside) if one in table.column_names):
         kind = table.schema.field(name).type
         place = table.schema.get_field_index(name)
         if pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
             table = table.set_column(place, name, table[name].cast(pa.list_(kind.value_type)))
         elif pa.types.is_string(kind) and len(layout.values) == 1:
-            table = table.set_column(place, name, pc.split_pattern(table[name], ";"))
+            marks = CLASS_MARK if name == TOP else NUMBER_MARKS
+            bare = pc.utf8_trim(table[name], characters=" []")
+            table = table.set_column(place, name, pc.split_pattern_regex(bare, marks))
     return table
 
 

@@ -60,12 +60,17 @@ def placed_figures(placed: Sequence[Placed]) -> dict[str, Any]:
 
 
 def unmeasured(shifts: Sequence[Shift]) -> list[str]:
-    """Which runs have no drop to show, and what they lack."""
-    return [
+    """Which runs have no drop to show, or one of fewer pictures than the accuracies beside it, and why."""
+    lacking = [
         f"{one.model}, {one.test}: "
         + ("no clean pictures, so no drop." if one.shifted else "no accuracy on shifted pictures.")
         for one in shifts
         if one.drop is None
+    ]
+    return lacking + [
+        f"{one.model}, {one.test}: the drop is of {one.of_fewer}, of classes with clean and shifted ones."
+        for one in shifts
+        if one.of_fewer
     ]
 
 

@@ -15,8 +15,9 @@ from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
 from windtunnel.metrics.baseline import baseline_notes
-from windtunnel.metrics.calibration import ece_by_chance, reliability
+from windtunnel.metrics.calibration import calibration_notes, ece_by_chance, reliability
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
+from windtunnel.metrics.drop import drop_notes
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.flip_rates import sequence_notes
 from windtunnel.metrics.frames import frame_notes
@@ -116,7 +117,7 @@ def _score_notes(run: Run) -> list[str]:
     if run.baseline and whole_units(run):
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
-    lines += [*detection_notes(run), *frame_notes(run)]
+    lines += [*drop_notes(run), *calibration_notes(run), *detection_notes(run), *frame_notes(run)]
     lacking = sorted(asked & set(OF_PROBABILITIES))
     if lacking and not seen.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
