@@ -268,6 +268,27 @@ def test_arrays_take_their_labels_from_the_clean_set(tmp_path: Path) -> None:
     assert errors["clean"] == pytest.approx(2 / 3)  # black is class 0
 
 
+def test_arrays_are_paired_with_as_many_clean_pictures_only(tmp_path: Path) -> None:
+    """Rows have no names: the first 6 of 20 pictures may be anything."""
+    root = put_arrays(tmp_path / "CIFAR-10-P", ("tilt",))
+    np.savez(tmp_path / "test.npz", images=np.zeros((20, 32, 32, 3), np.uint8), labels=np.arange(20) % 3)
+    with pytest.raises(UserError, match=r"20 pictures.* 6, and they are paired by their order"):
+        windtunnel.plan(Brightest(3), root, clean=tmp_path / "test.npz")
+
+
+@pytest.mark.parametrize("unit", ["gaussian_noise", "rotate"])
+def test_clean_pictures_that_are_not_in_the_clips_are_refused(tmp_path: Path, unit: str) -> None:
+    """Of both a frame is the clean picture: the first, or the one in the middle."""
+    root = put_arrays(tmp_path / "CIFAR-10-P", (unit, "tilt"), frames=31)
+    frame = {"gaussian_noise": 0, "rotate": 15}[unit]
+    pictures = np.load(root / f"{unit}.npy")[:, frame]
+    for name, images in (("same", pictures), ("other", pictures[::-1])):
+        np.savez(tmp_path / f"{name}.npz", images=images, labels=np.arange(6) % 3)
+    windtunnel.plan(Brightest(3), root, clean=tmp_path / "same.npz")
+    with pytest.raises(UserError, match=rf"other.npz holds other pictures.*frame {frame} of seq/{unit}"):
+        windtunnel.plan(Brightest(3), root, clean=tmp_path / "other.npz")
+
+
 def test_labels_beside_arrays_are_read(tmp_path: Path) -> None:
     root = put_arrays(tmp_path, ("tilt",))
     np.save(root / "labels.npy", np.arange(6) % 3)
@@ -317,7 +338,9 @@ def test_a_set_of_stronger_noise_is_scored_at_its_difficulty(tmp_path: Path) -> 
 
 def test_clips_too_short_for_the_difficulty_are_refused_before_any_work(tmp_path: Path) -> None:
     root = put_arrays(tmp_path / "short", ("tilt",), frames=2)
-    with pytest.raises(UserError, match=r"^seq/tilt\S+ has 2 frames; difficulty 2 compares 3 or more") as told:
+    with pytest.raises(
+        UserError, match=r"^seq/tilt\S+ has 2 frames; difficulty 2 compares 3 or more"
+    ) as told:
         windtunnel.plan(Brightest(10), root, "imagenet-p", difficulty=2)
     assert "\n" not in str(told.value)
     noise = put_arrays(tmp_path / "noise", ("gaussian_noise_3",), frames=3)

@@ -14,8 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Protocol, runtime_checkable
+
+import numpy as np
 
 from windtunnel.conditions import Condition
 from windtunnel.corruptions import edition_of
@@ -25,18 +28,31 @@ from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import read_header
 from windtunnel.labels import LabelSpace
+from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.wording import counted
 
 # The codec of JPEG files nobody told us more of; other formats have their own name after it.
 AS_STORED = "stored"
 CLEAN = "clean"
 # With fewer partners than this, a clean set is another set: scores would rest on a strange few pictures.
 ENOUGH = 0.9
+# How many clips are held against their clean pictures: a few, since another set differs in all of them.
+HELD_AGAINST_CLEAN = 5
+# Mean difference in grey levels from which two pictures are different ones; rounding makes one level.
+OTHER_PICTURE = 8
 
 Place = tuple[str, int]
 
 
 class Shelf(Protocol):
-    """Where a finished set keeps its pictures: by name, unit and level; of a clip `read` is frame 0."""
+    """Where a finished set keeps its pictures: by name, unit and level; of a clip `read` is frame 0.
+
+    Attributes:
+        by_row: whether pictures have no name but their place in an array.
+    """
+
+    by_row: bool
 
     @property
     def places(self) -> Sequence[Place]: ...
@@ -202,6 +218,12 @@ class FinishedDataset:
                 raise UserError(f"{clean.location} holds corrupted pictures only; give the clean ones.")
             clean = clean.clean
         found = replace(self, clean=clean, clean_is_given=True)
+        if self.shelf.by_row and not self.manifest and len(clean.samples()) != len(self.samples()):
+            raise UserError(
+                f"{clean.location} has {counted(len(clean.samples()), 'picture')}, the arrays of "
+                f"{self.location} {len(self.samples()):,}, and they are paired by their order; give the "
+                "clean pictures they were made from, all of them."
+            )
         if len(found._partners) < ENOUGH * len(self.samples()):
             raise UserError(
                 f"{clean.location} has {len(found._partners):,} of the {len(self.samples()):,} pictures of "
@@ -219,7 +241,44 @@ class FinishedDataset:
                     f"{partner.id} of {clean.location} has the class {theirs}, in {self.location} "
                     f"{ours}; give the clean set it was made from, in the same order."
                 )
+        found._check_clean_frames()
         return found
+
+    def _check_clean_frames(self) -> None:
+        """Refuse clean pictures that are not those in the clips, where these hold them without loss."""
+        held = self._clean_frame if self.shelf.by_row else None
+        paired = [sample for sample in self.shelf.samples if sample.id in self._partners]
+        if held is None or self.clean is None or not paired:
+            return
+        place, number = held
+        some = paired[:: max(1, len(paired) // HELD_AGAINST_CLEAN)][:HELD_AGAINST_CLEAN]
+        others = 0
+        for sample in some:
+            try:
+                frame = next(islice(self.read_clip(sample, *place), number, None))
+                picture = self.clean.read(self._partners[sample.id])
+            except PictureError:
+                continue
+            if isinstance(frame, bytes) or isinstance(picture, bytes) or frame.shape != picture.shape:
+                return
+            others += float(np.abs(frame.astype(np.int16) - picture).mean()) > OTHER_PICTURE
+        if others > len(some) / 2:
+            raise UserError(
+                f"{self.clean.location} holds other pictures than {self.location}: frame {number} of "
+                f"{place_text(place)} is the clean picture, and in {others} of {len(some)} clips it is not "
+                "the one of the same place; give the clean set they were made from, in the same order."
+            )
+
+    @property
+    def _clean_frame(self) -> tuple[Place, int] | None:
+        """A sequence one of whose frames is the untouched picture, and which frame; None where none is."""
+        for one in self.stored:
+            unit = one.unit.removeprefix(SEQUENCE_PREFIX)
+            known = one.kind == "sequence" and unit in SEQUENCES.names()
+            table = SEQUENCES.get(unit).tables.get(self.edition) if known else None
+            if table is not None and table.clean is not None and table.frames == one.frames:
+                return (one.unit, one.level), table.clean
+        return None
 
     @cached_property
     def _partners(self) -> dict[str, Sample]:

@@ -99,6 +99,8 @@ def _numbered(folder: Path) -> list[Path]:
 class ClipFolderShelf:
     """The class folders below every sequence; a clip's name is its class and its stem."""
 
+    by_row = False
+
     def __init__(
         self,
         root: Path,
