@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from windtunnel.corruptions import REGISTRY
 from windtunnel.imaging import Stage
@@ -154,6 +154,23 @@ def level_of(unit: str, level: int) -> int:
 def sequence_of(condition: Condition) -> Perturbation:
     """The registered sequence of a condition."""
     return SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
+
+
+def differing_settings(recipe: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """What makes all conditions of two recipes others: its name, and what it is in either."""
+    ours, theirs = _settings(recipe), _settings(other)
+    return [(name, ours[name], theirs[name]) for name in ours if ours[name] != theirs.get(name, ours[name])]
+
+
+def _settings(recipe: Mapping[str, Any]) -> dict[str, str]:
+    """What holds for all conditions of a recipe; the difficulty only of sequences."""
+    spoilt = [one for one in recipe["conditions"] if one["unit"]]
+    found = {"edition": str(recipe["canvas"]["edition"])}
+    if spoilt:
+        found["codec"] = ", ".join(sorted({str(one["codec"]) for one in spoilt}))
+    if any(one["kind"] == "sequence" for one in spoilt):
+        found["difficulty"] = str(recipe["suite"]["levels"][0])
+    return found
 
 
 def digest(value: object) -> str:
