@@ -173,6 +173,18 @@ def test_no_change_in_a_few_pictures_is_no_proof_of_none(pictures: Path, tmp_pat
     assert 0.1 < score.high < 0.3 * most
 
 
+def test_ties_below_the_best_are_counted_in_frames(pictures: Path, tmp_path: Path) -> None:
+    """The top-5 distance hangs on all five ranks, an error of a single picture on the best two."""
+
+    def tied(batch: np.ndarray) -> np.ndarray:
+        return np.tile(np.array([5, 4, 3, 3, 2, 1], np.float32), (len(batch), 1))
+
+    found = windtunnel.run(tied, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    assert found.observed.tie_share == pytest.approx(31 / 33), "all but clean and native"
+    traps = [trap["why"] for trap in run_document(found, found.scores())["traps"]]
+    assert any("Of 93.9 % of predictions the order of classes decides" in why for why in traps)
+
+
 def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path, tmp_path: Path) -> None:
     """The best class never changes, the others do: T5D can be divided and FR cannot."""
 
@@ -223,11 +235,28 @@ def test_a_damaged_picture_leaves_every_sequence(pictures: Path, tmp_path: Path)
 
 
 def test_frames_stored_as_video_differ_a_little(pictures: Path, tmp_path: Path) -> None:
-    found = windtunnel.run(
-        Brightest(), pictures, "imagenet-p", only=["brightness"], codec="h264", out=tmp_path / "run"
-    )
-    assert found.conditions[-1]["name"] == "seq/brightness+h264"
-    assert [condition["name"] for condition in found.conditions] == ["native", "clean", "seq/brightness+h264"]
+    """Every frame's mean red is near the lossless one's; clean and native pictures are not stored as video."""
+
+    def red(batch: np.ndarray) -> np.ndarray:
+        levels = batch[..., 0].mean(axis=(1, 2))
+        return np.stack([levels, *[np.full(len(batch), -place) for place in range(1, 6)]], axis=1)
+
+    levels = {}
+    for codec in ("none", "h264"):
+        found = windtunnel.run(
+            red, pictures, "imagenet-p", only=["brightness"], codec=codec, out=tmp_path / codec
+        )
+        rows = found.predictions(["condition", "top_score"]).to_pylist()
+        names = np.array([row["condition"] for row in rows]).reshape(12, 33)
+        levels[codec] = np.array([row["top_score"][0] for row in rows]).reshape(12, 33)
+        suffix = "" if codec == "none" else f"+{codec}"
+        assert names[0].tolist() == ["native", "clean", *[f"seq/brightness{suffix}"] * 31]
+    away = np.abs(levels["h264"] - levels["none"])
+    assert (away[:, :2] == 0).all()
+    assert (away[:, 2:].max(axis=1) > 0).all(), "no clip is the lossless one"
+    assert away[:, 2:].max() < 3, "of 255 levels"
+    # Frames are in their order: brightness changes by more from each to the next.
+    assert np.diff(levels["h264"][:, 2:], axis=1).mean() > 2
 
 
 def test_the_same_command_goes_on_where_it_stopped(

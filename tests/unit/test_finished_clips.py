@@ -338,9 +338,7 @@ def test_a_set_of_stronger_noise_is_scored_at_its_difficulty(tmp_path: Path) -> 
 
 def test_clips_too_short_for_the_difficulty_are_refused_before_any_work(tmp_path: Path) -> None:
     root = put_arrays(tmp_path / "short", ("tilt",), frames=2)
-    with pytest.raises(
-        UserError, match=r"^seq/tilt\S+ has 2 frames; difficulty 2 compares 3 or more"
-    ) as told:
+    with pytest.raises(UserError, match=r"^seq/tilt\S+ has 2 frames; difficulty 2 compares 3 ") as told:
         windtunnel.plan(Brightest(10), root, "imagenet-p", difficulty=2)
     assert "\n" not in str(told.value)
     noise = put_arrays(tmp_path / "noise", ("gaussian_noise_3",), frames=3)

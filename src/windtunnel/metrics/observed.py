@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial, reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
-from windtunnel.store.rows import ANSWERED
+from windtunnel.store.rows import ANSWERED, TOP
 from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
+
+
+def _tied(values: pa.Array, places: int) -> pa.Array:
+    """Whether two neighbours among so many best scores are equal."""
+    best = [pc.list_element(values, place) for place in range(places)]
+    return reduce(pc.or_, (pc.equal(*two).fill_null(False) for two in pairwise(best)))
+
 
 # What is read of every prediction: name here, column of the store, and how one becomes the other.
 READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
@@ -25,10 +33,7 @@ READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "rank": ("label_rank", lambda values: values.fill_null(-1)),
     "chosen": ("top", lambda values: pc.list_element(values, 0).fill_null(-1)),
     "best_score": ("top_score", lambda values: pc.list_element(values, 0)),
-    "tied": (
-        "top_score",
-        lambda values: pc.equal(pc.list_element(values, 0), pc.list_element(values, 1)).fill_null(False),
-    ),
+    "tied": ("top_score", partial(_tied, places=2)),
     "label_score": ("label_score", lambda values: values),
     "logsumexp": ("logsumexp", lambda values: values),
     "sum_p2": ("sum_p2", lambda values: values),
@@ -37,6 +42,10 @@ READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
 READ_OF_STEPS: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "pixel_change": ("pixel_change", lambda values: values),
     "pixel_change_max": ("pixel_change_max", lambda values: values),
+}
+# The same of runs over sequences, whose distances hang on all five ranks.
+READ_OF_FRAMES: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
+    "tied_frames": ("top_score", partial(_tied, places=TOP)),
 }
 # Predictions that are converted at a time: shard by shard, converting would take longer than reading.
 BLOCK = 200_000
@@ -74,7 +83,8 @@ class Observed:
         left_out: pictures that failed under some condition.
         unlabelled: complete pictures without a label.
         unscored: the pictures that failed.
-        tie_share: share of predictions whose two best scores are equal, so that class order decided.
+        tie_share: share of predictions in which class order decided: the two best scores are equal, or in a
+            frame of a sequence two neighbours among the five best.
     """
 
     def __init__(self, run: Run) -> None:
@@ -86,37 +96,47 @@ class Observed:
         )
         # Where their rows stand among a picture's; the rest are frames of sequences.
         frames = [frames_of(condition) for condition in run.conditions]
-        columns = np.flatnonzero(np.repeat(single, frames))
+        of_pictures = np.repeat(single, frames)
         self._views = np.repeat([str(condition["name"]) for condition in run.conditions], frames)
         self.unscored: list[Unscored] = []
         steps = any(condition["kind"] == "pipeline" for condition in run.conditions)
-        read = READ | READ_OF_STEPS if steps else READ
+        read = READ | (READ_OF_STEPS if steps else {}) | ({} if all(single) else READ_OF_FRAMES)
         wanted = list(dict.fromkeys(["reason", *(column for column, _ in read.values())]))
-        parts: dict[str, list[NDArray[Any]]] = {name: [] for name in read}
-        pictures = 0
+        parts: dict[str, list[NDArray[Any]]] = {}
+        complete, labelled = [np.empty(0, np.bool_)], [np.empty(0, np.bool_)]
+        pictures = ties = answered = 0
         for some in _blocks(run.shards(wanted)):
             flat = {name: some[name].combine_chunks() for name in wanted}
-            for name, (column, convert) in read.items():
-                values = convert(flat[column]).to_numpy(zero_copy_only=False)
-                parts[name].append(values.reshape(-1, run.views))
-            self.unscored += self._failed(parts["ok"][-1], flat, pictures)
-            pictures += len(parts["ok"][-1])
+            block = {
+                name: convert(flat[column]).to_numpy(zero_copy_only=False).reshape(-1, run.views)
+                for name, (column, convert) in read.items()
+            }
+            ok, tied = block.pop("ok"), block.pop("tied")
+            tied = np.where(of_pictures, tied, block.pop("tied_frames", tied))
+            self.unscored += self._failed(ok, flat, pictures)
+            complete.append(ok.all(axis=1))
+            labelled.append((block["rank"] >= 0).all(axis=1))
+            pictures, ties, answered = (
+                pictures + len(ok),
+                ties + int(tied[ok].sum()),
+                answered + int(ok.sum()),
+            )
+            for name, values in block.items():
+                # Of 50,000 pictures the columns of all frames would take a gigabyte.
+                parts.setdefault(name, []).append(values if all(single) else values[:, of_pictures])
         found, expected = pictures * run.views, run.expected_rows
         if found != expected:
             raise UserError(
                 f"{run.path} is not finished ({found:,} of {expected:,} predictions); "
                 "run the same command to go on."
             )
-        whole = {name: np.concatenate(parts.pop(name)) for name in read}
-        ok, tied = whole.pop("ok"), whole.pop("tied")
-        self.tie_share = float(tied[ok].mean()) if ok.any() else 0.0
-        self.complete: NDArray[np.bool_] = np.logical_and.reduce(ok, axis=1)
-        labelled = (whole["rank"] >= 0).all(axis=1) | run.outside
-        self.kept: NDArray[np.bool_] = np.logical_and(self.complete, labelled)
+        self.tie_share = ties / answered if answered else 0.0
+        self.complete: NDArray[np.bool_] = np.concatenate(complete)
+        with_label = np.concatenate(labelled) | run.outside
+        self.kept: NDArray[np.bool_] = np.logical_and(self.complete, with_label)
         self.left_out = int((~self.complete).sum())
-        self.unlabelled = int((self.complete & ~labelled).sum())
-        if run.views > len(self.conditions):
-            whole = {name: one[:, columns] for name, one in whole.items()}
+        self.unlabelled = int((self.complete & ~with_label).sum())
+        whole = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
         self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
 
     def over(self, rows: NDArray[np.int64]) -> Observed:

@@ -181,16 +181,19 @@ def weighted(
             for part, factor in zip(parts, factors or [1.0] * len(parts), strict=True)
         ]
     )
+    columns = np.hstack(parts)
+    # Flips are truth values, whose interval follows from that.
+    interval_of = None if columns.dtype == np.bool_ else partial(bounded_interval, answers=len(weights))
     return Measure(
         metric,
         condition,
         formula,
         tuple(map(name, found)),
-        np.hstack(parts),
+        columns,
         weights,
         limits=(0, kind.most * float(weights.sum())),
         groups=groups_of(run),
-        interval_of=partial(bounded_interval, answers=len(weights)),
+        interval_of=interval_of,
     )
 
 

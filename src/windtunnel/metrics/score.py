@@ -239,10 +239,10 @@ def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
     """Wilson's of a linear score between 0 and its upper limit, of so many answers a picture.
 
     As of shares of that limit, at the number of pictures they are worth: where nothing changes, some change
-    may still be among the pictures not seen.
+    may still be among the pictures not seen. Of one picture nothing but the limits is known.
     """
     most = measure.limits[1]
-    if not most:
+    if measure.units < 2 or not most:
         return measure.limits
     low, high = clustered_share(measure.picture_values / most, answers, groups=measure.groups)
     return low * most, high * most

@@ -155,7 +155,8 @@ def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
 def _direction(run: Run, _: Top1) -> Iterator[str]:
     if sequences_of(run) and {"ut5d", "mean_ut5d"} & set(run.metrics):
         ties = run.observed.tie_share
-        order = f" Of {100 * ties:.1f} % of predictions the order of classes decides: their best are equal."
+        share = f"Of {100 * ties:.1f} % of predictions"
+        order = f" {share} the order of classes decides: two of the five best scores are equal."
         yield (
             "uT5D looks for the earlier frame's classes in the later frame (of noise: the clean frame's). "
             f"Programs that swap the two get other numbers.{order if ties >= TIES_TOLD else ''}"
