@@ -151,6 +151,13 @@ def level_of(unit: str, level: int) -> int:
     return level if SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX)).type == "noise" else 0
 
 
+def published_frames(unit: str, edition: int) -> int | None:
+    """How many frames a sequence has by its table; None where it has none of that edition."""
+    name = unit.removeprefix(SEQUENCE_PREFIX)
+    table = SEQUENCES.get(name).tables.get(edition) if name in SEQUENCES.names() else None
+    return table.frames if table else None
+
+
 def sequence_of(condition: Condition) -> Perturbation:
     """The registered sequence of a condition."""
     return SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))

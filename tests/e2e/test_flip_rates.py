@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +41,8 @@ ORDERS = {
     160: [5, 6, 7, 8, 9, 0, 1, 2, 3, 4],
 }
 CLASSES = ("n01440764", "n01443537", "n01484850")
-FRAMES = 6
+# As the published clips.
+FRAMES = dict.fromkeys(ALEXNET, 31) | {"translate": 41}
 
 
 class Ranking:
@@ -60,7 +62,8 @@ def drawn_levels() -> dict[tuple[str, str], list[int]]:
     """The grey levels of every sequence and picture, frame by frame; other ones in each."""
     rng = np.random.default_rng(11)
     keys = itertools.product(ALEXNET, CLASSES)
-    return {key: rng.choice(sorted(ORDERS), FRAMES, p=[0.4, 0.3, 0.2, 0.1]).tolist() for key in keys}
+    shares = [0.4, 0.3, 0.2, 0.1]
+    return {key: rng.choice(sorted(ORDERS), FRAMES[key[0]], p=shares).tolist() for key in keys}
 
 
 def draw(root: Path, size: tuple[int, int] = (224, 224), level: str = "") -> Path:
@@ -166,6 +169,22 @@ def test_fewer_than_ten_sequences_say_why_there_is_no_mean(run: Run, tmp_path: P
     notes = run_document(run, [])["notes"]
     assert any(note.startswith("FR, mFR, T5D and mT5D divide by AlexNet's") for note in notes)
     assert not any(note.startswith("No mFR") for note in notes)
+
+
+def test_a_sequence_of_another_length_has_no_flip_rate(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "set"
+    shutil.copytree(run.path.parent / "set", data)
+    for frame in data.glob("tilt/*/*/*.png"):
+        if int(frame.stem) >= 20:
+            frame.unlink()
+    found = windtunnel.run(Ranking(), data, out=tmp_path / "run")
+    told = "seq/tilt+stored-png has 20 frames, the published sequence of edition 224 31: "
+    assert any(remark.startswith(told) for remark in found.info["remarks"])
+    assert len(values(found, "flip_probability")) == 10
+    assert set(values(found, "flip_rate")) == set(values(found, "t5d")) == set(ALEXNET) - {"tilt"}
+    assert not found.scores(["mfr", "mt5d"])
+    notes = run_document(found, [])["notes"]
+    assert any("no FR and no T5D of seq/tilt+stored-png (20 frames of 31); no mFR" in one for one in notes)
 
 
 def test_every_distance_is_measured_once(run: Run) -> None:

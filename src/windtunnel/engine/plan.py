@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from windtunnel.answers import count_answers, refuse_mask, taken_on_trust
-from windtunnel.conditions import Condition, digest
+from windtunnel.conditions import Condition, digest, published_frames
 from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
 from windtunnel.data.finished import AS_STORED, CLEAN, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
@@ -32,6 +32,7 @@ from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
 from windtunnel.suites.suite import Suite
+from windtunnel.wording import counted
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048
@@ -268,7 +269,12 @@ def make_plan(
         },
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *remarks],
+        "remarks": [
+            *getattr(dataset, "remarks", ()),
+            *_also_there(finished, conditions),
+            *_other_lengths(conditions),
+            *remarks,
+        ],
         "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
@@ -336,6 +342,19 @@ def _also_there(finished: FinishedDataset | None, conditions: Sequence[Condition
     used = {condition.unit for condition in conditions}
     others = sorted({condition.unit for condition in finished.stored} - used)
     return [f"Also there, and not in this suite: {', '.join(others)}."] if others else []
+
+
+def _other_lengths(conditions: Sequence[Condition]) -> list[str]:
+    """Which stored sequences have another number of frames than the published ones."""
+    found = []
+    for one in conditions:
+        usual = published_frames(one.unit, one.edition) if one.kind == "sequence" else None
+        if usual not in (None, one.frames):
+            found.append(
+                f"{one.name} has {counted(one.frames, 'frame')}, the published sequence of edition "
+                f"{one.edition} {usual}: its scores are of other frames than the published ones."
+            )
+    return found
 
 
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
