@@ -235,7 +235,7 @@ def test_a_damaged_picture_leaves_every_sequence(pictures: Path, tmp_path: Path)
 
 
 def test_frames_stored_as_video_differ_a_little(pictures: Path, tmp_path: Path) -> None:
-    """Every frame's mean red is near the lossless one's; clean and native pictures are not stored as video."""
+    """Every frame's mean red is near the lossless one's; clean and native pictures are no video."""
 
     def red(batch: np.ndarray) -> np.ndarray:
         levels = batch[..., 0].mean(axis=(1, 2))

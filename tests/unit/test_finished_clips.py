@@ -81,6 +81,34 @@ def test_videos_are_found_by_looking(tmp_path: Path, side: int, edition: int) ->
     assert default_suite(dataset) == "imagenet-p"
 
 
+def test_every_sequence_has_its_own_shape(tmp_path: Path) -> None:
+    """Published 64-pixel motion blur is not square, and no other sequence is called so for it."""
+    alone = {one.unit: one.id for one in opened(put_videos(tmp_path / "square", ("tilt", "rotate"))).stored}
+    root = put_videos(tmp_path / "set", ("rotate", "tilt"))
+    for number, name in enumerate(NAMES):
+        path = root / "motion_blur" / f"{name}.mp4"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        wide = [np.repeat(frame[:, :1], 86, axis=1) for frame in clip_of(number)]
+        path.write_bytes(encode_clip(wide, "temporal"))
+    dataset = opened(root)
+    found = {one.unit: one for one in dataset.stored}
+    assert found["seq/motion_blur"].geometry == {"stored_px": [86, 64]}
+    assert {unit: found[unit].id for unit in alone} == alone
+    assert (dataset.edition, dataset.size) == (64, (64, 64))
+    assert dataset.remarks == [
+        "seq/motion_blur has another shape than the canvas (its first clip 86x64 pixels, the canvas 64x64): "
+        "its frames are resized to the model's input as they are."
+    ]
+    run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
+    assert not failures(run) and run.info["remarks"] == dataset.remarks
+
+
+def test_every_sequence_of_frames_has_its_own_format(tmp_path: Path) -> None:
+    put_frames(tmp_path, "tilt", ("n01440764", "n01443537"), ".png")
+    root = put_frames(tmp_path, "rotate", ("n01440764", "n01443537"), ".JPEG")
+    assert [one.name for one in opened(root).stored] == ["seq/rotate+stored-jpeg", "seq/tilt+stored-png"]
+
+
 def test_sequences_in_group_folders_or_alone_are_found_too(tmp_path: Path) -> None:
     put_videos(tmp_path / "digital", ("tilt",))
     put_videos(tmp_path / "validation", ("spatter",))

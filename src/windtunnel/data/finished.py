@@ -11,6 +11,7 @@ A part of a set is read too; what is missing is told.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -113,8 +114,21 @@ class FinishedDataset:
 
     @property
     def remarks(self) -> list[str]:
-        """What a user must know: what is missing, left out or unfinished."""
-        return [*(self.manifest.remarks() if self.manifest else ()), *self.shelf.remarks]
+        """What a user must know: what is missing, left out, unfinished or of another shape."""
+        made = self.manifest.remarks() if self.manifest else ()
+        return [*made, *self.shelf.remarks, *self._other_shapes()]
+
+    def _other_shapes(self) -> list[str]:
+        """Which sequences are stored in another size than most; Tiny-ImageNet-P's motion blur is."""
+        if len({header[1:] for header in self._headers.values()}) < 2:
+            return []
+        usual = "{}x{}".format(*self.size)
+        return [
+            f"{place_text(place)} has another shape than the canvas (its first clip {width}x{height} pixels, "
+            f"the canvas {usual}): its frames are resized to the model's input as they are."
+            for place, (_, width, height) in self._headers.items()
+            if (width, height) != self.size
+        ]
 
     @property
     def identity(self) -> dict[str, object]:
@@ -136,26 +150,20 @@ class FinishedDataset:
             return [
                 one for one in self.manifest.conditions if (one.unit, one.level) in held and made[one.name]
             ]
-        usual = self.size == (self.edition, self.edition)
-        geometry = {} if usual else {"stored_px": list(self.size)}
-        as_format = f"{AS_STORED}-{self._header[0].lower()}"
+        return [self._stored(place) for place in self.shelf.places]
+
+    def _stored(self, place: Place) -> Condition:
+        """The condition of a place that no manifest tells of."""
+        # Where no clip can be read, asking for their frames says so.
+        format_, *size = self._headers.get(place, self._header)
+        geometry = {} if size == [self.edition, self.edition] else {"stored_px": size}
+        codec = f"{AS_STORED}-{format_.lower()}"
         if isinstance(self.shelf, ClipShelf):
-            return [
-                Condition(
-                    "sequence",
-                    *place,
-                    self.edition,
-                    self.shelf.codec or as_format,
-                    geometry=geometry,
-                    frames=self.shelf.frames(place),
-                )
-                for place in self.shelf.places
-            ]
-        codec = AS_STORED if self._header[0] == "JPEG" else as_format
-        return [
-            Condition("corruption", unit, level, self.edition, codec, geometry=geometry)
-            for unit, level in self.shelf.places
-        ]
+            frames = self.shelf.frames(place)
+            codec = self.shelf.codec or codec
+            return Condition("sequence", *place, self.edition, codec, geometry=geometry, frames=frames)
+        codec = AS_STORED if format_ == "JPEG" else codec
+        return Condition("corruption", *place, self.edition, codec, geometry=geometry)
 
     @property
     def made_clean(self) -> Condition | None:
@@ -310,13 +318,29 @@ class FinishedDataset:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height of the stored pictures."""
-        return self._header[1:]
+        """Width and height of the stored pictures: of most sequences, and of equally many the square one."""
+        sizes = Counter((width, height) for _, width, height in self._headers.values())
+        return max(sizes, key=lambda one: (sizes[one], one[0] == one[1]), default=self._header[1:])
+
+    @cached_property
+    def _headers(self) -> dict[Place, tuple[str, int, int]]:
+        """Format, width and height by place, where they may differ: of sequences that others have made."""
+        if self.manifest or not isinstance(self.shelf, ClipShelf):
+            return {}
+        found = {place: self._first_header([place]) for place in self.shelf.places}
+        return {place: header for place, header in found.items() if header}
 
     @cached_property
     def _header(self) -> tuple[str, int, int]:
+        found = self._first_header(self.shelf.places)
+        if found is None:
+            raise UserError(f"{self.location} holds no picture that can be read.")
+        return found
+
+    def _first_header(self, places: Sequence[Place]) -> tuple[str, int, int] | None:
+        """Format, width and height of the first picture that can be read."""
         for sample in self.shelf.samples:
-            for place in self.shelf.places:
+            for place in places:
                 try:
                     content = self.shelf.read(sample.meta["name"], place)
                     if not isinstance(content, bytes):
@@ -325,7 +349,7 @@ class FinishedDataset:
                     return header.format, header.width, header.height
                 except PictureError:
                     continue
-        raise UserError(f"{self.location} holds no picture that can be read.")
+        return None
 
     def __getstate__(self) -> dict[str, object]:
         fields = FinishedDataset.__dataclass_fields__
