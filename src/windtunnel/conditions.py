@@ -12,7 +12,7 @@ from typing import Any, Literal
 from windtunnel.corruptions import REGISTRY
 from windtunnel.imaging import Stage
 from windtunnel.sequences import REGISTRY as SEQUENCES
-from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
+from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation, Table
 
 Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
 
@@ -153,9 +153,20 @@ def level_of(unit: str, level: int) -> int:
 
 def published_frames(unit: str, edition: int) -> int | None:
     """How many frames a sequence has by its table; None where it has none of that edition."""
-    name = unit.removeprefix(SEQUENCE_PREFIX)
-    table = SEQUENCES.get(name).tables.get(edition) if name in SEQUENCES.names() else None
+    table = published_table(unit, edition)
     return table.frames if table else None
+
+
+def published_table(unit: str, edition: int) -> Table | None:
+    """The table of a sequence in an edition; None where nobody here knows the sequence, or it has none."""
+    name = unit.removeprefix(SEQUENCE_PREFIX)
+    return SEQUENCES.get(name).tables.get(edition) if name in SEQUENCES.names() else None
+
+
+def has_any_aspect(condition: Condition) -> bool:
+    """Whether published clips of this sequence keep the aspect of their picture."""
+    table = published_table(condition.unit, condition.edition)
+    return table is not None and not table.cropped
 
 
 def sequence_of(condition: Condition) -> Perturbation:

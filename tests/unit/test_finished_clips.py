@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,10 @@ def test_every_sequence_has_its_own_shape(tmp_path: Path) -> None:
         "its frames are resized to the model's input as they are."
     ]
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
-    assert not failures(run) and run.info["remarks"] == dataset.remarks
+    assert not failures(run) and run.info["remarks"][:1] == dataset.remarks
+    portrait = [np.repeat(frame[:1], 90, axis=0) for frame in clip_of(0)]
+    (root / "motion_blur" / f"{NAMES[0]}.mp4").write_bytes(encode_clip(portrait, "temporal"))
+    assert not failures(windtunnel.run(Brightest(1000), root, out=tmp_path / "both"))
 
 
 def test_every_sequence_of_frames_has_its_own_format(tmp_path: Path) -> None:
@@ -185,14 +189,21 @@ def test_videos_are_scored_as_they_are(tmp_path: Path) -> None:
 
 
 def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
-    root = put_videos(tmp_path / "set", ("tilt", "scale", "rotate", "brightness"))
+    """All frames of them, also those that could be read."""
+    root = put_videos(tmp_path / "set", ("tilt", "scale", "rotate", "brightness", "shear"))
     whole = (root / "tilt" / f"{NAMES[0]}.mp4").read_bytes()
     (root / "tilt" / f"{NAMES[0]}.mp4").write_bytes(whole[: len(whole) // 2])
     (root / "scale" / f"{NAMES[1]}.mp4").unlink()
     (root / "rotate" / f"{NAMES[1]}.mp4").write_bytes(encode_clip(clip_of(1, frames=6), "temporal"))
     (root / "brightness" / f"{NAMES[1]}.mp4").write_bytes(encode_clip(clip_of(1, frames=3), "temporal"))
-    run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
+    (root / "shear" / f"{NAMES[0]}.mp4").write_bytes(encode_clip(clip_of(0, side=80), "temporal"))
+    only = ["tilt", "scale", "rotate", "brightness", "shear"]
+    run = windtunnel.run(Brightest(1000), root, "imagenet-p", only=only, out=tmp_path / "run")
     told = failures(run)
+    rows = run.predictions(["condition", "status"]).to_pylist()
+    failed = Counter((row["sample_id"], row["condition"]) for row in rows if row["status"] != "ok")
+    assert failed == dict.fromkeys(told, 5)
+    assert told.pop((f"{NAMES[0]}.mp4", "seq/shear+stored")) == "a clip of 80x80 pixels where 64x64 are usual"
     assert told.keys() == {
         (f"{NAMES[0]}.mp4", "seq/tilt+stored"), (f"{NAMES[1]}.mp4", "seq/scale+stored"),
         (f"{NAMES[1]}.mp4", "seq/rotate+stored"), (f"{NAMES[1]}.mp4", "seq/brightness+stored"),
@@ -200,8 +211,8 @@ def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
     assert told[f"{NAMES[1]}.mp4", "seq/rotate+stored"] == "a clip of more frames than the usual 5"
     assert told[f"{NAMES[1]}.mp4", "seq/brightness+stored"] == "a clip of 3 frames where 5 are usual"
     assert {score.n for score in run.scores(["flip_probability"])} == {1}
-    assert run.info["remarks"] == [
-        "1 files of 12 are missing; a picture without one of them is left out of all scores."
+    assert run.info["remarks"][:1] == [
+        "1 files of 15 are missing; a picture without one of them is left out of all scores."
     ]
 
 

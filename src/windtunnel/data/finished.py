@@ -21,7 +21,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from windtunnel.conditions import Condition
+from windtunnel.conditions import Condition, published_table
 from windtunnel.corruptions import edition_of
 from windtunnel.data import Dataset, Sample, is_picture_name, nfc, open_dataset
 from windtunnel.data.manifest import Manifest, read_manifest
@@ -29,13 +29,15 @@ from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import read_header
 from windtunnel.labels import LabelSpace
-from windtunnel.sequences import REGISTRY as SEQUENCES
-from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.wording import counted
 
 # The codec of JPEG files nobody told us more of; other formats have their own name after it.
 AS_STORED = "stored"
 CLEAN = "clean"
+# How many clips are asked how long and how large a sequence is: one alone may be the damaged one.
+ASKED = 5
+# Where a condition says what size its pictures are stored in, if not in the edition's.
+STORED_PX = "stored_px"
 # With fewer partners than this, a clean set is another set: scores would rest on a strange few pictures.
 ENOUGH = 0.9
 # How many clips are held against their clean pictures: a few, since another set differs in all of them.
@@ -156,7 +158,7 @@ class FinishedDataset:
         """The condition of a place that no manifest tells of."""
         # Where no clip can be read, asking for their frames says so.
         format_, *size = self._headers.get(place, self._header)
-        geometry = {} if size == [self.edition, self.edition] else {"stored_px": size}
+        geometry = {} if size == [self.edition, self.edition] else {STORED_PX: size}
         codec = f"{AS_STORED}-{format_.lower()}"
         if isinstance(self.shelf, ClipShelf):
             frames = self.shelf.frames(place)
@@ -281,9 +283,7 @@ class FinishedDataset:
     def _clean_frame(self) -> tuple[Place, int] | None:
         """A sequence one of whose frames is the untouched picture, and which frame; None where none is."""
         for one in self.stored:
-            unit = one.unit.removeprefix(SEQUENCE_PREFIX)
-            known = one.kind == "sequence" and unit in SEQUENCES.names()
-            table = SEQUENCES.get(unit).tables.get(self.edition) if known else None
+            table = published_table(one.unit, self.edition) if one.kind == "sequence" else None
             if table is not None and table.clean is not None and table.frames == one.frames:
                 return (one.unit, one.level), table.clean
         return None
@@ -327,29 +327,33 @@ class FinishedDataset:
         """Format, width and height by place, where they may differ: of sequences that others have made."""
         if self.manifest or not isinstance(self.shelf, ClipShelf):
             return {}
-        found = {place: self._first_header([place]) for place in self.shelf.places}
+        found = {place: self._usual_header([place], ASKED) for place in self.shelf.places}
         return {place: header for place, header in found.items() if header}
 
     @cached_property
     def _header(self) -> tuple[str, int, int]:
-        found = self._first_header(self.shelf.places)
+        found = self._usual_header(self.shelf.places, 1)
         if found is None:
             raise UserError(f"{self.location} holds no picture that can be read.")
         return found
 
-    def _first_header(self, places: Sequence[Place]) -> tuple[str, int, int] | None:
-        """Format, width and height of the first picture that can be read."""
+    def _usual_header(self, places: Sequence[Place], asked: int) -> tuple[str, int, int] | None:
+        """Format, width and height as most of the first pictures have them; None where none can be read."""
+        found: Counter[tuple[str, int, int]] = Counter()
         for sample in self.shelf.samples:
             for place in places:
+                if found.total() == asked:
+                    break
                 try:
                     content = self.shelf.read(sample.meta["name"], place)
-                    if not isinstance(content, bytes):
-                        return "array", content.shape[1], content.shape[0]
-                    header = read_header(content)
-                    return header.format, header.width, header.height
+                    if isinstance(content, bytes):
+                        header = read_header(content)
+                        found[header.format, header.width, header.height] += 1
+                    else:
+                        found["array", content.shape[1], content.shape[0]] += 1
                 except PictureError:
                     continue
-        return None
+        return found.most_common(1)[0][0] if found else None
 
     def __getstate__(self) -> dict[str, object]:
         fields = FinishedDataset.__dataclass_fields__
@@ -382,6 +386,14 @@ def open_with_clean(data: str | Path | Dataset, clean: str | Path | Dataset | No
             f"imagenet-a, natural ...); {dataset.location} is none."
         )
     return dataset.with_clean(open_dataset(clean))
+
+
+def stored_size(condition: Condition) -> tuple[int, int] | None:
+    """Width and height of a condition's stored pictures; None where the condition does not say."""
+    if condition.geometry:
+        size = condition.geometry.get(STORED_PX)
+        return (size[0], size[1]) if isinstance(size, list) else None
+    return condition.edition, condition.edition
 
 
 def place_text(place: Place) -> str:

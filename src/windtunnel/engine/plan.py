@@ -32,7 +32,6 @@ from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
 from windtunnel.suites.suite import Suite
-from windtunnel.wording import counted
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048
@@ -345,16 +344,15 @@ def _also_there(finished: FinishedDataset | None, conditions: Sequence[Condition
 
 
 def _other_lengths(conditions: Sequence[Condition]) -> list[str]:
-    """Which stored sequences have another number of frames than the published ones."""
-    found = []
-    for one in conditions:
-        usual = published_frames(one.unit, one.edition) if one.kind == "sequence" else None
-        if usual not in (None, one.frames):
-            found.append(
-                f"{one.name} has {counted(one.frames, 'frame')}, the published sequence of edition "
-                f"{one.edition} {usual}: its scores are of other frames than the published ones."
-            )
-    return found
+    """What to say where stored sequences have another number of frames than the published ones."""
+    clips = [one for one in conditions if one.kind == "sequence"]
+    usual = {one.name: published_frames(one.unit, one.edition) for one in clips}
+    found = [
+        f"{one.name} {one.frames} of {usual[one.name]}"
+        for one in clips
+        if usual[one.name] not in (None, one.frames)
+    ]
+    return [f"Other numbers of frames than in the published clips: {', '.join(found)}."] if found else []
 
 
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
