@@ -30,6 +30,7 @@ from windtunnel.models import Model
 from windtunnel.pipeline import axis_of
 from windtunnel.report.amounts import number, unit
 from windtunnel.report.natural import counted_text, parts_text
+from windtunnel.report.recipe import classes_text
 from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
 from windtunnel.wording import counted
@@ -128,8 +129,8 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ("model", f"{plan.model.name}   {describe_model(plan.model)}"),
         (
             "data",
-            f"{plan.dataset.location}   {amount}; {len(plan.dataset.label_space):,} classes, "
-            f"{plan.dataset.label_space.order}" + (f"; {failed} unreadable" if failed else ""),
+            f"{plan.dataset.location}   {amount}; {classes_text(plan.info['data'])}"
+            + (f"; {failed} unreadable" if failed else ""),
         ),
         (
             "suite",

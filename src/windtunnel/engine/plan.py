@@ -24,7 +24,7 @@ from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging.clips import H264
 from windtunnel.label_maps import read_map, without_pictures
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
+from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, model_space
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units, refuse_nothing_swapped
@@ -149,6 +149,10 @@ def make_plan(
     elif natural and natural.natural.answers != "own":
         label_map, collapsed = count_answers(natural.natural, dataset.label_space, model)
         remarks += filter(None, [taken_on_trust(natural.natural, model)])
+    elif not used and model.classes and not natural:
+        # Flips are of the model's classes, whatever the pictures are.
+        space = model_space(model.classes)
+        label_map = tuple(range(len(space)))
     else:
         way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
         label_map = map_labels(dataset.label_space, used, model, trust=labels_are_outputs, way_out=way_out)
@@ -218,7 +222,7 @@ def make_plan(
             "count": len(surveyed),
             "of": len(total),
             "subset_seed": seed,
-            "label_space": dataset.label_space.name,
+            "label_space": (dataset.label_space if used else space).name,
             "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
             # The survey hashes one file a picture; this tells apart what else lies in a finished set.
             "finished": finished.identity if finished else None,
@@ -256,7 +260,7 @@ def make_plan(
         "data": {
             "name": dataset.name,
             "location": dataset.location,
-            "order": dataset.label_space.order,
+            "order": (dataset.label_space if used else space).order,
             "classes": list(space.classes),
             **({"clean": given_clean.location} if given_clean else {}),
         },

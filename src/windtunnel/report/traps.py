@@ -100,7 +100,7 @@ def _at_chance(run: Run, top1: Top1) -> Iterator[str]:
 
 def _no_mask(run: Run, _: Top1) -> Iterator[str]:
     classes, outputs = len(set(_labels(run))), int(run.recipe["model"]["classes"])
-    if run.recipe["projection"]["kind"] == "identity" and classes < outputs:
+    if run.recipe["projection"]["kind"] == "identity" and 0 < classes < outputs:
         yield (
             f"The pictures are of {classes:,} classes and all {outputs:,} outputs may win: errors are higher "
             "than with --mask."
