@@ -23,6 +23,7 @@ from windtunnel.analysis.marks import marks
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles
+from windtunnel.metrics.names import SHORT_NAMES
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.outside import lost_scores
 from windtunnel.metrics.score import Score
@@ -37,7 +38,7 @@ from windtunnel.wording import counted
 
 WORST_SHOWN = 3
 # What is said of every sequence.
-EACH_SEQUENCE = {"flip_probability": "FP", "ut5d": "uT5D"}
+EACH_SEQUENCE = ("flip_probability", "ut5d")
 # Of scores that were asked for by name.
 ASKED_HEADER = ("score", "of", "value", "95 % interval", "pictures")
 
@@ -289,7 +290,7 @@ def _sequence_lines(scores: list[Score]) -> list[tuple[str, str]]:
     found: dict[str, list[str]] = {}
     for score in scores:
         if score.metric in EACH_SEQUENCE:
-            shown = f"{EACH_SEQUENCE[score.metric]} {_shown(score)}"
+            shown = f"{SHORT_NAMES[score.metric]} {_shown(score)}"
             found.setdefault(score.condition, []).append(shown)
     return [(condition, "   ".join(shown)) for condition, shown in found.items()]
 
