@@ -36,6 +36,7 @@ AS_STORED = "stored"
 CLEAN = "clean"
 # How many clips are asked how long and how large a sequence is: one alone may be the damaged one.
 ASKED = 5
+NOTHING_READABLE = "holds no picture that can be read"
 # Where a condition says what size its pictures are stored in, if not in the edition's.
 STORED_PX = "stored_px"
 # With fewer partners than this, a clean set is another set: scores would rest on a strange few pictures.
@@ -149,9 +150,11 @@ class FinishedDataset:
         """Every condition the set holds: its maker's own where there is a manifest."""
         if self.manifest:
             held, made = set(self.shelf.places), self.manifest.made
-            return [
-                one for one in self.manifest.conditions if (one.unit, one.level) in held and made[one.name]
-            ]
+            found = [one for one in self.manifest.conditions if (one.unit, one.level) in held]
+            ready = [one for one in found if made[one.name]]
+            if found and not ready:
+                raise UserError(f"{self.location} is {self.manifest.unfinished}.")
+            return ready
         return [self._stored(place) for place in self.shelf.places]
 
     def _stored(self, place: Place) -> Condition:
@@ -334,7 +337,8 @@ class FinishedDataset:
     def _header(self) -> tuple[str, int, int]:
         found = self._usual_header(self.shelf.places, 1)
         if found is None:
-            raise UserError(f"{self.location} holds no picture that can be read.")
+            unfinished = self.manifest.unfinished if self.manifest else ""
+            raise UserError(f"{self.location} {f'is {unfinished}' if unfinished else NOTHING_READABLE}.")
         return found
 
     def _usual_header(self, places: Sequence[Place], asked: int) -> tuple[str, int, int] | None:
