@@ -7,12 +7,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from windtunnel.corruptions import REGISTRY
 from windtunnel.imaging import Stage
 from windtunnel.sequences import REGISTRY as SEQUENCES
-from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
+from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation, Table
 
 Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
 
@@ -151,9 +151,44 @@ def level_of(unit: str, level: int) -> int:
     return level if SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX)).type == "noise" else 0
 
 
+def published_frames(unit: str, edition: int) -> int | None:
+    """How many frames a sequence has by its table; None where it has none of that edition."""
+    table = published_table(unit, edition)
+    return table.frames if table else None
+
+
+def published_table(unit: str, edition: int) -> Table | None:
+    """The table of a sequence in an edition; None where nobody here knows the sequence, or it has none."""
+    name = unit.removeprefix(SEQUENCE_PREFIX)
+    return SEQUENCES.get(name).tables.get(edition) if name in SEQUENCES.names() else None
+
+
+def has_any_aspect(condition: Condition) -> bool:
+    """Whether published clips of this sequence keep the aspect of their picture."""
+    table = published_table(condition.unit, condition.edition)
+    return table is not None and not table.cropped
+
+
 def sequence_of(condition: Condition) -> Perturbation:
     """The registered sequence of a condition."""
     return SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
+
+
+def differing_settings(recipe: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """What makes all conditions of two recipes others: its name, and what it is in either."""
+    ours, theirs = _settings(recipe), _settings(other)
+    return [(name, ours[name], theirs[name]) for name in ours if ours[name] != theirs.get(name, ours[name])]
+
+
+def _settings(recipe: Mapping[str, Any]) -> dict[str, str]:
+    """What holds for all conditions of a recipe; the difficulty only of sequences."""
+    spoilt = [one for one in recipe["conditions"] if one["unit"]]
+    found = {"edition": str(recipe["canvas"]["edition"])}
+    if spoilt:
+        found["codec"] = ", ".join(sorted({str(one["codec"]) for one in spoilt}))
+    if any(one["kind"] == "sequence" for one in spoilt):
+        found["difficulty"] = str(recipe["suite"]["levels"][0])
+    return found
 
 
 def digest(value: object) -> str:

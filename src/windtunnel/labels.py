@@ -78,6 +78,12 @@ def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:
     return space, {name: index for index, name in enumerate(space.classes)}
 
 
+def model_space(classes: Sequence[str]) -> LabelSpace:
+    """The classes that a model declares, for pictures that have none."""
+    name = IMAGENET_1K if tuple(classes) == imagenet_1k().classes else "names"
+    return LabelSpace(name, tuple(classes), "as the model declares them, since no picture has a label")
+
+
 def index_space(count: int) -> LabelSpace:
     """A label space whose classes are known by their index only."""
     return LabelSpace("indices", tuple(map(str, range(count))), "labels are class indices")

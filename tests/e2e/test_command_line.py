@@ -111,12 +111,25 @@ def test_the_default_folder_names_model_data_suite_and_recipe(
     assert len(list((tmp_path / "windtunnel-runs").iterdir())) == 2
 
 
-@pytest.mark.parametrize("kind", ["corruptions", "suites", "presets", "published"])
+@pytest.mark.parametrize("kind", ["corruptions", "suites", "presets", "published", "metrics"])
 def test_lists(windtunnel_command: Command, kind: str) -> None:
     rows = json.loads(windtunnel_command("list", kind, "--json").stdout)
     shown = windtunnel_command("list", kind).stdout
     assert rows
     assert all(row["name"] in shown for row in rows)
+
+
+def test_every_metric_says_what_it_is(windtunnel_command: Command) -> None:
+    rows = json.loads(windtunnel_command("list", "metrics", "--json").stdout)
+    found = {row["name"]: row for row in rows}
+    assert found["flip_probability"]["written"] == "FP"
+    assert "share of compared frames whose best class differs" in found["flip_probability"]["about"]
+    assert (found["pm_k"]["better"], found["mfp"]["better"], found["axis_accuracy"]["better"]) == (
+        "more",
+        "less",
+        "",
+    )
+    assert all("partial" not in row["about"] and row["about"].endswith(".") for row in rows)
 
 
 def test_show_draws_a_contact_sheet(windtunnel_command: Command, tmp_path: Path) -> None:

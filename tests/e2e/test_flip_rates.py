@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from PIL import Image
 
 import windtunnel
 from tests.reference.test_stability import brute_force_distance
+from windtunnel.cli.present import plan_lines
+from windtunnel.golden import golden_picture
 from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
 from windtunnel.metrics.perturbed import TOP_FIVE, each, mean
+from windtunnel.report.originals import class_names
 from windtunnel.report.tables import run_document
 from windtunnel.store.run import Run
 
@@ -40,7 +44,8 @@ ORDERS = {
     160: [5, 6, 7, 8, 9, 0, 1, 2, 3, 4],
 }
 CLASSES = ("n01440764", "n01443537", "n01484850")
-FRAMES = 6
+# As the published clips.
+FRAMES = dict.fromkeys(ALEXNET, 31) | {"translate": 41}
 
 
 class Ranking:
@@ -60,7 +65,8 @@ def drawn_levels() -> dict[tuple[str, str], list[int]]:
     """The grey levels of every sequence and picture, frame by frame; other ones in each."""
     rng = np.random.default_rng(11)
     keys = itertools.product(ALEXNET, CLASSES)
-    return {key: rng.choice(sorted(ORDERS), FRAMES, p=[0.4, 0.3, 0.2, 0.1]).tolist() for key in keys}
+    shares = [0.4, 0.3, 0.2, 0.1]
+    return {key: rng.choice(sorted(ORDERS), FRAMES[key[0]], p=shares).tolist() for key in keys}
 
 
 def draw(root: Path, size: tuple[int, int] = (224, 224), level: str = "") -> Path:
@@ -166,6 +172,50 @@ def test_fewer_than_ten_sequences_say_why_there_is_no_mean(run: Run, tmp_path: P
     notes = run_document(run, [])["notes"]
     assert any(note.startswith("FR, mFR, T5D and mT5D divide by AlexNet's") for note in notes)
     assert not any(note.startswith("No mFR") for note in notes)
+
+
+def test_a_sequence_of_another_length_has_no_flip_rate(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "set"
+    shutil.copytree(run.path.parent / "set", data)
+    for frame in data.glob("tilt/*/*/*.png"):
+        if int(frame.stem) >= 20:
+            frame.unlink()
+    found = windtunnel.run(Ranking(), data, out=tmp_path / "run")
+    told = "Other numbers of frames than in the published clips: seq/tilt+stored-png 20 of 31."
+    assert told in found.info["remarks"]
+    assert len(values(found, "flip_probability")) == 10
+    assert set(values(found, "flip_rate")) == set(values(found, "t5d")) == set(ALEXNET) - {"tilt"}
+    assert not found.scores(["mfr", "mt5d"])
+    notes = run_document(found, [])["notes"]
+    assert any("no FR and no T5D of seq/tilt+stored-png (20 frames of 31); no mFR" in one for one in notes)
+
+
+def test_pictures_without_labels_have_the_classes_that_the_model_declares(tmp_path: Path) -> None:
+    """Flip rates and names rest on what the outputs are, not on what the pictures show."""
+    (tmp_path / "pictures").mkdir()
+    for number in range(2):
+        Image.fromarray(golden_picture(300 + number)).save(tmp_path / "pictures" / f"{number}.png")
+    (tmp_path / "model.toml").write_text('labels = "imagenet-1k"\n')
+    declared, plain = (
+        windtunnel.plan(Ranking(), tmp_path / "pictures", "imagenet-p", only=["tilt"], preprocess=how)
+        for how in (tmp_path / "model.toml", None)
+    )
+    line = dict(plan_lines(declared, tmp_path, 1, 0))["data"]
+    assert line.endswith("1,000 classes, as the model declares them, since no picture has a label")
+    assert dict(plan_lines(plain, tmp_path, 1, 0))["data"].endswith("; no labels")
+    found = windtunnel.run(
+        Ranking(),
+        tmp_path / "pictures",
+        "imagenet-p",
+        only=["tilt"],
+        preprocess=tmp_path / "model.toml",
+        out=tmp_path / "run",
+    )
+    assert [one.condition for one in found.scores(["flip_rate", "t5d"])] == ["seq/tilt"] * 2
+    assert class_names(found)[0] == "tench" and len(class_names(found)) == 1000
+    document = run_document(found, found.scores())
+    assert "With or without the mask" not in {trap["heading"] for trap in document["traps"]}
+    assert "No FR" not in " ".join(document["notes"])
 
 
 def test_every_distance_is_measured_once(run: Run) -> None:

@@ -13,12 +13,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
 from tests.e2e.test_make import photographs, tree_checksum
 from tests.onnx_models import write_colour_model
+from windtunnel.cli import cli
 from windtunnel.data import open_dataset
 from windtunnel.imaging.clips import encode_clip
 from windtunnel.make.check import verify
@@ -387,3 +389,25 @@ def test_what_is_made_is_inspected_and_not_made_twice(
     assert "3 conditions of 3 sequences: seq/gaussian_noise, seq/translate, seq/tilt" in said.stdout
     with pytest.raises(windtunnel.UserError, match="already"):
         windtunnel.make_set("imagenet-p", made["frames"], tmp_path / "again")
+
+
+@pytest.mark.parametrize("clips", [0, 1])
+def test_a_set_that_was_hardly_begun_is_unfinished_and_not_damaged(
+    cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path, clips: int
+) -> None:
+    """Killed in its first chunk: some files are there, and no table says so yet."""
+    made = windtunnel.make_set("imagenet-p", cifar[0], tmp_path / "made", layout="videos", only=["tilt"])
+    for table in (made / ".windtunnel" / "chunks").iterdir():
+        table.unlink()
+    for folder, kept in (("clean", 1), ("tilt", clips)):
+        for file in sorted(path for path in (made / folder).rglob("*") if path.is_file())[kept:]:
+            file.unlink()
+    found = verify(made)
+    assert found.missing and not found.damaged and not found.sound
+    said = CliRunner().invoke(cli, ["data", "verify", str(made)])
+    assert said.exit_code == 1 and "unfinished: run the same make command to go on" in said.output
+    with pytest.raises(windtunnel.UserError, match=r"is unfinished: .* run the same make command to go on"):
+        windtunnel.plan("demo", made)
+    for number in range(20):
+        (made / "clean" / f"stranger{number}.png").write_bytes(b"")
+    assert "not made here" in verify(made).damaged["clean"]

@@ -403,7 +403,8 @@ def test_a_default_rule_that_cannot_be_compared_cannot_be_told(
     for unsure, code, kind in (("pass", 0, "skipped"), ("fail", 1, "failure")):
         done = call("gate", new.path, "--against", runs[1].path, "--unsure", unsure, *files)
         said = (
-            "The default rule mfp <= +1 cannot be told: the runs' mfp cannot be compared: of other conditions"
+            "The default rule mfp <= +1 cannot be told: the runs' mfp cannot be compared: of other "
+            f"conditions: codec none in {runs[1].path} and h264 in {new.path}"
         )
         assert done.exit_code == code and said in done.output and "1 cannot tell" in done.output
         assert said in (tmp_path / "gate.md").read_text()
@@ -411,6 +412,22 @@ def test_a_default_rule_that_cannot_be_compared_cannot_be_told(
         assert f"::{'error' if code else 'warning'} title=windtunnel gate::{said}" in done.output
     document = json.loads(call("gate", new.path, "--against", runs[1].path, "--json").output)
     assert document["unchecked"][0]["rule"] == "mfp <= +1"
+
+
+def test_metrics_and_sequences_are_taken_by_their_short_names(runs: tuple[Run, Run]) -> None:
+    for short, metric in {
+        "FP": "flip_probability",
+        "mfp": "mfp",
+        "uT5D": "ut5d",
+        "mean uT5D": "mean_ut5d",
+    }.items():
+        assert {score.metric for score in runs[0].scores([short])} == {metric}
+        done = call("score", runs[0].path, "--metric", short)
+        assert done.exit_code == 0 and metric in done.output and "no such score" not in done.output
+    whole = windtunnel.slices(runs[1], "class", "flip_probability", "seq/tilt", minimum=3)
+    assert whole and windtunnel.slices(runs[1], "class", "FP", "tilt", minimum=3) == whole
+    with pytest.raises(UserError, match=r"Unknown metric 'flipp'.*windtunnel list metrics"):
+        runs[0].scores(["flipp"])
 
 
 def test_slices_of_flips(runs: tuple[Run, Run]) -> None:

@@ -15,7 +15,7 @@ import pytest
 import windtunnel
 from windtunnel.errors import PictureError, UserError
 from windtunnel.golden import golden_picture
-from windtunnel.imaging.clips import decode_clip, encode_clip, exactly
+from windtunnel.imaging.clips import decode_clip, encode_clip, whole_clip
 
 TYPES = {"gaussian_noise": "noise", "tilt": "temporal"}
 # What x264's documentation says of preset veryslow, and of tune grain.
@@ -128,15 +128,14 @@ def test_without_pyav_the_cure_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
         windtunnel.plan("demo", tmp_path / "set")
 
 
-def test_a_clip_of_another_length_is_refused_at_its_last_frame() -> None:
-    assert list(exactly("abc", 3)) == ["a", "b", "c"]
+def test_a_clip_of_another_length_or_size_is_refused_before_its_first_frame() -> None:
+    frames = [np.full((4, 6, 3), number, np.uint8) for number in range(4)]
+    assert [int(one[0, 0, 0]) for one in whole_clip(iter(frames[:3]), 3, (6, 4))] == [0, 1, 2]
     for clip, told in (
-        ("abcd", "more frames than the usual 3"),
-        ("ab", "2 frames where 3"),
-        ("", "0 frames"),
+        (frames, "more frames than the usual 3"),
+        (frames[:1], "1 frame where 3"),
+        ([], "0 frames"),
+        ([*frames[:2], frames[2][:, :4]], "4x4 pixels where 6x4"),
     ):
-        seen = []
         with pytest.raises(PictureError, match=told):
-            for frame in exactly(clip, 3):
-                seen.append(frame)
-        assert len(seen) < 3
+            whole_clip(iter(clip), 3, (6, 4))

@@ -283,6 +283,14 @@ def test_clean_arrays_in_another_order_are_refused(tmp_path: Path) -> None:
         windtunnel.plan(Seen(3), tmp_path / "set", clean=tmp_path / "clean.npz")
 
 
+def test_corrupted_arrays_are_paired_with_as_many_clean_pictures_only(tmp_path: Path) -> None:
+    labels = put_arrays(tmp_path / "set", ("fog",))
+    images = np.zeros((12, 32, 32, 3), np.uint8)
+    np.savez(tmp_path / "clean.npz", images=images, labels=np.tile(labels, 2))
+    with pytest.raises(UserError, match=r"12 pictures.* 6, and they are paired by their order"):
+        windtunnel.plan(Seen(3), tmp_path / "set", clean=tmp_path / "clean.npz")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

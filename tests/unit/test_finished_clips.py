@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,10 @@ def test_every_sequence_has_its_own_shape(tmp_path: Path) -> None:
         "its frames are resized to the model's input as they are."
     ]
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
-    assert not failures(run) and run.info["remarks"] == dataset.remarks
+    assert not failures(run) and run.info["remarks"][:1] == dataset.remarks
+    portrait = [np.repeat(frame[:1], 90, axis=0) for frame in clip_of(0)]
+    (root / "motion_blur" / f"{NAMES[0]}.mp4").write_bytes(encode_clip(portrait, "temporal"))
+    assert not failures(windtunnel.run(Brightest(1000), root, out=tmp_path / "both"))
 
 
 def test_every_sequence_of_frames_has_its_own_format(tmp_path: Path) -> None:
@@ -185,14 +189,21 @@ def test_videos_are_scored_as_they_are(tmp_path: Path) -> None:
 
 
 def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
-    root = put_videos(tmp_path / "set", ("tilt", "scale", "rotate", "brightness"))
+    """All frames of them, also those that could be read."""
+    root = put_videos(tmp_path / "set", ("tilt", "scale", "rotate", "brightness", "shear"))
     whole = (root / "tilt" / f"{NAMES[0]}.mp4").read_bytes()
     (root / "tilt" / f"{NAMES[0]}.mp4").write_bytes(whole[: len(whole) // 2])
     (root / "scale" / f"{NAMES[1]}.mp4").unlink()
     (root / "rotate" / f"{NAMES[1]}.mp4").write_bytes(encode_clip(clip_of(1, frames=6), "temporal"))
     (root / "brightness" / f"{NAMES[1]}.mp4").write_bytes(encode_clip(clip_of(1, frames=3), "temporal"))
-    run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
+    (root / "shear" / f"{NAMES[0]}.mp4").write_bytes(encode_clip(clip_of(0, side=80), "temporal"))
+    only = ["tilt", "scale", "rotate", "brightness", "shear"]
+    run = windtunnel.run(Brightest(1000), root, "imagenet-p", only=only, out=tmp_path / "run")
     told = failures(run)
+    rows = run.predictions(["condition", "status"]).to_pylist()
+    failed = Counter((row["sample_id"], row["condition"]) for row in rows if row["status"] != "ok")
+    assert failed == dict.fromkeys(told, 5)
+    assert told.pop((f"{NAMES[0]}.mp4", "seq/shear+stored")) == "a clip of 80x80 pixels where 64x64 are usual"
     assert told.keys() == {
         (f"{NAMES[0]}.mp4", "seq/tilt+stored"), (f"{NAMES[1]}.mp4", "seq/scale+stored"),
         (f"{NAMES[1]}.mp4", "seq/rotate+stored"), (f"{NAMES[1]}.mp4", "seq/brightness+stored"),
@@ -200,8 +211,8 @@ def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
     assert told[f"{NAMES[1]}.mp4", "seq/rotate+stored"] == "a clip of more frames than the usual 5"
     assert told[f"{NAMES[1]}.mp4", "seq/brightness+stored"] == "a clip of 3 frames where 5 are usual"
     assert {score.n for score in run.scores(["flip_probability"])} == {1}
-    assert run.info["remarks"] == [
-        "1 files of 12 are missing; a picture without one of them is left out of all scores."
+    assert run.info["remarks"][:1] == [
+        "1 files of 15 are missing; a picture without one of them is left out of all scores."
     ]
 
 
@@ -296,6 +307,27 @@ def test_arrays_take_their_labels_from_the_clean_set(tmp_path: Path) -> None:
     assert errors["clean"] == pytest.approx(2 / 3)  # black is class 0
 
 
+def test_arrays_are_paired_with_as_many_clean_pictures_only(tmp_path: Path) -> None:
+    """Rows have no names: the first 6 of 20 pictures may be anything."""
+    root = put_arrays(tmp_path / "CIFAR-10-P", ("tilt",))
+    np.savez(tmp_path / "test.npz", images=np.zeros((20, 32, 32, 3), np.uint8), labels=np.arange(20) % 3)
+    with pytest.raises(UserError, match=r"20 pictures.* 6, and they are paired by their order"):
+        windtunnel.plan(Brightest(3), root, clean=tmp_path / "test.npz")
+
+
+@pytest.mark.parametrize("unit", ["gaussian_noise", "rotate"])
+def test_clean_pictures_that_are_not_in_the_clips_are_refused(tmp_path: Path, unit: str) -> None:
+    """Of both a frame is the clean picture: the first, or the one in the middle."""
+    root = put_arrays(tmp_path / "CIFAR-10-P", (unit, "tilt"), frames=31)
+    frame = {"gaussian_noise": 0, "rotate": 15}[unit]
+    pictures = np.load(root / f"{unit}.npy")[:, frame]
+    for name, images in (("same", pictures), ("other", pictures[::-1])):
+        np.savez(tmp_path / f"{name}.npz", images=images, labels=np.arange(6) % 3)
+    windtunnel.plan(Brightest(3), root, clean=tmp_path / "same.npz")
+    with pytest.raises(UserError, match=rf"other.npz holds other pictures.*frame {frame} of seq/{unit}"):
+        windtunnel.plan(Brightest(3), root, clean=tmp_path / "other.npz")
+
+
 def test_labels_beside_arrays_are_read(tmp_path: Path) -> None:
     root = put_arrays(tmp_path, ("tilt",))
     np.save(root / "labels.npy", np.arange(6) % 3)
@@ -357,9 +389,9 @@ def test_clips_too_short_for_the_difficulty_are_refused_before_any_work(tmp_path
 
 
 @pytest.mark.parametrize("suite", ["imagenet-c", "as-stored", "imagenet-p-extra"])
-def test_other_suites_are_refused_and_the_right_ones_named(tmp_path: Path, suite: str) -> None:
+def test_other_suites_are_refused_and_the_way_out_is_told(tmp_path: Path, suite: str) -> None:
     root = put_arrays(tmp_path, ("tilt",))
-    with pytest.raises(UserError, match=r"Give --suite imagenet-p or imagenet-p-extra\.$"):
+    with pytest.raises(UserError, match=r"Leave --suite and --only away\.$"):
         windtunnel.plan(Brightest(10), root, suite)
 
 

@@ -22,7 +22,12 @@ KINDS = {
     "resize=opencv-area": "pipeline",
     "resize=torch-bilinear": "pipeline",
 }
-KEYS = [*(("top1_error", name) for name in KINDS), ("mean_error", ""), ("ce", "fog")]
+KEYS = [
+    *(("top1_error", name) for name in KINDS),
+    ("mean_error", ""),
+    ("ce", "fog"),
+    ("flip_probability", "seq/tilt"),
+]
 
 
 @pytest.mark.parametrize(
@@ -36,6 +41,9 @@ KEYS = [*(("top1_error", name) for name in KINDS), ("mean_error", ""), ("ce", "f
         ("auroc >= -2", (False, "", "auroc", ">=", -0.02)),
         ("each decode=* error <= +1", (True, "decode=*", "top1_error", "<=", 0.01)),
         ("nll <= +0.05", (False, "", "nll", "<=", 0.05)),
+        ("mFP <= +1", (False, "", "mfp", "<=", 0.01)),
+        ("tilt FP <= +1", (False, "tilt", "flip_probability", "<=", 0.01)),
+        ("tilt uT5D <= +0.5", (False, "tilt", "ut5d", "<=", 0.5)),
         ("fog:3 brier <= +0.01", (False, "fog:3", "brier", "<=", 0.01)),
     ],
 )
@@ -99,6 +107,9 @@ def test_patterns_find_conditions(text: str, wanted: list[str]) -> None:
         ("mcee <= +1", "Unknown metric in rule 'mcee <= \\+1'"),
         ("error <= +1", "belongs to a condition"),
         ("rain:* error <= +1", "Unknown condition in rule .*Known: clean"),
+        ("fog:7 error <= +1", "fog has level 1, 2, and '7' is none of it; write 'fog:1 top1_error <= "),
+        ("seq/tilt:1 FP <= +1", "seq/tilt has no levels, and '1' is none of it; write 'seq/tilt flip_"),
+        ("tilt:1 FP <= +1", "seq/tilt has no levels"),
     ],
 )
 def test_what_does_not_exist_is_named(text: str, words: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
-from windtunnel.metrics.alike import why_other_pixels
+from windtunnel.metrics.alike import why_other_conditions, why_other_pixels
 from windtunnel.metrics.names import OF_RIGHT_PICTURES
 from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure, measure_run
@@ -205,8 +205,16 @@ def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Mea
         if measure.rows is None and len(measure.columns) != count:
             return f"over {len(measure.columns):,} of {count:,} pictures: the baseline lacks the rest"
     if len({_part_ids(run, measure) for run, measure in zip(runs, measures, strict=True)}) > 1:
-        return "of other conditions"
-    return "" if len({measure.formula for measure in measures}) == 1 else "by other formulas"
+        return _with_reason("of other conditions", runs)
+    return (
+        "" if len({measure.formula for measure in measures}) == 1 else _with_reason("by other formulas", runs)
+    )
+
+
+def _with_reason(what: str, runs: Sequence[Run]) -> str:
+    """Why scores differ in kind, with what makes them so where one setting does."""
+    why = why_other_conditions(runs)
+    return f"{what}: {why}" if why else what
 
 
 def _part_ids(run: Run, measure: Measure) -> tuple[str, ...]:

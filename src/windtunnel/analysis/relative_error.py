@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from windtunnel.analysis.join import Joined
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.metrics.alike import why_other_answers
+from windtunnel.metrics.alike import why_other_answers, why_other_pairs
 from windtunnel.metrics.baseline import beside, ratio, why_not
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.flip_rates import THE_TEN, clips_beside, divided, why_not_divided
-from windtunnel.metrics.perturbed import FLIPS, bare, difficulty_of, sequences_of
+from windtunnel.metrics.perturbed import FLIPS, bare, sequences_of
 from windtunnel.metrics.score import Measure
 
 # Their names, as people write them.
@@ -54,10 +54,8 @@ def _errors_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[s
 
 def _flips_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[str, ...]]:
     first, run = joined.runs[0], joined.runs[other]
-    if why := why_other_answers([run, first]):
+    if why := why_other_answers([run, first]) or why_other_pairs(run, first):
         return None, (why,)
-    if (ours := difficulty_of(run)) != (theirs := difficulty_of(first)):
-        return None, (f"difficulty {ours} in {run.path} and {theirs} in {first.path}",)
     held = {condition["id"] for condition in first.conditions}
     shared = [one for one in sequences_of(run) if one["id"] in held]
     found = clips_beside(FLIPS, run, first, joined.rows[other], joined.rows[0])

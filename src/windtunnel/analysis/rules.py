@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from windtunnel.analysis.join import Key
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.metrics.names import MEASURES, MORE_IS_BETTER, NOT_SHARES, OF_DETECTION, TITLES
+from windtunnel.metrics.names import (
+    LIST_METRICS,
+    MEASURES,
+    NOT_SHARES,
+    OF_DETECTION,
+    better,
+    metric_named,
+)
 from windtunnel.metrics.ood_scores import KL_MATCHING, OF_LOGITS
 from windtunnel.metrics.score import Measure
 from windtunnel.sequences import SEQUENCE_PREFIX
@@ -24,8 +31,6 @@ ALLOWED = (
     "change from the base run in percentage points (brier, nll and top-5 distances: in their own "
     "units), with its sign"
 )
-# What people write, and the metric it means.
-ALIASES = {"error": "top1_error", **{title.lower(): metric for metric, title in TITLES.items()}}
 RULE = re.compile(r"(?P<left>[^<>]+?)\s*(?P<sign><=|>=)\s*(?P<limit>[+-]\d+(?:\.\d+)?|0(?:\.0+)?)\s*")
 
 Sign = Literal["<=", ">="]
@@ -60,15 +65,15 @@ def parse_rule(text: str) -> Rule:
     words = found["left"].split()
     each = words[0] == "each"
     words = words[each:]
-    joined = " ".join(words).lower()
-    if joined in ALIASES and joined != "error":
-        words = [ALIASES[joined]]
+    # Some names are of two words; a condition and a metric are never one of them.
+    if metric_named(" ".join(words)) in MEASURES:
+        words = [metric_named(" ".join(words))]
     if not 1 <= len(words) <= 2 or (each and len(words) == 1):
         raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
-    metric = ALIASES.get(words[-1].lower(), words[-1])
+    metric = metric_named(words[-1])
     pattern = words[0] if len(words) == 2 else ""
     sign: Sign = "<=" if found["sign"] == "<=" else ">="
-    wanted = ">=" if metric in MORE_IS_BETTER else "<="
+    wanted = ">=" if better(metric) == "more" else "<="
     if metric in MEASURES and sign != wanted:
         worse, such = ("less", "-1") if wanted == ">=" else ("more", "+1")
         raise UserError(f"Rule '{text}': {worse} {metric} is worse; write {wanted} {such} or the like.")
@@ -87,7 +92,10 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
     if rule.metric not in metrics:
         known = sorted(metrics | {"error"} if "top1_error" in metrics else metrics)
         raise unknown_name(
-            f"metric in rule '{rule.text}': no score both runs share is called", rule.metric, known
+            f"metric in rule '{rule.text}': no score both runs share is called",
+            rule.metric,
+            known,
+            LIST_METRICS,
         )
     conditions = [condition for metric, condition in keys if metric == rule.metric]
     if not rule.pattern:
@@ -117,7 +125,20 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
                 f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean pictures of "
                 f"each class for it; ask for {', '.join(named)}."
             )
-        units = list(dict.fromkeys(condition.split("+")[0].partition(":")[0] for condition in named))
+        units: dict[str, list[str]] = {}
+        for condition in named:
+            unit, _, level = condition.partition("+")[0].partition(":")
+            units.setdefault(unit, []).append(level)
+        unit, colon, level = rule.pattern.partition(":")
+        unit = unit if unit in units else f"{SEQUENCE_PREFIX}{unit}"
+        if colon and unit in units:
+            levels = [one for one in units[unit] if one]
+            has = f"has level {', '.join(levels)}" if levels else "has no levels"
+            example = f"{unit}:{levels[0]}" if levels else unit
+            raise UserError(
+                f"Rule '{rule.text}': {unit} {has}, and '{level}' is none of it; write '{example} "
+                f"{rule.metric} {rule.sign} ...'."
+            )
         raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
     return [(rule.metric, condition) for condition in found]
 

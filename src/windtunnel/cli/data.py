@@ -15,6 +15,7 @@ from windtunnel.data.inspection import Inspection, inspect
 from windtunnel.data.stored import open_as_run_reads
 from windtunnel.make.check import Verification, verify
 from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.wording import counted
 
 EXIT_DAMAGED = 1
 DAMAGE_SHOWN = 20
@@ -88,11 +89,18 @@ def verify_command(folder: str, as_json: bool) -> None:
 
 
 def _verified_lines(found: Verification) -> list[tuple[str, str]]:
-    lines = [("set", found.location), ("checked", f"{found.pieces:,} pieces, {found.bytes / 1e6:,.1f} MB")]
+    lines = [
+        ("set", found.location),
+        ("checked", f"{counted(found.pieces, 'piece')}, {found.bytes / 1e6:,.1f} MB"),
+    ]
     if found.missing:
-        lines.append(("unfinished", f"{found.missing:,} pieces of work are not done"))
+        lines.append(("unfinished", f"{counted(found.missing, 'piece')} of work not done"))
     lines += [("damaged", f"{path}: {wrong}") for path, wrong in list(found.damaged.items())[:DAMAGE_SHOWN]]
     if len(found.damaged) > DAMAGE_SHOWN:
         lines.append(("", f"and {len(found.damaged) - DAMAGE_SHOWN:,} more"))
-    lines.append(("result", "sound" if found.sound else "not sound: run the same make command to repair it"))
+    if found.missing and not found.damaged:
+        result = "unfinished: run the same make command to go on"
+    else:
+        result = "sound" if found.sound else "not sound: run the same make command to repair it"
+    lines.append(("result", result))
     return lines

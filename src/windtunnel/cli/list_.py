@@ -13,6 +13,8 @@ from rich.table import Table
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.corruptions import REGISTRY
+from windtunnel.metrics.names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TITLES, better
+from windtunnel.metrics.score import about_metric
 from windtunnel.models.preprocess import presets
 from windtunnel.published.results import METRICS, published_models, sources
 from windtunnel.report.amounts import unit
@@ -65,13 +67,29 @@ def _presets() -> list[dict[str, Any]]:
     return [{"name": name, "about": row["about"], "source": row["source"]} for name, row in presets().items()]
 
 
+def _metrics() -> list[dict[str, Any]]:
+    shown = TITLES | DETECTION_TITLES | SHORT_NAMES
+    return [
+        {
+            "name": name,
+            "written": shown.get(name, ""),
+            "better": better(name),
+            "unit": unit(name),
+            "about": about_metric(name),
+        }
+        for name in MEASURES
+    ]
+
+
 def _published() -> list[dict[str, Any]]:
     return [model.to_json() for model in published_models()]
 
 
 def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
-    table = Table(*columns, box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(column, no_wrap=column == "name")
     for row in rows:
         table.add_row(*(str(row[name]) for name in columns))
     console.print(table)
@@ -107,6 +125,7 @@ KINDS = {
     "sequences": _sequences,
     "suites": _suites,
     "presets": _presets,
+    "metrics": _metrics,
     "published": _published,
 }
 SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {"published": _show_published}
@@ -117,7 +136,7 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {"publis
 @INCLUDE
 @AS_JSON
 def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
-    """List corruptions, perturbation sequences, suites, preprocess presets or published results."""
+    """List corruptions, perturbation sequences, suites, preprocess presets, metrics or published results."""
     include_units(map(Path, include))
     rows = KINDS[kind]()
     if as_json:

@@ -23,6 +23,7 @@ from windtunnel.analysis.marks import marks
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles
+from windtunnel.metrics.names import SHORT_NAMES
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.outside import lost_scores
@@ -31,6 +32,7 @@ from windtunnel.models import Model
 from windtunnel.pipeline import axis_of
 from windtunnel.report.amounts import number, unit
 from windtunnel.report.natural import counted_text, parts_text
+from windtunnel.report.recipe import classes_text
 from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
 from windtunnel.wording import counted
@@ -38,7 +40,7 @@ from windtunnel.wording import counted
 WORST_SHOWN = 3
 REASONS_SHOWN = 3
 # What is said of every sequence.
-EACH_SEQUENCE = {"flip_probability": "FP", "ut5d": "uT5D"}
+EACH_SEQUENCE = ("flip_probability", "ut5d")
 # Of scores that were asked for by name.
 ASKED_HEADER = ("score", "of", "value", "95 % interval", "pictures")
 
@@ -130,8 +132,8 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
         ("model", f"{plan.model.name}   {describe_model(plan.model)}"),
         (
             "data",
-            f"{plan.dataset.location}   {amount}; {len(plan.dataset.label_space):,} classes, "
-            f"{plan.dataset.label_space.order}" + (f"; {failed} unreadable" if failed else ""),
+            f"{plan.dataset.location}   {amount}; {classes_text(plan.info['data'])}"
+            + (f"; {failed} unreadable" if failed else ""),
         ),
         (
             "suite",
@@ -299,7 +301,7 @@ def _sequence_lines(scores: list[Score]) -> list[tuple[str, str]]:
     found: dict[str, list[str]] = {}
     for score in scores:
         if score.metric in EACH_SEQUENCE:
-            shown = f"{EACH_SEQUENCE[score.metric]} {_shown(score)}"
+            shown = f"{SHORT_NAMES[score.metric]} {_shown(score)}"
             found.setdefault(score.condition, []).append(shown)
     return [(condition, "   ".join(shown)) for condition, shown in found.items()]
 

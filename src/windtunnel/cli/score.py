@@ -11,7 +11,7 @@ from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.cli.present import Bar, print_asked, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
-from windtunnel.metrics.names import OF_DETECTION, OF_FRAMES, TITLES
+from windtunnel.metrics.names import OF_DETECTION, OF_FRAMES, TITLES, metric_named
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 
@@ -131,6 +131,7 @@ def _refuse_other_tests(run: Run, metrics: tuple[str, ...]) -> None:
 
 
 def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:
+    metrics = tuple(map(metric_named, metrics))
     _refuse_other_tests(run, metrics)
     scores = run.scores(metrics or None)
     if as_json:

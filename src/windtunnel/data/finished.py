@@ -15,10 +15,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from windtunnel.conditions import Condition
+import numpy as np
+
+from windtunnel.conditions import Condition, published_table
 from windtunnel.corruptions import edition_of
 from windtunnel.data import Dataset, Sample, is_picture_name, nfc, open_dataset
 from windtunnel.data.manifest import Manifest, read_manifest
@@ -26,18 +29,34 @@ from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import read_header
 from windtunnel.labels import LabelSpace
+from windtunnel.wording import counted
 
 # The codec of JPEG files nobody told us more of; other formats have their own name after it.
 AS_STORED = "stored"
 CLEAN = "clean"
+# How many clips are asked how long and how large a sequence is: one alone may be the damaged one.
+ASKED = 5
+NOTHING_READABLE = "holds no picture that can be read"
+# Where a condition says what size its pictures are stored in, if not in the edition's.
+STORED_PX = "stored_px"
 # With fewer partners than this, a clean set is another set: scores would rest on a strange few pictures.
 ENOUGH = 0.9
+# How many clips are held against their clean pictures: a few, since another set differs in all of them.
+HELD_AGAINST_CLEAN = 5
+# Mean difference in grey levels from which two pictures are different ones; rounding makes one level.
+OTHER_PICTURE = 8
 
 Place = tuple[str, int]
 
 
 class Shelf(Protocol):
-    """Where a finished set keeps its pictures: by name, unit and level; of a clip `read` is frame 0."""
+    """Where a finished set keeps its pictures: by name, unit and level; of a clip `read` is frame 0.
+
+    Attributes:
+        by_row: whether pictures have no name but their place in an array.
+    """
+
+    by_row: bool
 
     @property
     def places(self) -> Sequence[Place]: ...
@@ -131,16 +150,18 @@ class FinishedDataset:
         """Every condition the set holds: its maker's own where there is a manifest."""
         if self.manifest:
             held, made = set(self.shelf.places), self.manifest.made
-            return [
-                one for one in self.manifest.conditions if (one.unit, one.level) in held and made[one.name]
-            ]
+            found = [one for one in self.manifest.conditions if (one.unit, one.level) in held]
+            ready = [one for one in found if made[one.name]]
+            if found and not ready:
+                raise UserError(f"{self.location} is {self.manifest.unfinished}.")
+            return ready
         return [self._stored(place) for place in self.shelf.places]
 
     def _stored(self, place: Place) -> Condition:
         """The condition of a place that no manifest tells of."""
         # Where no clip can be read, asking for their frames says so.
         format_, *size = self._headers.get(place, self._header)
-        geometry = {} if size == [self.edition, self.edition] else {"stored_px": size}
+        geometry = {} if size == [self.edition, self.edition] else {STORED_PX: size}
         codec = f"{AS_STORED}-{format_.lower()}"
         if isinstance(self.shelf, ClipShelf):
             frames = self.shelf.frames(place)
@@ -210,6 +231,12 @@ class FinishedDataset:
                 raise UserError(f"{clean.location} holds corrupted pictures only; give the clean ones.")
             clean = clean.clean
         found = replace(self, clean=clean, clean_is_given=True)
+        if self.shelf.by_row and not self.manifest and len(clean.samples()) != len(self.samples()):
+            raise UserError(
+                f"{clean.location} has {counted(len(clean.samples()), 'picture')}, the arrays of "
+                f"{self.location} {len(self.samples()):,}, and they are paired by their order; give the "
+                "clean pictures they were made from, all of them."
+            )
         if len(found._partners) < ENOUGH * len(self.samples()):
             raise UserError(
                 f"{clean.location} has {len(found._partners):,} of the {len(self.samples()):,} pictures of "
@@ -227,7 +254,42 @@ class FinishedDataset:
                     f"{partner.id} of {clean.location} has the class {theirs}, in {self.location} "
                     f"{ours}; give the clean set it was made from, in the same order."
                 )
+        found._check_clean_frames()
         return found
+
+    def _check_clean_frames(self) -> None:
+        """Refuse clean pictures that are not those in the clips, where these hold them without loss."""
+        held = self._clean_frame if self.shelf.by_row else None
+        paired = [sample for sample in self.shelf.samples if sample.id in self._partners]
+        if held is None or self.clean is None or not paired:
+            return
+        place, number = held
+        some = paired[:: max(1, len(paired) // HELD_AGAINST_CLEAN)][:HELD_AGAINST_CLEAN]
+        others = 0
+        for sample in some:
+            try:
+                frame = next(islice(self.read_clip(sample, *place), number, None))
+                picture = self.clean.read(self._partners[sample.id])
+            except PictureError:
+                continue
+            if isinstance(frame, bytes) or isinstance(picture, bytes) or frame.shape != picture.shape:
+                return
+            others += float(np.abs(frame.astype(np.int16) - picture).mean()) > OTHER_PICTURE
+        if others > len(some) / 2:
+            raise UserError(
+                f"{self.clean.location} holds other pictures than {self.location}: frame {number} of "
+                f"{place_text(place)} is the clean picture, and in {others} of {len(some)} clips it is not "
+                "the one of the same place; give the clean set they were made from, in the same order."
+            )
+
+    @property
+    def _clean_frame(self) -> tuple[Place, int] | None:
+        """A sequence one of whose frames is the untouched picture, and which frame; None where none is."""
+        for one in self.stored:
+            table = published_table(one.unit, self.edition) if one.kind == "sequence" else None
+            if table is not None and table.clean is not None and table.frames == one.frames:
+                return (one.unit, one.level), table.clean
+        return None
 
     @cached_property
     def _partners(self) -> dict[str, Sample]:
@@ -268,29 +330,34 @@ class FinishedDataset:
         """Format, width and height by place, where they may differ: of sequences that others have made."""
         if self.manifest or not isinstance(self.shelf, ClipShelf):
             return {}
-        found = {place: self._first_header([place]) for place in self.shelf.places}
+        found = {place: self._usual_header([place], ASKED) for place in self.shelf.places}
         return {place: header for place, header in found.items() if header}
 
     @cached_property
     def _header(self) -> tuple[str, int, int]:
-        found = self._first_header(self.shelf.places)
+        found = self._usual_header(self.shelf.places, 1)
         if found is None:
-            raise UserError(f"{self.location} holds no picture that can be read.")
+            unfinished = self.manifest.unfinished if self.manifest else ""
+            raise UserError(f"{self.location} {f'is {unfinished}' if unfinished else NOTHING_READABLE}.")
         return found
 
-    def _first_header(self, places: Sequence[Place]) -> tuple[str, int, int] | None:
-        """Format, width and height of the first picture that can be read."""
+    def _usual_header(self, places: Sequence[Place], asked: int) -> tuple[str, int, int] | None:
+        """Format, width and height as most of the first pictures have them; None where none can be read."""
+        found: Counter[tuple[str, int, int]] = Counter()
         for sample in self.shelf.samples:
             for place in places:
+                if found.total() == asked:
+                    break
                 try:
                     content = self.shelf.read(sample.meta["name"], place)
-                    if not isinstance(content, bytes):
-                        return "array", content.shape[1], content.shape[0]
-                    header = read_header(content)
-                    return header.format, header.width, header.height
+                    if isinstance(content, bytes):
+                        header = read_header(content)
+                        found[header.format, header.width, header.height] += 1
+                    else:
+                        found["array", content.shape[1], content.shape[0]] += 1
                 except PictureError:
                     continue
-        return None
+        return found.most_common(1)[0][0] if found else None
 
     def __getstate__(self) -> dict[str, object]:
         fields = FinishedDataset.__dataclass_fields__
@@ -323,6 +390,14 @@ def open_with_clean(data: str | Path | Dataset, clean: str | Path | Dataset | No
             f"imagenet-a, natural ...); {dataset.location} is none."
         )
     return dataset.with_clean(open_dataset(clean))
+
+
+def stored_size(condition: Condition) -> tuple[int, int] | None:
+    """Width and height of a condition's stored pictures; None where the condition does not say."""
+    if condition.geometry:
+        size = condition.geometry.get(STORED_PX)
+        return (size[0], size[1]) if isinstance(size, list) else None
+    return condition.edition, condition.edition
 
 
 def place_text(place: Place) -> str:

@@ -87,6 +87,8 @@ def read_head(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
 class ArrayShelf:
     """The arrays of one folder; severity s of n pictures is rows (s-1)n to sn."""
 
+    by_row = True
+
     def __init__(self, root: Path, files: Sequence[Path], manifest: Manifest | None) -> None:
         self._root = root
         self.remarks: list[str] = []

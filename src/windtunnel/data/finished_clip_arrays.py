@@ -27,6 +27,7 @@ CLIP_AXES = AXES["clips"].count(",") + 1
 class ClipArrayShelf:
     """The arrays of one folder, of equal numbers of clips."""
 
+    by_row = True
     codec = f"{AS_STORED}-array"
 
     def __init__(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.data import Sample, is_picture_name, nfc, read_file
-from windtunnel.data.finished import AS_STORED, CLEAN, Place
+from windtunnel.data.finished import AS_STORED, ASKED, CLEAN, Place
 from windtunnel.data.finished_folders import LEVEL_NAMES, Kept, common_pictures, subfolders
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.manifest import Manifest
@@ -26,9 +26,6 @@ from windtunnel.imaging import Image
 from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
 from windtunnel.labels import label_space_of
 from windtunnel.sequences import DIFFICULTIES, REGISTRY, SEQUENCE_PREFIX
-
-# How many clips are asked how long a sequence is: one alone may be the damaged one.
-ASKED = 5
 
 
 def place_named(name: str) -> Place | None:
@@ -98,6 +95,8 @@ def _numbered(folder: Path) -> list[Path]:
 
 class ClipFolderShelf:
     """The class folders below every sequence; a clip's name is its class and its stem."""
+
+    by_row = False
 
     def __init__(
         self,

@@ -28,6 +28,8 @@ LEVEL_NAMES = {str(level): level for level in SEVERITIES}
 class FolderShelf:
     """The class folders below every corruption and severity."""
 
+    by_row = False
+
     def __init__(
         self, root: Path, folders: Mapping[Place, Path], manifest: Manifest | None, remarks: Sequence[str]
     ) -> None:

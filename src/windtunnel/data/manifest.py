@@ -23,6 +23,7 @@ from windtunnel.data import Sample
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace
 from windtunnel.store.files import write_whole
+from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,20 +128,26 @@ class Manifest:
         """Whether the picture at a place was made under a condition."""
         return place // self.chunk_px * self.chunk_px in self.made.get(condition, frozenset())
 
+    @property
+    def unfinished(self) -> str:
+        """How much is not done yet and what to do, or "" where the set is finished."""
+        missing = sum(len(self.starts) - len(starts) for starts in self.made.values())
+        if not missing:
+            return ""
+        return (
+            f"unfinished: {missing} of {len(self.starts) * len(self.made)} pieces of work are not done; run "
+            "the same make command to go on"
+        )
+
     def remarks(self) -> list[str]:
         """What a user of the set must know: what is unfinished, left out, or only a part."""
-        found = []
-        missing = sum(len(self.starts) - len(starts) for starts in self.made.values())
-        if missing:
-            found.append(
-                f"The set is unfinished: {missing} of {len(self.starts) * len(self.made)} pieces of work are "
-                "not done; run the same make command to go on."
-            )
+        found = [f"The set is {self.unfinished}."] if self.unfinished else []
         data = self.recipe["data"]
         if data["count"] + len(self.info["left_out"]) < data["of"]:
             found.append(f"The set was made of a subset: {data['count']:,} of {data['of']:,} pictures.")
         if self.info["left_out"]:
-            found.append(f"{len(self.info['left_out'])} pictures could not be read when the set was made.")
+            left_out = counted(len(self.info["left_out"]), "picture")
+            found.append(f"{left_out} could not be read when the set was made.")
         return found
 
 

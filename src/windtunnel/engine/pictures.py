@@ -8,14 +8,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from windtunnel.conditions import Condition, sequence_of
+from windtunnel.conditions import Condition, has_any_aspect, sequence_of
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset, content_hash
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.finished import FinishedDataset, stored_size
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import PictureError, RunFailed
 from windtunnel.imaging import Image, Stage
-from windtunnel.imaging.clips import clip_round_trip, exactly
+from windtunnel.imaging.clips import clip_round_trip, whole_clip
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.geometry import (
@@ -81,7 +81,8 @@ class Source:
             yield self.under(condition, geometry, seed)
         elif self._finished:
             stored = self._finished.read_clip(self._picture.sample, condition.unit, condition.level)
-            yield from map(_as_image, exactly(stored, condition.frames))
+            size, free = stored_size(condition), has_any_aspect(condition)
+            yield from whole_clip(map(_as_image, stored), condition.frames, size, any_aspect=free)
         else:
             type_ = sequence_of(condition).type
             yield from clip_round_trip(self.clip(condition, geometry, seed), condition.codec, type_)

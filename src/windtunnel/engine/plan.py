@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from windtunnel.answers import count_answers, refuse_mask, taken_on_trust
-from windtunnel.conditions import Condition, digest
+from windtunnel.conditions import Condition, digest, published_frames
 from windtunnel.data import (
     Dataset,
     Sample,
@@ -31,7 +31,7 @@ from windtunnel.engine.pool import Chunk
 from windtunnel.errors import UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.label_maps import read_map, without_pictures
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
+from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, model_space
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units, refuse_nothing_swapped
@@ -140,6 +140,8 @@ def make_plan(
     space, label_map, collapsed, remarks = _labels(
         model, dataset, suite, total, label_map_file, trust=labels_are_outputs
     )
+    # Pictures without labels are called by the model's classes.
+    called = dataset.label_space if any(sample.labels for sample in total) else space
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
@@ -164,7 +166,7 @@ def make_plan(
     size = chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
     recipe: dict[str, Any] = {
         "model": _model_recipe(model),
-        "data": _data_recipe(dataset, total, surveyed, frames, seed),
+        "data": _data_recipe(dataset, called, total, surveyed, frames, seed),
         "suite": suite.recipe(),
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "conditions": [condition.to_json() for condition in conditions],
@@ -179,12 +181,17 @@ def make_plan(
     recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
     info: dict[str, Any] = {
         "model": _model_info(model),
-        "data": _data_info(dataset, space),
+        "data": _data_info(dataset, called, space),
         "suite": suite.citation,
         "scoring": {**suite.scoring(), **grouping},
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
-        "remarks": [*getattr(dataset, "remarks", ()), *_also_there(finished, conditions), *remarks],
+        "remarks": [
+            *getattr(dataset, "remarks", ()),
+            *_also_there(finished, conditions),
+            *_other_lengths(conditions),
+            *remarks,
+        ],
         "versions": versions_for(conditions),
     }
     info = json.loads(json.dumps(info))
@@ -226,6 +233,10 @@ def _labels(
     if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
         label_map, counted = count_answers(dataset.natural, space, model)
         return space, label_map, counted, list(filter(None, [taken_on_trust(dataset.natural, model)]))
+    if not used and model.classes and not isinstance(dataset, NaturalDataset):
+        # Flips are of the model's classes, whatever the pictures are.
+        declared = model_space(model.classes)
+        return declared, tuple(range(len(declared))), None, []
     way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
     return space, map_labels(space, used, model, trust=trust, way_out=way_out), None, []
 
@@ -316,6 +327,7 @@ def _model_recipe(model: Model) -> dict[str, Any]:
 
 def _data_recipe(
     dataset: Dataset,
+    called: LabelSpace,
     total: Sequence[Sample],
     surveyed: Sequence[Surveyed],
     frames: Sequence[FrameRow],
@@ -328,7 +340,7 @@ def _data_recipe(
         "count": len(surveyed),
         "of": len(total),
         "subset_seed": seed,
-        "label_space": dataset.label_space.name,
+        "label_space": called.name,
         "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
         # The survey hashes one file a picture; this tells apart what else lies in a finished set.
         "finished": finished.identity if finished else None,
@@ -348,7 +360,7 @@ def _model_info(model: Model) -> dict[str, Any]:
     }
 
 
-def _data_info(dataset: Dataset, space: LabelSpace) -> dict[str, Any]:
+def _data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> dict[str, Any]:
     """What else is worth knowing of the data, with the classes that are scored."""
     clean: Dataset | None = None
     if isinstance(dataset, NaturalDataset) and dataset.clean:
@@ -358,7 +370,7 @@ def _data_info(dataset: Dataset, space: LabelSpace) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "location": dataset.location,
-        "order": dataset.label_space.order,
+        "order": called.order,
         "classes": list(space.classes),
         **({"clean": clean.location} if clean else {}),
     }
@@ -424,6 +436,18 @@ def _also_there(finished: FinishedDataset | None, conditions: Sequence[Condition
     used = {condition.unit for condition in conditions}
     others = sorted({condition.unit for condition in finished.stored} - used)
     return [f"Also there, and not in this suite: {', '.join(others)}."] if others else []
+
+
+def _other_lengths(conditions: Sequence[Condition]) -> list[str]:
+    """What to say where stored sequences have another number of frames than the published ones."""
+    clips = [one for one in conditions if one.kind == "sequence"]
+    usual = {one.name: published_frames(one.unit, one.edition) for one in clips}
+    found = [
+        f"{one.name} {one.frames} of {usual[one.name]}"
+        for one in clips
+        if usual[one.name] not in (None, one.frames)
+    ]
+    return [f"Other numbers of frames than in the published clips: {', '.join(found)}."] if found else []
 
 
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:

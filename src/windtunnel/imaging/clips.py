@@ -6,7 +6,7 @@ import io
 import platform
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from windtunnel.extras import load_extra
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.header import check_size
-
-T = TypeVar("T")
+from windtunnel.wording import counted
 
 H264 = "h264"
 VIDEO_SUFFIX = ".mp4"
@@ -44,21 +43,27 @@ def clip_round_trip(frames: Iterator[Image], codec: str, type_: str) -> Iterator
             yield round_trip(frame, codec)
 
 
-def exactly(frames: Iterable[T], count: int) -> Iterator[T]:
-    """The same frames; a clip of any other length than `count` cannot be read.
+def whole_clip(
+    frames: Iterable[Image], count: int, size: tuple[int, int] | None = None, *, any_aspect: bool = False
+) -> list[Image]:
+    """The same frames, all of them; a clip of another length or size (width, height) cannot be read.
 
-    Every frame is handed on only when the next is there, so that a clip too long is found in time.
+    None is handed on before the last is there: of a clip that fails no frame is predicted. Of any aspect only
+    the short side counts.
     """
-    number = 0
-    waiting: list[T] = []
-    for number, frame in enumerate(frames, 1):
-        if number > count:
+    found: list[Image] = []
+    for frame in frames:
+        if len(found) == count:
             raise PictureError("unreadable", f"a clip of more frames than the usual {count}")
-        yield from waiting
-        waiting = [frame]
-    if number < count:
-        raise PictureError("unreadable", f"a clip of {number} frames where {count} are usual")
-    yield from waiting
+        height, width = frame.shape[:2]
+        same = size is None or (min(width, height) == min(size) if any_aspect else (width, height) == size)
+        if size is not None and not same:
+            usual = f"{size[0]}x{size[1]}"
+            raise PictureError("unreadable", f"a clip of {width}x{height} pixels where {usual} are usual")
+        found.append(frame)
+    if len(found) < count:
+        raise PictureError("unreadable", f"a clip of {counted(len(found), 'frame')} where {count} are usual")
+    return found
 
 
 def encode_clip(frames: Iterable[Image], type_: str) -> bytes:

@@ -86,7 +86,7 @@ def verify(root: Path, advance: Callable[[int, int], None] = lambda _done, _tota
         advance(len(rows), total)
     found.missing = sum(len(manifest.starts) - done[one.name] for one in manifest.conditions)
     if manifest.recipe["layout"] != "arrays":
-        found.damaged |= _strangers(manifest, files)
+        found.damaged |= _strangers(manifest, files, done)
     return found
 
 
@@ -97,13 +97,18 @@ def _rows(path: Path) -> int:
         return 0
 
 
-def _strangers(manifest: Manifest, files: Counter[str]) -> dict[str, str]:
-    """Folders that hold more files than were made: programs that walk them would take those for pictures."""
+def _strangers(manifest: Manifest, files: Counter[str], done: Counter[str]) -> dict[str, str]:
+    """Folders that hold more files than were made: programs that walk them would take those for pictures.
+
+    Of chunks that are not done some files may be there already, and belong there.
+    """
     found = {}
     for condition, place in _places(manifest):
         count = sum(len(names) for _, _, names in os.walk(manifest.root / place))
-        if count > files[condition.name]:
-            found[place] = f"{counted(count - files[condition.name], 'file')} not made here"
+        in_flight = (len(manifest.starts) - done[condition.name]) * manifest.chunk_px
+        in_flight *= condition.frames if manifest.recipe["layout"] == "frames" else 1
+        if (strange := count - files[condition.name] - in_flight) > 0:
+            found[place] = f"{counted(strange, 'file')} not made here"
     return found
 
 

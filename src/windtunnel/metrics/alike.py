@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.conditions import differing_settings
+from windtunnel.metrics.perturbed import difficulty_of, sequences_of
+
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
@@ -28,6 +31,25 @@ def why_other_pixels(runs: Sequence[Run]) -> str:
             shown = " and ".join(map(str, dict.fromkeys(values)))
             return f"{name}s {shown} differ, so that corrupted pixels do too"
     return ""
+
+
+def why_other_pairs(run: Run, other: Run) -> str:
+    """Why frames are not compared alike in two runs of sequences, or ""; the same clips may be."""
+    ours, theirs = difficulty_of(run), difficulty_of(other)
+    if ours == theirs or not (sequences_of(run) and sequences_of(other)):
+        return ""
+    return f"difficulty {ours} in {run.path} and {theirs} in {other.path}"
+
+
+def why_other_conditions(runs: Sequence[Run]) -> str:
+    """What makes all conditions of some run others than the first one's (difficulty, codec ...), or ""."""
+    first = runs[0]
+    found = {
+        name: f"{name} {ours} in {first.path} and {theirs} in {run.path}"
+        for run in runs[1:]
+        for name, ours, theirs in differing_settings(first.recipe, run.recipe)
+    }
+    return ", ".join(found.values())
 
 
 def why_other_answers(runs: Sequence[Run]) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
-from windtunnel.metrics.alike import why_other_answers, why_other_pixels
+from windtunnel.metrics.alike import why_other_answers, why_other_pairs, why_other_pixels
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import Groups, mean_interval, unit_count
@@ -102,7 +102,8 @@ def mean_of_ratios(
 
 def check_baseline(run: Run, baseline: Run) -> None:
     """Refuse a baseline that cannot be set beside a run."""
-    why = why_other_pixels([run, baseline]) or why_other_answers([run, baseline])
+    both = [run, baseline]
+    why = why_other_pixels(both) or why_other_answers(both) or why_other_pairs(run, baseline)
     if why:
         raise UserError(f"{run.path} cannot be divided by {baseline.path}: {why}; run both alike.")
     theirs = {condition["id"] for condition in baseline.conditions}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.conditions import published_frames
 from windtunnel.imaging.clips import H264
 from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_pictures
@@ -44,6 +45,7 @@ THE_TEN = perturbations_of("test")
 # Of every sequence of the published set, which was stored as lossy video.
 PUBLISHED_CLIPS = 50_000
 LOSSLESS = {"none", "png", f"{STORED}-png", f"{STORED}-array"}
+ALEXNET_EDITION = 224
 # AlexNet's figures fit video as published, and are near enough for lossless frames; JPEG makes other flips.
 ALEXNET_CODECS = LOSSLESS | {H264, STORED}
 ALEXNET = "AlexNet's published one (50,000 clips stored as H.264, edition 224, difficulty 1)"
@@ -64,6 +66,7 @@ def ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
         weighted(kind, kind.ratio, name(one), f"{formula_of(run, kind, one)}, divided by {ALEXNET}", run,
                  [one], [1 / _alexnet(kind, one)])
         for one in sequences_of(run)
+        if not _why_other_frames(one)
     ]  # fmt: skip
 
 
@@ -77,7 +80,7 @@ def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
         if any(why_not_divided(kind, both, one) for one in found):
             return []
         return [divided(kind, kind.mean_ratio, "", both, run, found)]
-    if why_not_normalised(run):
+    if why_not_normalised(run) or any(map(_why_other_frames, found)):
         return []
     formula = f"mean over the 10 sequences of: {kind.words}, divided by {ALEXNET}"
     factors = [1 / _alexnet(kind, one) for one in found]
@@ -139,8 +142,10 @@ def divided(
 def why_not_normalised(run: Run) -> str:
     """Why AlexNet's published figures do not fit this run, or "" where they do."""
     found = sequences_of(run)
-    if run.recipe["canvas"]["edition"] != 224:
-        return f"they hold for edition 224, this run is edition {run.recipe['canvas']['edition']}"
+    if run.recipe["canvas"]["edition"] != ALEXNET_EDITION:
+        return (
+            f"they hold for edition {ALEXNET_EDITION}, this run is edition {run.recipe['canvas']['edition']}"
+        )
     if difficulty_of(run) != 1:
         return f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}"
     if not all(bare(one) in perturbation_normalisers() for one in found):
@@ -154,6 +159,12 @@ def why_not_normalised(run: Run) -> str:
     return ""
 
 
+def _why_other_frames(condition: dict[str, Any]) -> str:
+    """Why AlexNet's figure does not fit this one sequence, or "": it is of so many frames."""
+    frames, usual = int(condition["frames"]), published_frames(str(condition["unit"]), ALEXNET_EDITION)
+    return "" if frames == usual else f"{name(condition)} ({counted(frames, 'frame')} of {usual})"
+
+
 def sequence_notes(run: Run) -> list[str]:
     """What a reader of flip rates and top-5 distances must know."""
     found = sequences_of(run)
@@ -164,13 +175,20 @@ def sequence_notes(run: Run) -> list[str]:
     reason = why_not_normalised(run)
     if reason:
         return [f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not fit, {reason}. Read mFP and uT5D."]
+    other = [why for one in found if (why := _why_other_frames(one))]
+    lines = _too_few(found)
+    if other:
+        lines = [
+            f"AlexNet's figures are of whole clips: no FR and no T5D of {', '.join(other)}; no mFR, no mT5D."
+        ]
     codecs = {str(one["codec"]) for one in found}
-    if codecs == {STORED} and run.recipe["data"]["count"] == PUBLISHED_CLIPS:
-        return _too_few(found)
-    what = "FR and T5D of each sequence divide" if _too_few(found) else "FR, mFR, T5D and mT5D divide"
+    published = codecs == {STORED} and run.recipe["data"]["count"] == PUBLISHED_CLIPS
+    if published or len(other) == len(found):
+        return lines
+    what = "FR and T5D of each sequence divide" if lines else "FR, mFR, T5D and mT5D divide"
     how = ", and frames that were never compressed" if codecs <= LOSSLESS else ""
     return [
-        *_too_few(found),
+        *lines,
         f"{what} by AlexNet's figures on 50,000 published H.264 clips; these are other "
         f"pictures{how}, so that they are only near what the same model would get there.",
     ]

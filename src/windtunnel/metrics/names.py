@@ -112,3 +112,40 @@ TITLES = {
 
 # The same of those that judge a score of out-of-distribution pictures.
 DETECTION_TITLES = {"aupr": "AUPR", "auroc": "AUROC", "fpr95": "FPR95"}
+
+# How people write those of single conditions.
+SHORT_NAMES = {
+    "top1_error": "error",
+    "ce": "CE",
+    "relative_ce": "relative CE",
+    "flip_probability": "FP",
+    "flip_rate": "FR",
+    "ut5d": "uT5D",
+    "t5d": "T5D",
+}
+
+# Where all of them are to be seen.
+LIST_METRICS = "windtunnel list metrics"
+
+# Accuracies beside how far they lie apart: neither more nor less of it all is better.
+OF_NO_DIRECTION = ("axis_accuracy",)
+
+# Every way to write a metric, in small letters.
+WRITTEN = {
+    written.lower(): metric
+    for names in ({metric: metric for metric in MEASURES}, TITLES, DETECTION_TITLES, SHORT_NAMES)
+    for metric, written in names.items()
+}
+
+
+def metric_named(written: str) -> str:
+    """The metric that a user means (`FP`, `mFP`, `mean error`, `auroc:energy`); what is unknown as it is."""
+    name, colon, score = written.partition(":")
+    return WRITTEN.get(name.strip().lower(), name) + colon + score
+
+
+def better(metric: str) -> str:
+    """Whether `more` or `less` of a metric is better, "" where neither is."""
+    if metric in OF_NO_DIRECTION:
+        return ""
+    return "more" if metric in MORE_IS_BETTER else "less"

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from windtunnel.errors import unknown_name
 from windtunnel.metrics.names import (
     ACROSS_PARTS,
+    LIST_METRICS,
     MEASURES,
     NEED_NO_LABEL,
     NORMALISED,
     NORMALISED_SEQUENCES,
     OF_DETECTION,
+    metric_named,
 )
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
 from windtunnel.stats.intervals import (
@@ -278,7 +280,7 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
         *(["weighted_error"] if run.weights else []),
         *(_divided_metrics(run) if run.baseline else []),
     ]
-    every = dict.fromkeys(asked if metrics is None else metrics)
+    every = dict.fromkeys(asked if metrics is None else map(metric_named, metrics))
     wanted = [one for one in every if labelled or one in NEED_NO_LABEL]
     found = [one for metric in wanted for one in _measured(metric, run, seen)]
     # What is divided by a baseline rests on fewer pictures and has their groups already.
@@ -336,7 +338,22 @@ def _measurer(metric: str) -> Callable[[Run, Observed], list[Measure]]:
     """What measures a metric; `auroc:energy` is a detection metric of one out-of-distribution score."""
     name, _, score = metric.partition(":")
     if name not in MEASURES or (score and name not in OF_DETECTION):
-        raise unknown_name("metric", metric, MEASURES)
+        raise unknown_name("metric", metric, MEASURES, LIST_METRICS)
+    found = _function(name)
+    return partial(found, only=score) if score else found
+
+
+def _function(name: str) -> Callable[..., list[Measure]]:
     module, _, function = MEASURES[name].partition(":")
     found: Callable[..., list[Measure]] = getattr(importlib.import_module(module), function)
-    return partial(found, only=score) if score else found
+    return found
+
+
+def about_metric(name: str) -> str:
+    """What a metric is, in one sentence: what its function says of itself, and the formula it is given."""
+    found = _function(name)
+    made = found if isinstance(found, partial) else None
+    said = (made.func if made else found).__doc__ or ""
+    words = [str(getattr(one, "words", one)) for one in made.args] if made else []
+    sentence = said.splitlines()[0].rstrip(".")
+    return f"{sentence}: {words[-1]}." if words else f"{sentence}."

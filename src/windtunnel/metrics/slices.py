@@ -22,7 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
+from windtunnel.metrics.names import metric_named
 from windtunnel.metrics.score import Measure, Score, measure_run
+from windtunnel.sequences import SEQUENCE_PREFIX
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -176,7 +178,23 @@ def size_bucket(side_px: int) -> str:
     return f"{edges[place]:4d}-{edges[place + 1] - 1} px"
 
 
+def _condition_named(written: str, conditions: Sequence[str]) -> str:
+    """The condition written so, perhaps without codec or, of a sequence, prefix and level; "" for none."""
+    if written in conditions:
+        return written
+    bare = {one.partition("+")[0]: one for one in reversed(conditions)}
+    named = [one for name, one in bare.items() if _sequence_name(name) == written]
+    return bare.get(written, named[0] if len(named) == 1 else "")
+
+
+def _sequence_name(condition: str) -> str:
+    """A sequence's name alone, "" of any other condition."""
+    unit = condition.partition(":")[0]
+    return unit.removeprefix(SEQUENCE_PREFIX) if unit.startswith(SEQUENCE_PREFIX) else ""
+
+
 def _measure(run: Run, metric: str, condition: str | None) -> Measure:
+    metric = metric_named(metric)
     if metric not in SLICED:
         raise unknown_name("metric to slice (it must be a mean over pictures)", metric, SLICED)
     found = {measure.condition: measure for measure in measure_run(run, [metric])}
@@ -186,8 +204,7 @@ def _measure(run: Run, metric: str, condition: str | None) -> Measure:
         return next(iter(found.values()))
     if condition is None:
         return found.get("clean") or found.get("") or next(iter(found.values()))
-    bare = {name.split("+")[0]: name for name in reversed(list(found))}
-    name = condition if condition in found else bare.get(condition, "")
+    name = _condition_named(condition, list(found))
     if name not in found or not name:
         raise unknown_name(f"condition with {metric}", condition, filter(None, found))
     return found[name]

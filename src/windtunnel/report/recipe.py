@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from windtunnel.report.natural import counted_text
+from windtunnel.wording import counted
 
 
 def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -25,7 +26,7 @@ def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tup
         (
             "data",
             f"{info['data']['location']}{_beside(info['data'])}: {data['count']:,} of {data['of']:,} "
-            f"pictures; {len(info['data']['classes']):,} classes, {info['data']['order']}; "
+            f"pictures; {classes_text(info['data'])}; "
             f"digest {data['digest']}",
         ),
         # Pictures that nobody corrupts have no canvas.
@@ -36,6 +37,12 @@ def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tup
         ("seed", f"{recipe['seed']} (stream version {recipe['stream']})"),
         ("made with", ", ".join(f"{name} {version}" for name, version in info["versions"].items())),
     ]
+
+
+def classes_text(data: Mapping[str, Any]) -> str:
+    """How many classes there are, and where their order comes from."""
+    count = len(data["classes"])
+    return f"{counted(count, 'class', 'classes')}, {data['order']}" if count else "no labels"
 
 
 def _beside(data: Mapping[str, Any]) -> str:

@@ -49,12 +49,14 @@ class Table:
         frames: how many frames there are.
         clean: which frame is the untouched picture; None where there is none.
         stage: where in the geometry it acts.
+        cropped: whether the published clips have the edition's size; else only their short side has.
     """
 
     rows: Sequence[Sequence[float]]
     frames: int = USUAL_FRAMES
     clean: int | None = None
     stage: Stage = "canvas"
+    cropped: bool = True
 
 
 @dataclass(frozen=True)

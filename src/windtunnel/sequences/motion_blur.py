@@ -16,7 +16,7 @@ from windtunnel.sequences import Table, sequence
     tables={
         224: Table(((10, 3, 4, 30),)),
         299: Table(((13, 3, 4, 30),)),
-        64: Table(((14, 3, 5, 30),), stage="source"),
+        64: Table(((14, 3, 5, 30),), stage="source", cropped=False),
         32: Table(((6, 1.8, 9, 20),), frames=21),
     },
     imitates="A camera that shakes, a little differently in every exposure.",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windtunnel.conditions import digest
+from windtunnel.conditions import differing_settings, digest
 from windtunnel.data.frame_sets import FrameRow
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError
@@ -157,6 +157,8 @@ class RunFolder:
             PARTS.get(key, key) for key in {**recipe, **stored} if stored.get(key) != recipe.get(key)
         ]
         detail = _data_difference(self.path, samples) if "data" in differing else ""
+        if settings := differing_settings(stored, recipe):
+            detail += f" ({', '.join(f'{name} {old} there, {new} here' for name, old, new in settings)})"
         raise UserError(
             f"{self.path} holds a run with another {', another '.join(differing)}{detail}; "
             "choose another folder with --out, or give what it was made with."

@@ -10,7 +10,7 @@ from typing import Any
 
 from windtunnel.corruptions import EDITIONS
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.metrics.names import MEASURES
+from windtunnel.metrics.names import LIST_METRICS, MEASURES, metric_named
 from windtunnel.published.natural import natural_set
 from windtunnel.suites.suite import PUBLISHED, Suite, check_levels, check_stored_as, listed
 from windtunnel.suites.units import check_unit
@@ -105,6 +105,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
             if len(set(value)) < len(value):
                 raise UserError(f"{where}: {key} names something twice.")
             merged[key] = tuple(value)
+    merged["metrics"] = tuple(map(metric_named, merged.get("metrics", Suite.metrics)))
     suite = Suite(**merged)
     if suite.canvas not in CANVASES:
         raise unknown_name(f"canvas in {where}", suite.canvas, CANVASES)
@@ -124,7 +125,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
             )
     for metric in suite.metrics:
         if metric not in MEASURES:
-            raise unknown_name(f"metric in {where}", metric, MEASURES)
+            raise unknown_name(f"metric in {where}", metric, MEASURES, LIST_METRICS)
     for unit in () if suite.stored else suite.units:
         check_unit(unit)
     _check_weights(suite, where)

@@ -144,9 +144,7 @@ class Suite:
             )
         stored = dataset.stored
         has_clips = any(one.kind == "sequence" for one in stored)
-        cure = (
-            "Give --suite imagenet-p or imagenet-p-extra" if has_clips else "--suite as-stored takes it all"
-        )
+        cure = "Leave --suite and --only away" if has_clips else "--suite as-stored takes it all"
         if has_clips and not self.units:
             raise UserError(
                 f"Suite {self.name} scores single pictures, {dataset.location} holds sequences. {cure}."
