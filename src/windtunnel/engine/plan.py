@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import re
 from collections import Counter
@@ -23,13 +22,13 @@ from windtunnel.data import (
     require_column,
     stratified_subset,
 )
-from windtunnel.data.finished import AS_STORED, CLEAN, FinishedDataset
+from windtunnel.data.finished import CLEAN, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset, refuse_same_pictures
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
+from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.errors import UserError
-from windtunnel.imaging.clips import H264
 from windtunnel.label_maps import read_map, without_pictures
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, model_space
 from windtunnel.metrics.names import OF_DETECTION
@@ -56,9 +55,6 @@ KEPT_BY_AUTO = ("clean", "native")
 MAP_THEM = "say with --map FILE.csv (columns output,class) which outputs stand for a class"
 
 RUNS_FOLDER = "windtunnel-runs"
-LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
-# The libraries of extras that steps of the pipeline use.
-STEP_LIBRARIES = {"av": "decode=ffmpeg", "torch": "resize=torch", "onnx": "numerics="}
 
 
 @dataclass(frozen=True)
@@ -165,8 +161,8 @@ def make_plan(
     logits_for = _logits_for(keep, conditions)
     size = chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
     recipe: dict[str, Any] = {
-        "model": _model_recipe(model),
-        "data": _data_recipe(dataset, called, total, surveyed, frames, seed),
+        "model": model_recipe(model),
+        "data": data_recipe(dataset, called, total, surveyed, frames, seed),
         "suite": suite.recipe(),
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "conditions": [condition.to_json() for condition in conditions],
@@ -180,8 +176,8 @@ def make_plan(
     }
     recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
     info: dict[str, Any] = {
-        "model": _model_info(model),
-        "data": _data_info(dataset, called, space),
+        "model": model_info(model),
+        "data": data_info(dataset, called, space),
         "suite": suite.citation,
         "scoring": {**suite.scoring(), **grouping},
         "settings": made.info["settings"] if made else list(settings),
@@ -313,69 +309,6 @@ def _projection(
     return replace(collapsed, kept=mask.kept) if collapsed else mask
 
 
-def _model_recipe(model: Model) -> dict[str, Any]:
-    """What of a model decides its predictions."""
-    return {
-        "kind": model.kind,
-        "fingerprint": model.fingerprint,
-        "classes": model.class_count,
-        "outputs": model.outputs,
-        **model.preprocess.to_json(),
-        **getattr(model, "facts", {}),
-    }
-
-
-def _data_recipe(
-    dataset: Dataset,
-    called: LabelSpace,
-    total: Sequence[Sample],
-    surveyed: Sequence[Surveyed],
-    frames: Sequence[FrameRow],
-    seed: int,
-) -> dict[str, Any]:
-    """What of the data decides predictions."""
-    finished = dataset if isinstance(dataset, FinishedDataset) else None
-    natural = dataset if isinstance(dataset, NaturalDataset) else None
-    return {
-        "count": len(surveyed),
-        "of": len(total),
-        "subset_seed": seed,
-        "label_space": called.name,
-        "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
-        # The survey hashes one file a picture; this tells apart what else lies in a finished set.
-        "finished": finished.identity if finished else None,
-        **({"natural": _natural_recipe(natural, total, surveyed, frames)} if natural else {}),
-    }
-
-
-def _model_info(model: Model) -> dict[str, Any]:
-    """What else is worth knowing of a model."""
-    return {
-        "name": model.name,
-        "preprocess_from": model.preprocess.origin,
-        "preprocess_assumed": model.preprocess.assumed,
-        "outputs_from": model.outputs_from,
-        "trained_on": list(model.trained_on),
-        **model.about.to_json(),
-    }
-
-
-def _data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> dict[str, Any]:
-    """What else is worth knowing of the data, with the classes that are scored."""
-    clean: Dataset | None = None
-    if isinstance(dataset, NaturalDataset) and dataset.clean:
-        clean = dataset.clean.dataset
-    if isinstance(dataset, FinishedDataset) and dataset.clean_is_given:
-        clean = dataset.clean
-    return {
-        "name": dataset.name,
-        "location": dataset.location,
-        "order": called.order,
-        "classes": list(space.classes),
-        **({"clean": clean.location} if clean else {}),
-    }
-
-
 def _chunks(surveyed: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chunk, ...]:
     return tuple(
         Chunk(digest([identity, start]), surveyed[start : start + size])
@@ -412,23 +345,6 @@ def _on_both_sides(natural: NaturalDataset, readable: Sequence[Surveyed]) -> lis
     ]
 
 
-def _natural_recipe(
-    natural: NaturalDataset, total: Sequence[Sample], surveyed: Sequence[Surveyed], frames: Sequence[FrameRow]
-) -> dict[str, Any]:
-    """What a run over a natural set is of: its parts with their counts, and its frame sets."""
-    of = Counter(one.meta["part"] for one in total)
-    count = Counter(one.sample.meta["part"] for one in surveyed)
-    parts = [
-        {"name": name, "role": role, "count": count[name], "of": of[name]} for name, role in natural.parts
-    ]
-    found: dict[str, Any] = {"set": natural.natural.name, "parts": parts}
-    if not frames:
-        return found
-    rows = [[one.group, one.sample_id, one.offset, one.role] for one in frames]
-    sets = len({one.group for one in frames})
-    return found | {"frames": len(frames), "frame_sets": sets, "frame_digest": digest(rows)}
-
-
 def _also_there(finished: FinishedDataset | None, conditions: Sequence[Condition]) -> list[str]:
     """What a finished set holds beside the suite."""
     if finished is None:
@@ -448,15 +364,6 @@ def _other_lengths(conditions: Sequence[Condition]) -> list[str]:
         if usual[one.name] not in (None, one.frames)
     ]
     return [f"Other numbers of frames than in the published clips: {', '.join(found)}."] if found else []
-
-
-def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
-    """The versions of what decides pixels and predictions: ours, and the libraries'."""
-    videos = any(one.kind == "sequence" and one.codec in (H264, AS_STORED) for one in conditions)
-    steps = [one.unit for one in conditions if one.kind == "pipeline"]
-    brought = [name for name, step in STEP_LIBRARIES.items() if any(one.startswith(step) for one in steps)]
-    names = dict.fromkeys(("windtunnel", *LIBRARIES, *(["av"] if videos else []), *brought))
-    return {name: importlib.metadata.version(name) for name in names}
 
 
 def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -15,8 +15,9 @@ from windtunnel.data import Dataset, Sample, is_picture_name, stratified_subset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pictures import Source
-from windtunnel.engine.plan import parse_settings, versions_for
+from windtunnel.engine.plan import parse_settings
 from windtunnel.engine.pool import Chunk
+from windtunnel.engine.recipe import versions_for
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
