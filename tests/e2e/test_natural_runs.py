@@ -418,6 +418,10 @@ def test_maps_from_wordnet_make_wider_classes(
         (tmp_path / "bad.txt").write_text(text)
         bad = windtunnel_command("labels", "map", "targets.csv", "bad.txt", "--out", "map.csv")
         assert bad.returncode == 2 and what in bad.stderr
+    for row, again in (([fish, "hound"], fish), (["n90000009", "fish"], "fish")):
+        write_csv(tmp_path / "twice.csv", ["wnid", "name"], [*targets, row])
+        bad = windtunnel_command("labels", "map", "twice.csv", "is_a.txt", "--out", "map.csv")
+        assert bad.returncode == 2 and f"line 6 has '{again}' a second time" in bad.stderr
     lost = windtunnel_command("labels", "map", "targets.csv", "nowhere.txt", "--out", "map.csv")
     assert lost.returncode == 2 and "No such file: nowhere.txt" in lost.stderr
 

@@ -174,6 +174,11 @@ def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_pa
     assert "seeds 0 and 7 differ" in windtunnel.compare(runs["dull-smoke"], spoilt).unpaired_because
 
 
+def test_runs_of_different_tests_are_not_compared(runs: dict[str, Path]) -> None:
+    with pytest.raises(windtunnel.UserError, match=r"different tests \(imagenet-v2@1 and smoke@1\)"):
+        windtunnel.compare(runs["keen-v2"], runs["keen-smoke"])
+
+
 def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path]) -> None:
     for test, words in (("v2", "loses on shifted pictures says"), ("smoke", "loses under corruptions says")):
         compared = windtunnel.compare(runs[f"keen-{test}"], runs[f"dull-{test}"])
@@ -329,10 +334,13 @@ def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_
 def test_what_cannot_be_placed_is_told_in_one_line(
     runs: dict[str, Path], tables: Path, windtunnel_command: Command
 ) -> None:
+    of_r = tables.parent / "results-imagenet-r.csv"
+    of_r.write_text("model,img_size,top1\n")
     for arguments, words in (
         ((runs["keen-smoke"], "--public", tables), "None of the runs can be placed"),
         ((runs["keen-v2"], "--public", tables / "nothing"), "No such table"),
         ((runs["keen-v2"], "--public", tables.parent), "holds no results-imagenetv2"),
+        ((runs["keen-v2"], "--public", of_r), "holds results on imagenet-r, and no run with clean pictures"),
     ):
         done = windtunnel_command("report", *arguments)
         assert done.returncode == 2

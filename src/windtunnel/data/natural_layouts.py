@@ -258,6 +258,11 @@ def _contains(larger: LabelSpace, smaller: LabelSpace) -> bool:
 
 def _clean_pictures(natural: NaturalSet, pictures: Pictures, clean: Dataset) -> Pictures:
     """The clean pictures of the classes that the set's pictures are of."""
+    if not any(one.labels for one in clean.samples()):
+        raise UserError(
+            f"The clean pictures of {clean.location} have no labels, by which their error is counted: put "
+            "them into a folder per class."
+        )
     labels = _labels_of_clean(natural, pictures.space, clean)
     used = {label for one in pictures.samples for label in one.labels}
     found: list[Sample] = []
