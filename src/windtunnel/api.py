@@ -9,7 +9,7 @@ from typing import Any
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.finished import FinishedDataset, open_with_clean
 from windtunnel.data.natural import NaturalDataset
-from windtunnel.data.natural_found import how_found
+from windtunnel.data.natural_found import how_found, perhaps_natural
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
@@ -109,7 +109,7 @@ def open_for_suite(
         return open_natural(data, found.natural, clean, remarks), found
     if isinstance(data, NaturalDataset):
         raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
-    dataset = open_with_clean(data, clean)
+    dataset = open_with_clean(data, clean, perhaps_natural)
     return dataset, found or load_suite(default_suite(dataset, usual))
 
 

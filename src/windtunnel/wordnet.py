@@ -93,8 +93,11 @@ def read_targets(file: Path) -> dict[str, str]:
                 f"{file}: line {number} begins with '{cells[0]}'; write a WordNet id (n02084071)."
             )
         name = cells[1] if len(cells) > 1 and cells[1] else cells[0]
-        if cells[0] in found or name in found.values():
-            raise UserError(f"{file}: line {number} names '{name}' a second time; every target stands once.")
+        again = cells[0] if cells[0] in found else name if name in found.values() else ""
+        if again:
+            raise UserError(
+                f"{file}: line {number} has '{again}' a second time; every id and every name stands once."
+            )
         found[cells[0]] = name
     if not found:
         raise UserError(f"{file} names no target; write a WordNet id and a name on every line.")

@@ -202,7 +202,7 @@ def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model
     assert values(run) == {"ytbb-robust": 0.5}
     assert run.observed.unlabelled == 0
     assert np.isfinite([one.value for one in run.scores(["nll", "brier"])]).all()
-    assert any("1 pictures are of classes that no output" in note for note in notes(run))
+    assert any("1 picture is of classes that no output" in note for note in notes(run))
 
 
 def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str) -> None:
@@ -419,6 +419,10 @@ def test_maps_from_wordnet_make_wider_classes(
         (tmp_path / "bad.txt").write_text(text)
         bad = windtunnel_command("labels", "map", "targets.csv", "bad.txt", "--out", "map.csv")
         assert bad.returncode == 2 and what in bad.stderr
+    for row, again in (([fish, "hound"], fish), (["n90000009", "fish"], "fish")):
+        write_csv(tmp_path / "twice.csv", ["wnid", "name"], [*targets, row])
+        bad = windtunnel_command("labels", "map", "twice.csv", "is_a.txt", "--out", "map.csv")
+        assert bad.returncode == 2 and f"line 6 has '{again}' a second time" in bad.stderr
     lost = windtunnel_command("labels", "map", "targets.csv", "nowhere.txt", "--out", "map.csv")
     assert lost.returncode == 2 and "No such file: nowhere.txt" in lost.stderr
 

@@ -19,6 +19,7 @@ from windtunnel.analysis.several import several
 from windtunnel.analysis.shifts import Share, Shift, drops_by_tag
 from windtunnel.labels import imagenet_1k
 from windtunnel.published.natural import masked_classes
+from windtunnel.report.beside import shift_rows
 
 CLASSES = 8
 PER_CLASS = 5
@@ -137,6 +138,8 @@ def test_one_page_of_several_tests(
     assert "not compared picture by picture, since they are over different tests" in page
     assert "What every shift costs" in page
     assert page.count("<th>test</th>") == 1 and "<th>suite</th>" not in page
+    # On a narrow page only the first columns are seen.
+    assert re.search(r"<th>test</th><th[^>]*>drop, points</th>", page)
     assert "Drop by tag" not in page
     as_json = json.loads(windtunnel_command("report", *given, "--json").stdout)
     assert [one["natural"] for one in as_json["shifts"]] == [True, False]
@@ -172,6 +175,11 @@ def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_pa
     assert found.flips
     spoilt = windtunnel.run(model, root / "val", suite="smoke", seed=7, out=tmp_path / "smoke", workers=1)
     assert "seeds 0 and 7 differ" in windtunnel.compare(runs["dull-smoke"], spoilt).unpaired_because
+
+
+def test_runs_of_different_tests_are_not_compared(runs: dict[str, Path]) -> None:
+    with pytest.raises(windtunnel.UserError, match=r"different tests \(imagenet-v2@1 and smoke@1\)"):
+        windtunnel.compare(runs["keen-v2"], runs["keen-smoke"])
 
 
 def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path]) -> None:
@@ -353,6 +361,10 @@ def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_
         for seed, version in enumerate(("matched-frequency", "top-images"))
     ]
     found = several(*made)
+    assert [row[1] for row in shift_rows(found.shifts)] == [
+        "imagenetv2-matched-frequency",
+        "imagenetv2-top-images",
+    ]
     assert found.comparison is None
     assert "imagenet-v2-matched-frequency, imagenet-v2-top-images" in found.not_compared
 
@@ -360,10 +372,13 @@ def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_
 def test_what_cannot_be_placed_is_told_in_one_line(
     runs: dict[str, Path], tables: Path, windtunnel_command: Command
 ) -> None:
+    of_r = tables.parent / "results-imagenet-r.csv"
+    of_r.write_text("model,img_size,top1\n")
     for arguments, words in (
         ((runs["keen-smoke"], "--public", tables), "None of the runs can be placed"),
         ((runs["keen-v2"], "--public", tables / "nothing"), "No such table"),
         ((runs["keen-v2"], "--public", tables.parent), "holds no results-imagenetv2"),
+        ((runs["keen-v2"], "--public", of_r), "holds results on imagenet-r, and no run with clean pictures"),
     ):
         done = windtunnel_command("report", *arguments)
         assert done.returncode == 2

@@ -168,6 +168,13 @@ def test_what_is_not_there_is_named(folder: Path) -> None:
         public_field(folder, "imagenet-v2")
 
 
+def test_a_clean_table_is_no_table_of_a_shifted_set(folder: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"holds results on clean pictures; give the table of the shifted set"
+    ):
+        public_field(folder / "results-imagenet.csv")
+
+
 def test_above_the_line_is_as_unsure_as_both_accuracies() -> None:
     same = Fit(1.0, 0.0, 1.0, 10, 0)  # gives the clean accuracy itself: the difference of two shares
     clean, shifted = Share(0.8, 0.76, 0.83, 100), Share(0.6, 0.57, 0.64, 100)

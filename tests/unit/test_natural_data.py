@@ -495,3 +495,28 @@ def test_folders_of_the_clean_classes_are_not_out_of_distribution(tmp_path: Path
     assert not any(
         "folders" in one for one in open_natural(tmp_path / "out", "ood", tmp_path / "day").remarks
     )
+
+
+@pytest.mark.parametrize(
+    ("folders", "name"),
+    [
+        (["alarm_clock", "banana", "bath_towel"], "objectnet"),
+        (["0", "7", "999"], "imagenet-v2"),
+        ([WNIDS[IN_A[0]]], "imagenet-a"),
+        (["cow", "horse"], ""),
+    ],
+)
+def test_a_set_under_another_name_is_told_its_suite(tmp_path: Path, folders: list[str], name: str) -> None:
+    for folder in folders:
+        put(tmp_path / "images" / folder / "a.png", 1)
+    clean = clean_folder(tmp_path / "val", [0])
+    with pytest.raises(UserError, match="images is none") as told:
+        open_for_suite(tmp_path / "images", None, clean)
+    assert (f"may be those of {name}" in str(told.value)) == bool(name)
+
+
+def test_clean_pictures_need_class_folders(tmp_path: Path) -> None:
+    put(tmp_path / "strange" / "a.png", 1)
+    put(tmp_path / "day" / "b.png", 2)
+    with pytest.raises(UserError, match=r"day have no labels.*into a folder per class"):
+        open_natural(tmp_path / "strange", "ood", tmp_path / "day")

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.join import Joined, Key, join_runs
+from windtunnel.analysis.join import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.analysis.marks import marks
 from windtunnel.analysis.relative_error import against_first
+from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.names import MORE_IS_BETTER
@@ -127,9 +128,16 @@ def compare(*runs: Run | str | Path) -> Comparison:
         Scores side by side, differences with intervals, changed conditions, flipped pictures, warnings.
 
     Raises:
-        UserError: a folder is no finished run, or the runs share no picture or no score.
+        UserError: a folder is no finished run, or the runs are of different tests, or share no picture or no
+            score.
     """
-    joined = join_runs(runs)
+    opened = open_runs(runs)
+    if why := why_other_tests(opened):
+        raise UserError(
+            f"{opened[0].path} and {opened[-1].path} cannot be compared: {why}. `windtunnel report` sets "
+            "them side by side."
+        )
+    joined = join_runs(opened)
     scores: dict[Key, tuple[Score, ...]] = {
         key: tuple(
             measures[key].score(run.digest)

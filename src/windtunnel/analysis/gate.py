@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from windtunnel.analysis.join import Joined, Key, join_runs, open_runs
+from windtunnel.analysis.join import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_answers
@@ -150,11 +150,8 @@ def gate(
         raise UserError(f"unsure is '{unsure}'; give pass or fail.")
     parsed = [parse_rule(text) for text in ([rules] if isinstance(rules, str) else rules)]
     new, base = open_runs([run, against])
-    if new.natural.get("set") != base.natural.get("set"):
-        raise UserError(
-            f"{new.path} cannot be held against {base.path}: these are different tests "
-            f"({new.info['suite']} and {base.info['suite']}); give two runs of one."
-        )
+    if why := why_other_tests([new, base]):
+        raise UserError(f"{new.path} cannot be held against {base.path}: {why}; give two runs of one.")
     if why := why_other_answers([base, new]):
         raise UserError(
             f"{new.path} cannot be held against {base.path}: {why}; run both with the same --mask and --map."

@@ -72,6 +72,13 @@ def open_runs(runs: Sequence[Run | str | Path]) -> tuple[Run, ...]:
     return tuple(one if isinstance(one, Run) else load_run(one) for one in runs)
 
 
+def why_other_tests(runs: Sequence[Run]) -> str:
+    """Why runs are of different tests (another natural set, or none), or ""."""
+    if len({run.natural.get("set") for run in runs}) == 1:
+        return ""
+    return f"these are different tests ({' and '.join(dict.fromkeys(run.info['suite'] for run in runs))})"
+
+
 def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     """Join runs on pictures (id, content of the source, labels) and conditions (id).
 

@@ -86,6 +86,9 @@ def place_runs(runs: Sequence[Run], source: str | Path) -> list[Placed]:
         if name and whole and _tells_of(path, name):
             found.append(_placed(name, whole, public_field(path, name)))
     if not found:
+        of = next((name for name, facts in known_tables().items() if facts.shifted == path.name), "")
+        if of and path.is_file():
+            raise UserError(f"{path} holds results on {of}, and no run with clean pictures is over that set.")
         raise UserError(
             f"None of the runs can be placed among {path}: it takes a run over {', '.join(known_tables())} "
             "with clean pictures (--clean), or the CSV file of the shifted set."

@@ -203,9 +203,21 @@ def public_field(source: str | Path, natural: str = "", *, alike: bool = True) -
         if not shifted.is_file():
             raise UserError(f"{path} holds no {facts.shifted}, the public results on {natural}.")
     else:
+        refuse_clean_table(path)
         shifted = path
         facts = next((one for one in known_tables().values() if one.shifted == path.name), None)
     return join_tables(read_table(_clean_beside(shifted, facts, alike)), read_table(shifted), facts)
+
+
+def refuse_clean_table(path: Path) -> None:
+    """Refuse a table of clean results where the table of a shifted set is asked for."""
+    clean = {name for one in known_tables().values() for name in (one.clean, one.alike)} | {CLEAN_FILE}
+    if path.name in clean:
+        others = ", ".join(one.shifted for one in known_tables().values())
+        raise UserError(
+            f"{path} holds results on clean pictures; give the table of the shifted set beside it "
+            f"({others}), or their folder."
+        )
 
 
 def _clean_beside(shifted: Path, facts: Facts | None, alike: bool) -> Path:

@@ -12,7 +12,7 @@ A part of a set is read too; what is missing is told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -379,15 +379,22 @@ def open_finished(root: Path) -> FinishedDataset | None:
     return FinishedDataset(root.resolve().name, str(root), shelf, manifest, shelf.clean())
 
 
-def open_with_clean(data: str | Path | Dataset, clean: str | Path | Dataset | None) -> Dataset:
-    """Open a data set, and beside a finished one the clean pictures it was made from."""
+def open_with_clean(
+    data: str | Path | Dataset,
+    clean: str | Path | Dataset | None,
+    hint: Callable[[Dataset], str] = lambda _: "",
+) -> Dataset:
+    """Open a data set, and beside a finished one the clean pictures it was made from.
+
+    `hint` says what else a data set may be that takes no clean pictures.
+    """
     dataset = open_dataset(data)
     if clean is None:
         return dataset
     if not isinstance(dataset, FinishedDataset):
         raise UserError(
             f"--clean goes with a finished set such as ImageNet-C, or with a natural one (--suite "
-            f"imagenet-a, natural ...); {dataset.location} is none."
+            f"imagenet-a, natural ...); {dataset.location} is none{hint(dataset)}."
         )
     return dataset.with_clean(open_dataset(clean))
 

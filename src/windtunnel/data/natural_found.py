@@ -7,9 +7,11 @@ import re
 from itertools import islice
 from pathlib import Path
 
+from windtunnel.answers import counted_imagenet_classes
+from windtunnel.data import Dataset
 from windtunnel.data.frame_layouts import ANCHOR_LABELS, find_json, holds_frame_sets, lists_frame_sets
 from windtunnel.labels import imagenet_1k
-from windtunnel.published.natural import masked_classes, natural_sets
+from windtunnel.published.natural import folder_key, masked_classes, natural_sets, several_ids
 
 # ImageNet's own pictures: folders of these are clean, whatever their name and their classes.
 VALIDATION_FILE = re.compile(r"ILSVRC2012_")
@@ -84,6 +86,24 @@ def _is_imagenets_own(path: Path, folders: set[str]) -> bool:
 def _is_own(folder: str, name: str) -> bool:
     trained = TRAINING_FILE.match(name)
     return bool(VALIDATION_FILE.match(name) or (trained and (trained[1] == folder or folder.isdigit())))
+
+
+def perhaps_natural(dataset: Dataset) -> str:
+    """Which natural set class folders under another name may be of, as the end of a sentence; or ""."""
+    space = dataset.label_space
+    used = {space.classes[label] for one in dataset.samples() for label in one.labels}
+    fitting = []
+    for one in natural_sets().values():
+        if one.layout == "objectnet":
+            own = sum(folder_key(name) in several_ids(one.table) for name in used)
+            fits = own > len(used) / 2
+        elif one.layout == "indices":
+            fits = space.name == "indices" and len(space) <= len(imagenet_1k())
+        else:
+            ids = {imagenet_1k().classes[index] for index in counted_imagenet_classes(one)}
+            fits = one.layout == "wordnet" and one.role == "shifted" and used <= ids
+        fitting += [one.name] if fits and used else []
+    return f" by its name; its folders may be those of {' or '.join(fitting)}: say --suite" if fitting else ""
 
 
 def how_found(name: str, source: object) -> str:

@@ -174,8 +174,8 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
         if place
     ]
     lines += [(f"{name} by", column.made_by) for name, column in zip(names, found.columns, strict=True)]
-    how = "not paired" if found.unpaired_because else "the same for all, paired"
-    lines.append(("pictures", f"{found.pictures:,}, {how}"))
+    how = " or more in each run, not paired" if found.unpaired_because else ", the same for all, paired"
+    lines.append(("pictures", f"{found.pictures:,}{how}"))
     for other, score in found.against_first.items():
         title = DIVIDED[score.metric]
         lines.append(("against base", f"{names[other]} {title} {_with_interval(score)}   {score.formula}"))
