@@ -155,6 +155,18 @@ def declared(preprocess: str | Path | None, model_file: Path | None) -> Declarat
     return _from_preset(DEFAULT_PRESET, ASSUMED, assumed=True)
 
 
+def wanted(preprocess: str | Path | Preprocess) -> Preprocess:
+    """A preprocess itself, or the one that a preset's name or a TOML file says."""
+    if isinstance(preprocess, Preprocess):
+        return preprocess
+    if isinstance(preprocess, str | Path):
+        return declared(preprocess, None).preprocess
+    raise UserError(
+        f"preprocess is {preprocess!r}; give a preset's name, such as '{DEFAULT_PRESET}', a .toml file or a "
+        "Preprocess."
+    )
+
+
 def read_declaration(path: Path) -> Declaration:
     """Read a model's TOML file; an unknown key is an error."""
     if not path.is_file():
