@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tracemalloc
 from dataclasses import replace
@@ -21,6 +22,7 @@ from windtunnel.analysis.preprocess_grid import Order
 from windtunnel.analysis.trials import Trial, choose, gain
 from windtunnel.data import open_dataset
 from windtunnel.data.demo import demo_model_path
+from windtunnel.data.frame_sets import ONE_VIDEO
 from windtunnel.models import load_model
 from windtunnel.models.preprocess import declared
 from windtunnel.stats.paired import mcnemar
@@ -106,6 +108,41 @@ def test_a_wrong_label_order_is_found_and_written(network: Path, named_digits: P
         main(["doctor", str(network), str(named_digits), "--write"])
     assert load_model(network).classes == NAMES
     assert (network.parent / "net.onnx.toml.before").is_file()
+
+
+def test_no_geometry_is_better_because_the_order_of_labels_was_fitted(tmp_path: Path) -> None:
+    """A callable with its outputs mixed up is right on a half of all pictures, mostly the same, always."""
+    classes, count = 20, 200
+    (tmp_path / "small.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
+    labels = np.arange(count) % classes
+    misled = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        colours = np.stack([labels, np.arange(count), rng.integers(0, 256, count)], axis=1)
+        images = np.broadcast_to(colours.astype(np.uint8)[:, None, None, :], (count, 32, 32, 3))
+        np.savez(tmp_path / f"{seed}.npz", images=images, labels=labels)
+        outputs = rng.permutation(classes)
+        usual = np.where(rng.random(count) < 0.5, outputs[labels], rng.integers(0, classes, count))
+
+        def half_right(
+            batch: np.ndarray,
+            rng: np.random.Generator = rng,
+            outputs: np.ndarray = outputs,
+            usual: np.ndarray = usual,
+        ) -> np.ndarray:
+            label, number = (np.minimum(batch[:, 0, 0, axis], most) for axis, most in ((0, 19), (1, 199)))
+            guessed = rng.integers(0, classes, len(batch))
+            anew = np.where(rng.random(len(batch)) < 0.5, outputs[label], guessed)
+            changes = rng.random(len(batch)) < 0.2
+            return np.eye(classes, dtype=np.float32)[np.where(changes, anew, usual[number])]
+
+        model = load_model(half_right, tmp_path / "small.toml")
+        found = diagnose(model, open_dataset(tmp_path / f"{seed}.npz"))
+        assert found.best.changed[0] == "outputs in the order these pictures suggest"
+        assert found.best.order.outputs == tuple(outputs)
+        misled += len(found.best.changed) > 1
+    # By chance in one of twenty data sets or less.
+    assert misled <= 1
 
 
 def test_labels_that_are_numbers_get_a_map(
@@ -356,3 +393,49 @@ def test_a_map_says_what_outputs_stand_for(tmp_path: Path, windtunnel_command: C
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["declared"]["accuracy"] == 1 and not found["found"]
+
+
+@pytest.fixture
+def patients(tmp_path: Path) -> Path:
+    """Twenty-four plain colours as files, four of each of five patients and four of nobody's."""
+    images, labels = (np.load(coloured(tmp_path, 24))[key] for key in ("images", "labels"))
+    lines = ["path,label,patient,ward"]
+    for row, (image, label) in enumerate(zip(images, labels, strict=True)):
+        Image.fromarray(image).save(tmp_path / f"{row}.png")
+        lines.append(f"{row}.png,{label},{f'p{row // 4}' if row < 20 else ''},one")
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    model = write_colour_model(tmp_path / "colour.onnx", classes=4)
+    model.with_name("colour.onnx.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
+    return tmp_path / "table.csv"
+
+
+def test_one_picture_of_a_group_is_used(patients: Path, windtunnel_command: Command) -> None:
+    model = patients.with_name("colour.onnx")
+    done = windtunnel_command("doctor", model, patients, "--group", "patient")
+    assert done.returncode == 0, done.stderr
+    told = "9 pictures, one of each group by patient: the data has 24 pictures in 9 groups."
+    assert told in " ".join(done.stdout.split()) and "right on 9 pictures" in done.stdout
+    alone = windtunnel_command("doctor", model, patients, "--json")
+    assert json.loads(alone.stdout)["pictures"] == 24, alone.stderr
+    few = diagnose(load_model(model), open_dataset(patients), group="patient", pictures=6)
+    assert len(few.declared.right) == 6 and few.remarks[0].startswith("6 pictures, one of each group by")
+    for column, words in (("patent", "Unknown column to group by 'patent'"), ("ward", "have one ward")):
+        wrong = windtunnel_command("doctor", model, patients, "--group", column)
+        assert wrong.returncode == 2 and words in wrong.stderr and len(wrong.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("columns", ["video", "set,offset"])
+def test_one_frame_of_a_video_is_used_without_being_asked(patients: Path, columns: str) -> None:
+    frames = patients.with_name("frames.csv")
+    offset = ",0" if "," in columns else ""
+    labels = [line.split(",")[1] for line in patients.read_text().splitlines()[1:]]
+    rows = [f"{row}.png,{label},v{row // 3}{offset}" for row, label in enumerate(labels)]
+    frames.write_text("\n".join([f"path,label,{columns}", *rows]))
+    model = load_model(patients.with_name("colour.onnx"))
+    found = diagnose(model, open_dataset(frames))
+    assert len(found.declared.right) == 8
+    by = columns.split(",")[0]
+    assert found.remarks == [f"8 pictures, one of each group by {by}: the data has 24 pictures in 8 groups."]
+    frames.write_text(re.sub(r",v\d", ",v0", frames.read_text()))
+    same = diagnose(model, open_dataset(frames))
+    assert len(same.declared.right) == 24 and same.remarks == [ONE_VIDEO]

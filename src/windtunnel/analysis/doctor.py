@@ -18,14 +18,22 @@ from windtunnel.analysis.bench import Answers, Bench, WrongSize, usable
 from windtunnel.analysis.preprocess_grid import (
     DECLARED,
     Order,
-    fitted_order,
     label_orders,
     other_geometries,
     other_resizers,
     other_tensors,
+    suggested_order,
 )
 from windtunnel.analysis.trials import Trial, choose, gain, p_value, surely_better, test_name
-from windtunnel.data import Dataset, stratified_subset
+from windtunnel.data import (
+    Dataset,
+    Sample,
+    group_sizes,
+    one_per_group,
+    require_column,
+    stratified_subset,
+)
+from windtunnel.data.frame_sets import ONE_VIDEO, video_column
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.engine.plan import map_labels
@@ -118,6 +126,7 @@ def diagnose(
     seed: int = 0,
     labels_are_outputs: bool = False,
     label_map: str | Path | None = None,
+    group: str = "",
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
     """Try other preprocesses on labelled pictures and say whether one is surely better than the declared.
@@ -129,6 +138,8 @@ def diagnose(
         seed: of the choice of pictures.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
         label_map: CSV file with the columns output,class, as of `run`; other orders are then not tried.
+        group: a column of the data's table; of pictures alike in it (of one patient) one is used, since the
+            tests take pictures as independent. Of several frames of a video one is used without being asked.
         advance: told of pictures predicted, of how many.
     """
     samples = [sample for sample in sorted(dataset.samples(), key=lambda one: one.id) if sample.labels]
@@ -136,7 +147,8 @@ def diagnose(
         raise UserError(f"{dataset.location} has no labels; the doctor needs labelled pictures.")
     used = sorted({label for sample in samples for label in sample.labels})
     orders, projection, remarks = _reading(model, dataset, used, label_map, labels_are_outputs)
-    chosen = stratified_subset(samples, pictures, seed)
+    chosen, said = _independent(samples, group, pictures, seed, dataset.location)
+    remarks += said
     declared = model.preprocess
     if declared.geometry.output_px is None:
         raise UserError(f"{model.name} declares no input size; give rule and crop_px under [geometry].")
@@ -154,6 +166,32 @@ def diagnose(
                 f"{' ...' if len(left_out) > 1 else ''})."
             )
         return _Search(model, dataset, _mixed(kept), orders, projection, remarks, advance).run()
+
+
+def _independent(
+    samples: Sequence[Sample], group: str, pictures: int, seed: int, location: str
+) -> tuple[list[Sample], list[str]]:
+    """The pictures to use, one of each group (by the user's column, else by video), and what to say of it."""
+    if group:
+        require_column(samples, group)
+    column = group or video_column(samples)
+    sizes = group_sizes(samples, column)
+    groups = len(sizes) + len(samples) - sizes.total()
+    if groups == 1 < len(samples):
+        if group:
+            raise UserError(
+                f"All pictures of {location} have one {group}; the doctor uses one picture of each and needs "
+                "two or more."
+            )
+        return stratified_subset(samples, pictures, seed), [ONE_VIDEO]
+    if groups == len(samples):
+        return stratified_subset(samples, pictures, seed), []
+    chosen = stratified_subset(one_per_group(samples, column, seed), pictures, seed)
+    told = (
+        f"{len(chosen):,} pictures, one of each group by {column}: the data has {len(samples):,} pictures in "
+        f"{groups:,} groups."
+    )
+    return chosen, [told]
 
 
 def _reading(
@@ -249,7 +287,7 @@ class _Search:
             return []
         preprocesses = [self._model.preprocess, *self._tensors.values()]
         best = [
-            max(int(right.sum()) for right in self._right_by_order(chosen))
+            max(int(order.right(chosen, self._labels).sum()) for order in self._orders_with(chosen))
             for chosen in self._bench.choices(preprocesses, SCREEN)
         ]
         least = max(best) - TRAILING
@@ -269,7 +307,7 @@ class _Search:
             except WrongSize as error:
                 self._remarks.append(f"Not tried: {name}, which the model does not take ({error}).")
                 continue
-            right = self._right(found.chosen, centre.order)
+            right = centre.order.right(found.chosen, self._labels)
             sure = self._sure(found, centre.order)
             trials.append(Trial((*centre.changed, name), preprocess, centre.order, right, sure))
         self._seen += trials
@@ -285,41 +323,22 @@ class _Search:
 
     def _by_order(self, changed: tuple[str, ...], preprocess: Preprocess, answers: Answers) -> list[Trial]:
         """The same answers read by every order of labels."""
-        found = [
+        return [
             Trial(
                 changed if order.name == DECLARED else (*changed, order.name),
                 preprocess,
                 order,
-                self._right(answers.chosen, order),
+                order.right(answers.chosen, self._labels),
                 self._sure(answers, order),
             )
-            for order in self._orders
+            for order in self._orders_with(answers.chosen)
         ]
-        return [*found, self._fitted(changed, preprocess, answers.chosen)] if self._fits else found
 
-    def _fitted(self, changed: tuple[str, ...], preprocess: Preprocess, chosen: NDArray[np.int64]) -> Trial:
-        outputs = fitted_order(chosen, self._first, self._fits)
-        order = Order("outputs in the order these pictures suggest", tuple(map(int, outputs)))
-        return Trial((*changed, order.name), preprocess, order, self._right_if_fitted(chosen))
-
-    def _right_by_order(self, chosen: NDArray[np.int64]) -> list[NDArray[np.bool_]]:
-        found = [self._right(chosen, order) for order in self._orders]
-        return [*found, self._right_if_fitted(chosen)] if self._fits else found
-
-    def _right_if_fitted(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """By the order the pictures themselves suggest: each half is judged by the order of the other."""
-        labels, half = self._first[: len(chosen)], np.arange(len(chosen)) % 2 == 0
-        right = np.zeros(len(chosen), bool)
-        for part in (half, ~half):
-            outputs = fitted_order(chosen[~part], labels[~part], self._fits)
-            right[part] = outputs[labels[part]] == chosen[part]
-        return right
-
-    def _right(self, chosen: NDArray[np.int64], order: Order) -> NDArray[np.bool_]:
-        return np.array(
-            [any(order.outputs[label] == answer for label in labels)
-             for answer, labels in zip(chosen, self._labels, strict=False)]
-        )  # fmt: skip
+    def _orders_with(self, chosen: NDArray[np.int64]) -> list[Order]:
+        """All orders of labels to read answers by, with the one that they suggest themselves."""
+        if not self._fits:
+            return self._orders
+        return [*self._orders, suggested_order(chosen, self._first[: len(chosen)], self._fits)]
 
     def _sure(self, answers: Answers, order: Order) -> NDArray[np.float32] | None:
         if answers.sure is None or order not in self._orders:

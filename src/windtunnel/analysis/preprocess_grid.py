@@ -25,10 +25,27 @@ DECLARED = "declared"
 
 @dataclass(frozen=True)
 class Order:
-    """Which output stands for which class of the data: -1 for none."""
+    """Which output stands for which class of the data: -1 for none.
+
+    Attributes:
+        name: in words.
+        outputs: for every class its output.
+        by_halves: of an order that pictures suggest themselves, those that pictures with even and with odd
+            numbers are judged by, each suggested by the other half; of all others none.
+    """
 
     name: str
     outputs: tuple[int, ...]
+    by_halves: tuple[tuple[int, ...], ...] = ()
+
+    def right(self, chosen: NDArray[np.int64], labels: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
+        """Which pictures' answers stand for one of their labels; these may be more than the answers."""
+        judges = np.array(self.by_halves or (self.outputs,))
+        picture = np.repeat(np.arange(len(chosen)), [len(row) for row in labels[: len(chosen)]])
+        wanted = np.array([label for row in labels[: len(chosen)] for label in row], np.int64)
+        found = np.zeros(len(chosen), bool)
+        found[picture[judges[picture % len(judges), wanted] == chosen[picture]]] = True
+        return found
 
 
 @lru_cache(maxsize=1)
@@ -164,7 +181,18 @@ def _places(order: Sequence[int]) -> list[int]:
     return places
 
 
-def fitted_order(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def suggested_order(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) -> Order:
+    """The order that answers and labels suggest; each half of the pictures is judged by that of the other.
+
+    Whoever is judged by an order of these answers, be it other answers to the same pictures, is judged by
+    the halves: the order that all pictures suggest flatters them.
+    """
+    parts = (slice(None), slice(1, None, 2), slice(0, None, 2))
+    whole, of_odd, of_even = (_fitted(chosen[part], labels[part], count) for part in parts)
+    return Order("outputs in the order these pictures suggest", whole, (of_odd, of_even))
+
+
+def _fitted(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) -> tuple[int, ...]:
     """For every class the output that stands for it if as many answers as possible are right."""
     from scipy.optimize import linear_sum_assignment
 
@@ -172,4 +200,4 @@ def fitted_order(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: in
     answered = chosen >= 0
     np.add.at(hits, (labels[answered], chosen[answered]), 1)
     _, outputs = linear_sum_assignment(-hits)
-    return np.asarray(outputs, np.int64)
+    return tuple(map(int, outputs))

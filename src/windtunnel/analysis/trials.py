@@ -3,7 +3,8 @@
 Two ways to prepare the same pictures are told apart by the probability they give the label, which says more
 than right and wrong: Wilcoxon's signed-rank test of the labels' log-probabilities. Orders of labels, and
 models that only vote, are told apart by McNemar's test. Every p is multiplied by the number of changes that
-may be tried: where none is truly better, one is taken in at most one of twenty data sets.
+may be tried: where none is truly better, one is taken in at most one of twenty data sets. Pictures are taken
+as independent: `analysis/doctor.py` draws one of each group.
 """
 
 from __future__ import annotations

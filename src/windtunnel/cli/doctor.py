@@ -55,6 +55,13 @@ SHOWN = 4
     metavar="FILE.csv",
     help="Which outputs stand for which class of the data: columns output,class; other orders are not tried.",
 )
+@click.option(
+    "--group",
+    default="",
+    metavar="COLUMN",
+    help="A column of the data's table; of pictures alike in it (one patient) one is used, as of frames of a "
+    "video.",
+)
 @click.option("--write", is_flag=True, help="Write MODEL.toml if another preprocess is surely better.")
 @AS_JSON
 def command(
@@ -65,6 +72,7 @@ def command(
     seed: int,
     labels_are_outputs: bool,
     label_map: str | None,
+    group: str,
     write: bool,
     as_json: bool,
 ) -> None:
@@ -91,6 +99,7 @@ def command(
             seed=seed,
             labels_are_outputs=labels_are_outputs,
             label_map=label_map,
+            group=group,
             advance=bar.look,
         )
     remark = (

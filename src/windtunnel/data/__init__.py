@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import PictureError, UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.labels import LabelSpace
 from windtunnel.seeding import digest64
@@ -153,3 +154,22 @@ def stratified_subset(samples: Sequence[Sample], count: int, seed: int) -> list[
         ranked += [((j + 0.5) / len(members), key, sample) for j, (key, sample) in enumerate(members)]
     ranked.sort(key=lambda row: row[:2])
     return sorted((sample for _, _, sample in ranked[:count]), key=lambda sample: sample.id)
+
+
+def require_column(samples: Iterable[Sample], group: str) -> None:
+    """Refuse to group by a column that no picture has."""
+    columns = {name for sample in samples for name in sample.meta}
+    if group not in columns:
+        raise unknown_name("column to group by", group, columns, "other columns of the data's table")
+
+
+def group_sizes(samples: Iterable[Sample], column: str) -> Counter[str]:
+    """How many pictures every group has; those of which the column says nothing are in none."""
+    return Counter(sample.meta[column] for sample in samples if sample.meta.get(column))
+
+
+def one_per_group(samples: Sequence[Sample], column: str, seed: int) -> list[Sample]:
+    """One picture of every group, the lowest by a keyed hash; one that is in no group is its own."""
+    ranked = sorted(samples, key=lambda sample: digest64("group", seed, sample.id))
+    chosen = {sample.meta.get(column) or f"\0{sample.id}": sample for sample in reversed(ranked)}
+    return sorted(chosen.values(), key=lambda sample: sample.id)

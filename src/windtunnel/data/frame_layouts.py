@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.data import Dataset, Sample, nfc, read_file
-from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, FrameRow
+from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, FrameRow, set_column
 from windtunnel.data.natural import Pictures
 from windtunnel.data.table import SUFFIXES, TableDataset, table_columns
 from windtunnel.errors import UserError
@@ -31,7 +31,7 @@ FINE = frozenset({"similar", "correct"})
 SIMILAR, BAD_ANCHOR = "similar", "bad-anchor"
 # The raw list of YTBB's anchors has these two classes the other way round.
 SWAPPED = {22: 23, 23: 22}
-SET_COLUMNS = ("set", "anchor", "group")
+NAMES_OF_SETS = (*SET_COLUMNS, "group")
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,7 @@ def lists_frame_sets(path: Path) -> bool:
     """Whether a table has the columns of frame sets."""
     if path.suffix.lower() not in SUFFIXES:
         return False
-    columns = table_columns(path)
-    # Any table may have groups.
-    return "offset" in columns and not columns.isdisjoint({"set", "anchor"})
+    return bool(set_column(table_columns(path)))
 
 
 def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
@@ -212,14 +210,14 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Pictures:
     samples: dict[str, Sample] = {}
     rows: list[tuple[str, str, int]] = []
     columns = {name for one in table.samples() for name in one.meta}
-    for needed in (SET_COLUMNS, ("offset",)):
+    for needed in (NAMES_OF_SETS, ("offset",)):
         if columns.isdisjoint(needed):
             raise UserError(
                 f"{table.location} has no column {' or '.join(needed)}; it has "
                 f"{', '.join(sorted(columns - {'path'})) or 'no other'} beside file and label."
             )
     for one in table.samples():
-        set_ = next((one.meta[name] for name in SET_COLUMNS if one.meta.get(name)), "")
+        set_ = next((one.meta[name] for name in NAMES_OF_SETS if one.meta.get(name)), "")
         offset = one.meta.get("offset", "")
         if not set_ or not re.fullmatch(r"[+-]?\d+", offset):
             raise UserError(

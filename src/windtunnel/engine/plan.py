@@ -15,13 +15,20 @@ import pyarrow as pa
 
 from windtunnel.answers import count_answers, refuse_mask, taken_on_trust
 from windtunnel.conditions import Condition, digest
-from windtunnel.data import Dataset, Sample, refuse_duplicates, stratified_subset
+from windtunnel.data import (
+    Dataset,
+    Sample,
+    group_sizes,
+    refuse_duplicates,
+    require_column,
+    stratified_subset,
+)
 from windtunnel.data.finished import AS_STORED, CLEAN, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset, refuse_same_pictures
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.pool import Chunk
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.errors import UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.label_maps import read_map, without_pictures
 from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to
@@ -125,7 +132,8 @@ def make_plan(
     _refuse_mistakes(dataset, suite, subset, keep, chunk, settings)
     total = sorted(dataset.samples(), key=lambda sample: sample.id)
     refuse_duplicates(total, dataset.location)
-    _check_group(group, total)
+    if group:
+        require_column(total, group)
     natural = dataset if isinstance(dataset, NaturalDataset) else None
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     made = finished.manifest if finished else None
@@ -205,13 +213,6 @@ def _refuse_mistakes(
         raise UserError(f"--set makes pictures differently; those of {dataset.location} are made already.")
 
 
-def _check_group(group: str, samples: Sequence[Sample]) -> None:
-    """Refuse a column to group by that there is not."""
-    columns = {name for sample in samples for name in sample.meta}
-    if group and group not in columns:
-        raise unknown_name("column to group by", group, columns, "other columns of the data's table")
-
-
 def _labels(
     model: Model, dataset: Dataset, suite: Suite, samples: Sequence[Sample], file: Path | None, *, trust: bool
 ) -> tuple[LabelSpace, tuple[int, ...], Projection | None, list[str]]:
@@ -246,7 +247,7 @@ def _grouping(
     """Which pictures stay together in intervals, as scoring notes it, and what to say; videos unasked."""
     if group or not frames:
         return {"group": group} if group else {}, []
-    videos = Counter(one.sample.meta[VIDEO] for one in readable if VIDEO in one.sample.meta)
+    videos = group_sizes([one.sample for one in readable], VIDEO)
     if 1 < len(videos) < videos.total():
         return {"group": VIDEO, "group_found": True}, []
     return {}, [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
