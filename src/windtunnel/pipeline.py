@@ -154,7 +154,7 @@ def available_units(
         if not is_step(unit):
             found[unit] = None
         elif value_of(unit) != EVERYTHING:
-            if axis_of(unit) == "decode" and _nothing_is_decoded(formats):
+            if axis_of(unit) == "decode" and nothing_is_decoded(formats):
                 left_out.setdefault(NOT_DECODED, []).append(unit)
             elif reason := _why_not(unit, base, model, Counter()):
                 raise UserError(f"{unit}: {reason}.")
@@ -181,7 +181,8 @@ def refuse_nothing_swapped(units: Sequence[str], base: Geometry, remarks: Sequen
         raise UserError(f"No step of the pipeline is swapped. {' '.join(remarks)} Give another AXIS=VALUE.")
 
 
-def _nothing_is_decoded(formats: Counter[str]) -> bool:
+def nothing_is_decoded(formats: Mapping[str, int]) -> bool:
+    """Whether pictures of these formats are arrays, which no decoder touches."""
     return bool(formats) and not formats.keys() - {"array"}
 
 
@@ -199,7 +200,7 @@ def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[st
         return str(error).rstrip(".")
     if axis == "numerics":
         return why_no_variant(model, value) if model else "there is no model here"
-    if axis == "decode" and _nothing_is_decoded(formats):
+    if axis == "decode" and nothing_is_decoded(formats):
         return NOT_DECODED
     if axis == "decode" and DECODERS[value].formats:
         other = sum(count for name, count in formats.items() if name not in DECODERS[value].formats)

@@ -16,7 +16,15 @@ from windtunnel.stats.intervals import wilson
 from windtunnel.suites.files import load_suite, suite_names
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("footguns.md", "statistics.md", "deployment.md", "explain.md", "natural.md", "distance.md")
+PAGES = (
+    "footguns.md",
+    "statistics.md",
+    "deployment.md",
+    "explain.md",
+    "natural.md",
+    "distance.md",
+    "training.md",
+)
 
 
 def every_command(group: click.Group, path: str = "windtunnel") -> dict[str, click.Command]:

@@ -8,6 +8,7 @@ import shutil
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -19,7 +20,7 @@ from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
 from windtunnel.analysis.doctor import diagnose
 from windtunnel.analysis.preprocess_grid import Order
-from windtunnel.analysis.trials import Trial, choose, gain
+from windtunnel.analysis.trials import Trial, choose, gain, not_told_apart, pictures_needed
 from windtunnel.data import open_dataset
 from windtunnel.data.demo import demo_model_path
 from windtunnel.data.frame_sets import ONE_VIDEO
@@ -31,6 +32,7 @@ NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 RIGHT = "[geometry]\nrule = 'exact'\ncrop_px = 32\n[tensor]\ndivisor = 255.0\nmean = {0}\nstd = {0}\n".format(
     "[0.5, 0.5, 0.5]"
 )
+DECLARED_ORDER = Order("declared", ())
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +238,7 @@ def test_log_probabilities_find_what_answers_alone_do_not(network: Path, named_d
 def trial(name: str, right: np.ndarray, sure: np.ndarray, resizer: str = "pillow-bilinear") -> Trial:
     way = declared("imagenet", None).preprocess
     way = replace(way, geometry=replace(way.geometry, resizer=resizer))
-    return Trial((name,), way, Order("declared", ()), right, sure[:, None].astype(np.float32))
+    return Trial((name,), way, DECLARED_ORDER, right, sure[:, None].astype(np.float32))
 
 
 @pytest.mark.parametrize(("points", "taken"), [(0.7, False), (5.0, True)])
@@ -259,6 +261,72 @@ def test_answers_that_are_only_a_little_surer_are_no_better() -> None:
     assert choose(before, [trial("much surer", right, sure + 0.1)], 100) is not before
     lower = right & (rng.random(500) < 0.99)
     assert choose(before, [trial("surer, less right", lower, sure + 0.1)], 100) is before
+
+
+def written(name: str, tensor: dict[str, Any], sure: np.ndarray, order: Order = DECLARED_ORDER) -> Trial:
+    """A trial of another arithmetic that is right on three of four pictures."""
+    way = declared("imagenet", None).preprocess
+    right = np.arange(len(sure)) % 4 > 0
+    return Trial((name,), replace(way, tensor=replace(way.tensor, **tensor)), order, right, sure)
+
+
+def test_the_likeliest_arithmetic_is_taken_however_it_is_written() -> None:
+    """Fewer changed numbers are no reason: half the right contrast has one less than the right one."""
+    sure = np.random.default_rng(0).normal(-1.5, 0.3, (200, 1)).astype(np.float32)
+    before = written("declared", {}, sure)
+    half = written("centred", {"mean": (0.5,) * 3, "std": (1.0,) * 3}, sure + 0.4)
+    right = written(
+        "minus-one-to-one", {"divisor": 127.5, "mean": (1.0,) * 3, "std": (1.0,) * 3}, sure + 0.41
+    )
+    again = written("halves", {"mean": (0.5,) * 3, "std": (0.5,) * 3}, sure + 0.41)
+    assert choose(before, [half, right], 100) is right
+    assert choose(before, [right, half], 100) is right
+    assert choose(before, [half, right, again], 100) is again, (
+        "the same numbers with a divisor less to change"
+    )
+    assert not_told_apart(before, right, [half, right, again], 100) == (half,)
+    much = written("minus-one-to-one", {"divisor": 127.5, "mean": (1.0,) * 3, "std": (1.0,) * 3}, sure + 0.8)
+    assert not_told_apart(before, much, [half, much], 100) == (), "half is surely worse"
+
+
+def test_an_order_of_labels_alone_goes_before_one_with_another_arithmetic() -> None:
+    """By chance another arithmetic is a little likelier; the declared one stays unless it is surely worse."""
+    rng = np.random.default_rng(0)
+    sure = rng.normal(-1.5, 0.3, (200, 1)).astype(np.float32)
+    before = replace(written("declared", {}, sure - 3), right=np.zeros(200, bool))
+    other = Order("outputs one later", ())
+    alone = written("outputs one later", {}, sure, other)
+    chance = replace(
+        written("clip", {"std": (0.27,) * 3}, sure + rng.normal(0.01, 0.1, sure.shape), other),
+        changed=("clip", other.name),
+    )
+    assert choose(before, [chance, alone], 100) is alone
+    surely = replace(chance, sure=sure + 0.4)
+    assert choose(before, [surely, alone], 100) is surely
+
+
+@pytest.mark.parametrize(("tried", "needed"), [(1, 5), (20, 12), (125, 17)])
+def test_pictures_that_are_needed_are_those_that_can_be_enough(tried: int, needed: int) -> None:
+    """With one less the best that can be, every label likelier, is not sure."""
+    assert pictures_needed(tried) == needed
+    for count, sure in ((needed, True), (needed - 1, False)):
+        before = written("declared", {}, np.full((count, 1), -2.0, np.float32))
+        gained = np.linspace(0.1, 0.5, count, dtype=np.float32)[:, None]
+        after = written("centred", {"mean": (0.5,) * 3}, before.sure + gained)
+        assert (choose(before, [after], tried) is after) is sure
+
+
+@pytest.mark.parametrize("count", [5, 13])
+def test_too_few_pictures_are_no_clean_bill_of_health(
+    network: Path, named_digits: Path, windtunnel_command: Command, count: int
+) -> None:
+    declare(network, RIGHT)
+    done = windtunnel_command("doctor", network, named_digits, "--subset", count)
+    assert done.returncode == 2 and not done.stdout, done.stderr
+    assert re.fullmatch(
+        rf"error: {count} pictures are too few to judge \d+ other ways by; give \d+ or more\.",
+        done.stderr.strip().splitlines()[-1],
+    ), done.stderr
 
 
 def test_a_declared_layout_is_kept(tmp_path: Path, windtunnel_command: Command) -> None:
@@ -397,12 +465,12 @@ def test_a_map_says_what_outputs_stand_for(tmp_path: Path, windtunnel_command: C
 
 @pytest.fixture
 def patients(tmp_path: Path) -> Path:
-    """Twenty-four plain colours as files, four of each of five patients and four of nobody's."""
-    images, labels = (np.load(coloured(tmp_path, 24))[key] for key in ("images", "labels"))
+    """A hundred plain colours as files, four of each of twenty-four patients and four of nobody's."""
+    images, labels = (np.load(coloured(tmp_path, 100))[key] for key in ("images", "labels"))
     lines = ["path,label,patient,ward"]
     for row, (image, label) in enumerate(zip(images, labels, strict=True)):
         Image.fromarray(image).save(tmp_path / f"{row}.png")
-        lines.append(f"{row}.png,{label},{f'p{row // 4}' if row < 20 else ''},one")
+        lines.append(f"{row}.png,{label},{f'p{row // 4}' if row < 96 else ''},one")
     (tmp_path / "table.csv").write_text("\n".join(lines))
     model = write_colour_model(tmp_path / "colour.onnx", classes=4)
     model.with_name("colour.onnx.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
@@ -413,12 +481,12 @@ def test_one_picture_of_a_group_is_used(patients: Path, windtunnel_command: Comm
     model = patients.with_name("colour.onnx")
     done = windtunnel_command("doctor", model, patients, "--group", "patient")
     assert done.returncode == 0, done.stderr
-    told = "9 pictures, one of each group by patient: the data has 24 pictures in 9 groups."
-    assert told in " ".join(done.stdout.split()) and "right on 9 pictures" in done.stdout
+    told = "28 pictures, one of each group by patient: the data has 100 pictures in 28 groups."
+    assert told in " ".join(done.stdout.split()) and "right on 28 pictures" in done.stdout
     alone = windtunnel_command("doctor", model, patients, "--json")
-    assert json.loads(alone.stdout)["pictures"] == 24, alone.stderr
-    few = diagnose(load_model(model), open_dataset(patients), group="patient", pictures=6)
-    assert len(few.declared.right) == 6 and few.remarks[0].startswith("6 pictures, one of each group by")
+    assert json.loads(alone.stdout)["pictures"] == 100, alone.stderr
+    few = diagnose(load_model(model), open_dataset(patients), group="patient", pictures=20)
+    assert len(few.declared.right) == 20 and few.remarks[0].startswith("20 pictures, one of each group by")
     for column, words in (("patent", "Unknown column to group by 'patent'"), ("ward", "have one ward")):
         wrong = windtunnel_command("doctor", model, patients, "--group", column)
         assert wrong.returncode == 2 and words in wrong.stderr and len(wrong.stderr.splitlines()) == 1
@@ -433,9 +501,10 @@ def test_one_frame_of_a_video_is_used_without_being_asked(patients: Path, column
     frames.write_text("\n".join([f"path,label,{columns}", *rows]))
     model = load_model(patients.with_name("colour.onnx"))
     found = diagnose(model, open_dataset(frames))
-    assert len(found.declared.right) == 8
+    assert len(found.declared.right) == 34
     by = columns.split(",")[0]
-    assert found.remarks == [f"8 pictures, one of each group by {by}: the data has 24 pictures in 8 groups."]
-    frames.write_text(re.sub(r",v\d", ",v0", frames.read_text()))
+    told = f"34 pictures, one of each group by {by}: the data has 100 pictures in 34 groups."
+    assert found.remarks == [told]
+    frames.write_text(re.sub(r",v\d+", ",v0", frames.read_text()))
     same = diagnose(model, open_dataset(frames))
-    assert len(same.declared.right) == 24 and same.remarks == [ONE_VIDEO]
+    assert len(same.declared.right) == 100 and same.remarks == [ONE_VIDEO]

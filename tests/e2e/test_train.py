@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -246,11 +249,116 @@ def test_crops_lie_inside_and_cover_the_shares_asked_for() -> None:
         (lambda: Mix(resizers=("pillow-cubic",)), "pillow-cubic"),
         (lambda: Mix(decoders=("magick",)), "magick"),
         (lambda: Mix(per="epoch"), "'batch' or 'picture'"),  # type: ignore[arg-type]
+        (lambda: Settings(epochs=1.5), "epochs is 1.5; give a whole number of at least 1"),  # type: ignore[arg-type]
+        (lambda: Settings(learning_rate=-1), "learning_rate is -1; give a number of at least 0"),
+        (lambda: Settings(learning_rate=0), "learns nothing"),
+        (lambda: Settings(weight_decay="0.1"), "weight_decay is '0.1'"),  # type: ignore[arg-type]
+        (lambda: Settings(area=0.5), "area is 0.5; give two shares"),  # type: ignore[arg-type]
+        (lambda: Mix(resizers="pillow-nearest"), r"a tuple of names, such as \('pillow-nearest',\)"),  # type: ignore[arg-type]
+        (lambda: Mix(decoders=None), r"decoders is None; give a tuple .*\('opencv',\)"),  # type: ignore[arg-type]
     ],
 )
 def test_mistakes_get_one_line(make: object, words: str) -> None:
     with pytest.raises(UserError, match=words):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"settings": {"epochs": 1}}, r"settings is \{'epochs': 1\}; give windtunnel\.train\.Settings"),
+        ({"mix": None}, r"mix is None; give windtunnel\.train\.Mix"),
+        ({"module": "hello"}, "module is 'hello'; give a torch module"),
+        ({"module": torch.nn.Flatten}, "module is the class Flatten"),
+        ({"preprocess": None}, "preprocess is None; give a preset's name"),
+        ({"preprocess": "imagenot"}, "Did you mean imagenet"),
+        ({"preprocess": "none.toml"}, r"No such preprocess file: none\.toml"),
+        ({"mix": Mix(decoders=("pillow", "opencv"))}, "arrays, and nothing is decoded; leave decoders out"),
+    ],
+)
+def test_things_of_another_kind_get_one_line(
+    digits: Path, tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
+    given = {"module": linear(10), "preprocess": PREPROCESS, "settings": QUICK, **changed}
+    with pytest.raises(UserError, match=words) as told:
+        fit(given.pop("module"), digits, tmp_path / "t", **given)
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_module_without_an_onnx_graph_is_refused_before_training(
+    digits: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Torch can pool 7x7 to 2x2, and ONNX cannot."""
+    module = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, stride=2), torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten(),
+        torch.nn.Linear(16, 10),
+    )  # fmt: skip
+    told: list[int] = []
+    with pytest.raises(UserError, match=r"cannot be exported to ONNX.*adaptive_avg_pool2d") as error:
+        fit(
+            module, digits, tmp_path / "t", preprocess=PREPROCESS, settings=QUICK,
+            advance=lambda epoch, _: told.append(epoch),
+        )  # fmt: skip
+    assert "\n" not in str(error.value) and capfd.readouterr().out == ""
+    assert not told and not (tmp_path / "t").exists() and module.training
+
+
+def test_a_folder_that_is_not_the_trainings_own_is_refused(digits: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    for out, words in ((tmp_path, "holds other files"), (tmp_path / "notes.txt", "is a file")):
+        with pytest.raises(UserError, match=f"{words}; give a folder .*for the training"):
+            fit(linear(10), digits, out, preprocess=PREPROCESS, settings=QUICK)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_damaged_recipe_is_told_in_one_line(digits: Path, tmp_path: Path) -> None:
+    (tmp_path / "training.json").write_text("{")
+    with pytest.raises(UserError, match=r"training\.json is damaged \(.+\); give another folder"):
+        fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=QUICK)
+
+
+@pytest.mark.parametrize("kind", ["preset", "file"])
+def test_the_preprocess_is_given_as_on_the_command_line(digits: Path, tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'preset = "caffe"\n[geometry]\nrule = "exact"\ncrop_px = 16\n[tensor]\nmean = [0.5, 0.5, 0.5]'
+    )
+    side = 224 if kind == "preset" else 16
+    module = torch.nn.Sequential(
+        torch.nn.AvgPool2d(side // 2), torch.nn.Flatten(), torch.nn.Linear(12, 10)
+    )  # fmt: skip
+    done = fit(
+        module, digits, tmp_path / "t", preprocess="imagenet" if kind == "preset" else file,
+        settings=Settings(epochs=1, batch=256, mirror=False),
+    )  # fmt: skip
+    found = windtunnel.load_model(done.model).preprocess
+    assert found.geometry.output_px == side
+    assert found.tensor.mean == ((0.485, 0.456, 0.406) if kind == "preset" else (0.5, 0.5, 0.5))
+
+
+def test_without_torch_the_cure_is_named() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from windtunnel.errors import UserError\n"
+        "try:\n    from windtunnel.train import fit\nexcept UserError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "Training needs an extra that is not installed: pip install 'windtunnel[torch]'.\n"
+    )
+
+
+def test_the_how_to_pages_python_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    (tmp_path / "page.py").write_text(block)
+    done = subprocess.run([sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "epoch 8:" in done.stdout and "top1_error" in done.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "training.json", "checkpoint.pt", "history.csv", "model.onnx", "model.onnx.toml",
+    }  # fmt: skip
 
 
 def linear(outputs: int) -> torch.nn.Module:

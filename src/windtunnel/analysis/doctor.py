@@ -24,7 +24,16 @@ from windtunnel.analysis.preprocess_grid import (
     other_tensors,
     suggested_order,
 )
-from windtunnel.analysis.trials import Trial, choose, gain, p_value, surely_better, test_name
+from windtunnel.analysis.trials import (
+    Trial,
+    choose,
+    gain,
+    not_told_apart,
+    p_value,
+    pictures_needed,
+    surely_better,
+    test_name,
+)
 from windtunnel.answers import count_answers
 from windtunnel.data import (
     Dataset,
@@ -65,6 +74,8 @@ class Diagnosis:
         p: of best against declared, times the number tried.
         tried: how many changes were or might have been tried.
         runner_up: the best trial that is not surely better, if it is better at all.
+        not_told_apart: other arithmetics and orders of labels that are surely better than the declared and
+            not surely worse than the one taken.
         undecided: geometries and resizers that are neither surely better nor surely worse than `best`.
         outputs: what the outputs are, if they are not what was declared.
         remarks: what could not be tried, and on which pictures.
@@ -75,6 +86,7 @@ class Diagnosis:
     p: float
     tried: int
     runner_up: Trial | None
+    not_told_apart: tuple[Trial, ...]
     undecided: tuple[Trial, ...]
     outputs: str
     remarks: list[str] = field(default_factory=list)
@@ -100,6 +112,7 @@ class Diagnosis:
             "declared": _trial_json(self.declared, self.best),
             "best": _trial_json(self.best, self.declared),
             "runner_up": _trial_json(self.runner_up, self.best) if self.runner_up else None,
+            "not_told_apart": [_trial_json(one, self.best) for one in self.not_told_apart],
             "undecided": [_trial_json(one, self.best) for one in self.undecided],
             "outputs": self.outputs,
             "remarks": self.remarks,
@@ -262,6 +275,12 @@ class _Search:
         kinds = len(other_geometries(declared, sizes=self._sizes)) + len(other_resizers(declared))
         # Every arithmetic is tried with every order of labels.
         self._tried = (1 + len(self._tensors)) * (len(orders) + bool(self._fits)) - 1 + kinds
+        needed = pictures_needed(self._tried)
+        if len(pictures) < needed:
+            raise UserError(
+                f"{len(pictures)} pictures are too few to judge {self._tried} other ways by; "
+                f"give {needed} or more."
+            )
         self._ahead = (1 + kinds) * len(pictures) + (1 + len(self._tensors)) * min(SCREEN, len(pictures))
         self._advance = advance
         self._runner_up: Trial | None = None
@@ -281,6 +300,7 @@ class _Search:
         ]
         declared = trials[0]
         centre = self._choose(declared, trials[1:])
+        alike = not_told_apart(declared, centre, trials[1:], self._tried)
         centre = self._stage(centre, other_geometries(centre.preprocess, sizes=self._sizes))
         centre = self._stage(centre, other_resizers(centre.preprocess))
         p = 1.0 if centre is declared else min(1.0, self._tried * p_value(declared, centre))
@@ -288,7 +308,9 @@ class _Search:
         undecided = tuple(one for one in self._seen if not self._told_apart(centre, one))
         wrong = self._model.outputs == "logits" and answers[0].outputs == "probabilities"
         outputs = "probabilities" if wrong else ""
-        return Diagnosis(declared, centre, p, self._tried, runner_up, undecided, outputs, self._remarks)
+        return Diagnosis(
+            declared, centre, p, self._tried, runner_up, alike, undecided, outputs, self._remarks
+        )
 
     def _promising(self) -> list[str]:
         """The arithmetics that do not trail on the first pictures."""

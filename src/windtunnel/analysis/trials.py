@@ -106,11 +106,62 @@ def surely_better(before: Trial, after: Trial, tried: int) -> bool:
 
 
 def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
-    """The simplest trial that is surely better than the centre and not surely worse than the best; or it."""
-    better = [one for one in trials if surely_better(centre, one, tried)]
-    better.sort(key=lambda one: -int(one.right.sum()))
-    near = [one for one in better if not surely_better(one, better[0], tried)]
-    return min(near, key=lambda one: (len(one.changed), _fields_changed(centre, one)), default=centre)
+    """The best of the trials that are surely better than the centre, or the centre.
+
+    The best is that of most log-probability. One that changes less (an order of labels, and no arithmetic)
+    goes before it unless it is surely worse; how an arithmetic is written decides only between two that are
+    the same.
+    """
+    better = _better(centre, trials, tried)
+    if not better:
+        return centre
+    best = _ranked(better)[0]
+    near = [one for one in better if not surely_better(one, best, tried)]
+    fewest = min(len(one.changed) for one in near)
+    first = _ranked([one for one in near if len(one.changed) == fewest])[0]
+    return min((one for one in near if _same(one, first)), key=lambda one: _fields_changed(centre, one))
+
+
+def not_told_apart(centre: Trial, chosen: Trial, trials: Sequence[Trial], tried: int) -> tuple[Trial, ...]:
+    """The other trials that are surely better than the centre and not surely worse than the chosen."""
+    near = [one for one in _better(centre, trials, tried) if not surely_better(one, chosen, tried)]
+    return tuple(_ranked([one for one in near if not _same(one, chosen)]))
+
+
+def pictures_needed(tried: int) -> int:
+    """With how many pictures a change can be surely better at all: if every label gains, each its own."""
+    count = 1
+    while tried * signed_rank(np.arange(1.0, count + 1))[1] >= ALPHA:
+        count += 1
+    return count
+
+
+def _better(centre: Trial, trials: Sequence[Trial], tried: int) -> list[Trial]:
+    return [one for one in trials if surely_better(centre, one, tried)]
+
+
+def _ranked(trials: Sequence[Trial]) -> list[Trial]:
+    """Best first, by what is tested.
+
+    Orders of labels are told apart by right answers; trials that share the best order by the labels' mean
+    log-probability, all at the one sharpness that suits them together.
+    """
+    ranked = sorted(trials, key=lambda one: -int(one.right.sum()))
+    alike = [one for one in ranked if one.order == ranked[0].order]
+    means = [one.sure.mean(axis=0, dtype=np.float64) for one in alike if one.sure is not None]
+    if len(means) < max(1, len(alike)):
+        return ranked
+    sharpness = int(np.sum(means, axis=0).argmax())
+    by_sure = sorted(range(len(alike)), key=lambda place: -float(means[place][sharpness]))
+    rest = [one for one in ranked if one.order != ranked[0].order]
+    return [*(alike[place] for place in by_sure), *rest]
+
+
+def _same(one: Trial, other: Trial) -> bool:
+    """Whether two trials are one, written in two ways."""
+    if one.order != other.order or one.preprocess.geometry != other.preprocess.geometry:
+        return False
+    return one.preprocess.tensor.same_arithmetic(other.preprocess.tensor)
 
 
 def _fields_changed(before: Trial, after: Trial) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -140,9 +141,24 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
             f"{100 * found.best.accuracy:.1f} % with {'; '.join(found.best.changed)} "
             f"({_gained(found.declared, found.best)} points); {p} ({found.test}; {found.tried} tried)",
         ),
+        *_alike(found),
         *_undecided(found),
         ("note", "These pictures have chosen it: measure how good it is on others."),
     ]
+
+
+def _alike(found: Diagnosis) -> list[tuple[str, str]]:
+    """What might have been taken as well, best first."""
+    if not found.not_told_apart:
+        return []
+    named = [f"{'; '.join(one.changed)} {100 * one.accuracy:.1f} %" for one in found.not_told_apart]
+    return [("alike", f"not told apart from it by these pictures: {_first(named)}")]
+
+
+def _first(named: Sequence[str]) -> str:
+    """The first of a list, and how many more there are."""
+    more = f"; {len(named) - SHOWN} more (--json)" if len(named) > SHOWN else ""
+    return "; ".join(named[:SHOWN]) + more
 
 
 def _undecided(found: Diagnosis) -> list[tuple[str, str]]:
@@ -150,13 +166,12 @@ def _undecided(found: Diagnosis) -> list[tuple[str, str]]:
     if not found.undecided:
         return []
     most = sorted(found.undecided, key=lambda one: -int((one.right != found.best.right).sum()))
-    shown = "; ".join(f"{one.changed[-1]} {_gained(found.best, one)}" for one in most[:SHOWN])
-    more = f"; {len(most) - SHOWN} more (--json)" if len(most) > SHOWN else ""
+    shown = _first([f"{one.changed[-1]} {_gained(found.best, one)}" for one in most])
     return [
         (
             "undecided",
             f"other geometries and filters, neither surely better nor worse by {100 * LEAST_GAIN:g} point; "
-            f"points gained, 95 % interval: {shown}{more}",
+            f"points gained, 95 % interval: {shown}",
         )
     ]
 

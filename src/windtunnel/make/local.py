@@ -30,7 +30,7 @@ from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
 from windtunnel.make.plan import STEPS_LAYOUT, MakePlan, count_views
 from windtunnel.make.systematic import PictureArrays, paper_names
 from windtunnel.make.work import Making
-from windtunnel.store.files import locked, write_whole
+from windtunnel.store.files import check_own, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 
 CHECKSUMS = pa.schema(
@@ -132,8 +132,6 @@ def _made(
 
 def check_target(plan: MakePlan, out: Path) -> None:
     """Refuse a folder that holds something else or a set of another recipe, and name the difference."""
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file; give a folder for the set.")
     source = Path(plan.dataset.location)
     if source.is_dir() and out.resolve().is_relative_to(source.resolve()):
         raise UserError(f"{out} lies inside {source}; give a folder outside the pictures.")
@@ -141,8 +139,7 @@ def check_target(plan: MakePlan, out: Path) -> None:
     if manifest is None:
         # A make that was killed in its first moment leaves its hidden folder and nothing made.
         made = (out / CHUNKS_FOLDER).is_dir() and any((out / CHUNKS_FOLDER).iterdir())
-        if made or (out.is_dir() and any(entry.name != HIDDEN_FOLDER for entry in out.iterdir())):
-            raise UserError(f"{out} holds other files; give a folder of its own for the set.")
+        check_own(out, "the set", () if made else (HIDDEN_FOLDER,))
         return
     differing = [PARTS[key] for key in PARTS if manifest.recipe.get(key) != plan.recipe.get(key)]
     if differing:

@@ -61,6 +61,17 @@ class Tensor:
         """Whether the model gets the bytes as they are."""
         return self.divisor == 1 and not any(self.mean) and all(value == 1 for value in self.std)
 
+    def same_arithmetic(self, other: Tensor) -> bool:
+        """Whether another gives the same numbers, however it is written: x/127.5 - 1 is (x/255 - 0.5)/0.5."""
+        if (self.channels, self.layout, self.dtype) != (other.channels, other.layout, other.dtype):
+            return False
+        return np.allclose(self._line(), other._line(), rtol=1e-6, atol=0)
+
+    def _line(self) -> NDArray[np.float64]:
+        """Scale and shift of every channel."""
+        mean, std = np.asarray(self.mean, float), np.asarray(self.std, float)
+        return np.stack([1.0 / (self.divisor * std), -mean / std])
+
     def apply(self, batch: NDArray[np.uint8]) -> NDArray[Any]:
         """The model's input for a batch of uint8 NHWC RGB pictures."""
         if self.channels == "grey":
@@ -72,8 +83,7 @@ class Tensor:
         if self.dtype == "uint8":
             return np.ascontiguousarray(batch)
         shape = (1, -1, 1, 1) if self.layout == "nchw" else (1, 1, 1, -1)
-        scale = (1.0 / (self.divisor * np.asarray(self.std))).astype(np.float32).reshape(shape)
-        shift = (-np.asarray(self.mean) / np.asarray(self.std)).astype(np.float32).reshape(shape)
+        scale, shift = (row.reshape(shape) for row in self._line().astype(np.float32))
         values = batch.astype(np.float32, order="C")
         values *= scale
         values += shift
@@ -153,6 +163,18 @@ def declared(preprocess: str | Path | None, model_file: Path | None) -> Declarat
         if beside.is_file():
             return read_declaration(beside)
     return _from_preset(DEFAULT_PRESET, ASSUMED, assumed=True)
+
+
+def wanted(preprocess: str | Path | Preprocess) -> Preprocess:
+    """A preprocess itself, or the one that a preset's name or a TOML file says."""
+    if isinstance(preprocess, Preprocess):
+        return preprocess
+    if isinstance(preprocess, str | Path):
+        return declared(preprocess, None).preprocess
+    raise UserError(
+        f"preprocess is {preprocess!r}; give a preset's name, such as '{DEFAULT_PRESET}', a .toml file or a "
+        "Preprocess."
+    )
 
 
 def read_declaration(path: Path) -> Declaration:

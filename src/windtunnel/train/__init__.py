@@ -1,6 +1,12 @@
 """Training: one plain loop over our data sets, and what makes models less sensitive (extra `torch`)."""
 
-from windtunnel.train.loop import Settings, Trained, fit
-from windtunnel.train.mixing import Mix
+from windtunnel.extras import load_extra
 
-__all__ = ["Mix", "Settings", "Trained", "fit"]
+load_extra("torch", "Training")  # before anything below imports it and fails with a bare traceback
+
+from windtunnel.imaging.geometry import Geometry  # noqa: E402
+from windtunnel.models.preprocess import Preprocess, Tensor  # noqa: E402
+from windtunnel.train.loop import Settings, Trained, fit  # noqa: E402
+from windtunnel.train.mixing import Mix  # noqa: E402
+
+__all__ = ["Geometry", "Mix", "Preprocess", "Settings", "Tensor", "Trained", "fit"]

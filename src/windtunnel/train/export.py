@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from windtunnel.errors import UserError
+from windtunnel.errors import UserError, first_line
 from windtunnel.models.declaration import declaration_text
 from windtunnel.models.preprocess import Preprocess
 
 
 def export_onnx(module: Any, preprocess: Preprocess, classes: Sequence[str], file: Path) -> Path:
     """Write a module as ONNX with a free batch axis, and `<file>.toml` that declares its preprocess."""
+    _write_graph(module, preprocess, file)
+    text = declaration_text(preprocess, {}, labels=list(classes), outputs="logits")
+    Path(f"{file}.toml").write_text(text, encoding="utf-8")
+    return file
+
+
+def check_exports(module: Any, preprocess: Preprocess) -> None:
+    """Refuse a module that ONNX has no graph for, by writing it and throwing the file away."""
+    training = module.training
+    try:
+        with tempfile.TemporaryDirectory() as folder, _torch_prints_no_graphs():
+            _write_graph(module, preprocess, Path(folder) / "trial.onnx")
+    except Exception as error:  # the exporter's own kinds, and whatever the user's module raises in it
+        raise UserError(
+            f"The module cannot be exported to ONNX, as it is when training ends ({first_line(error)}); "
+            "change that part of it."
+        ) from error
+    finally:
+        module.train(training)
+
+
+def _write_graph(module: Any, preprocess: Preprocess, file: Path) -> None:
     side_px = preprocess.geometry.output_px
     if side_px is None:
         raise UserError("The preprocess gives pictures of any size; an ONNX file needs one, such as 224.")
@@ -33,6 +57,18 @@ def export_onnx(module: Any, preprocess: Preprocess, classes: Sequence[str], fil
             dynamic_axes={"pictures": {0: "batch"}, "logits": {0: "batch"}},
             dynamo=False,
         )
-    text = declaration_text(preprocess, {}, labels=list(classes), outputs="logits")
-    Path(f"{file}.toml").write_text(text, encoding="utf-8")
-    return file
+
+
+@contextmanager
+def _torch_prints_no_graphs() -> Iterator[None]:
+    """Keep torch from printing the whole graph where an export fails; it has no switch for that."""
+    name = "_jit_onnx_log"
+    printer = getattr(torch._C, name, None)
+    if printer is None:
+        yield
+        return
+    setattr(torch._C, name, lambda *_: None)
+    try:
+        yield
+    finally:
+        setattr(torch._C, name, printer)

@@ -11,6 +11,7 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,9 +25,10 @@ from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError, first_line
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
-from windtunnel.models.preprocess import Preprocess
-from windtunnel.store.files import write_whole
-from windtunnel.train.export import export_onnx
+from windtunnel.models.preprocess import Preprocess, wanted
+from windtunnel.pipeline import NOT_DECODED, nothing_is_decoded
+from windtunnel.store.files import UNFINISHED, check_own, write_whole
+from windtunnel.train.export import check_exports, export_onnx
 from windtunnel.train.mixing import Mix
 from windtunnel.train.views import batches, labelled, readable
 
@@ -34,6 +36,17 @@ CHECKPOINT = "checkpoint.pt"
 RECIPE = "training.json"
 HISTORY = "history.csv"
 MODEL = "model.onnx"
+MOST_SHOWN = 60
+
+# The settings that are numbers, and the least that each may be.
+LEAST: tuple[tuple[str, int, Any], ...] = (
+    ("epochs", 1, int),
+    ("batch", 1, int),
+    ("learning_rate", 0, int | float),
+    ("momentum", 0, int | float),
+    ("weight_decay", 0, int | float),
+    ("seed", 0, int),
+)
 
 
 @dataclass(frozen=True)
@@ -60,9 +73,15 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}; give at least 1.")
+        for name, least, kind in LEAST:
+            value = getattr(self, name)
+            if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
+                what = "a whole number" if kind is int else "a number"
+                raise UserError(f"{name} is {value!r}; give {what} of at least {least}.")
+        if not self.learning_rate:
+            raise UserError("learning_rate is 0, which learns nothing; give a number above 0, such as 0.1.")
+        if not isinstance(self.area, list | tuple) or len(self.area) != 2:
+            raise UserError(f"area is {self.area!r}; give two shares, such as {AREA}.")
         if not 0 < self.area[0] <= self.area[1] <= 1:
             raise UserError(f"area is {self.area}; give two shares between 0 and 1, the smaller first.")
 
@@ -89,7 +108,7 @@ def fit(
     data: str | Path | Dataset,
     out: str | Path,
     *,
-    preprocess: Preprocess,
+    preprocess: str | Path | Preprocess,
     settings: Settings = Settings(),  # noqa: B008 (frozen)
     mix: Mix = Mix(),  # noqa: B008 (frozen)
     device: str = "auto",
@@ -100,16 +119,24 @@ def fit(
     Args:
         module: a torch module from the preprocess's tensor to one score per class of the data.
         data: labelled pictures.
-        out: a folder; one that holds the same training goes on where it stopped.
-        preprocess: how the module wants its pictures, in training and afterwards.
+        out: a folder of its own; one that holds the same training goes on where it stopped.
+        preprocess: how the module wants its pictures, in training and afterwards: a preset's name, a TOML
+            file or a `Preprocess`.
         settings: epochs, rate and so on.
         mix: decoders and resizers to draw from; by default the preprocess's own.
         device: `cpu`, `cuda`, or `auto` for the GPU where there is one.
         advance: told of each epoch: its number, and its mean loss.
 
     Raises:
-        UserError: the folder holds another training, or module, preprocess, data and device do not fit.
+        UserError: the folder holds other files or another training, the module has no ONNX graph, or
+            module, preprocess, data and device do not fit.
     """
+    preprocess = wanted(preprocess)
+    _check_kinds(module, settings, mix)
+    folder = Path(out)
+    if not (folder / RECIPE).is_file():
+        # A training that was killed in its first moment leaves half a recipe.
+        check_own(folder, "the training", (f"{RECIPE}{UNFINISHED}",))
     ways = mix.ways(preprocess.geometry)
     refuse_scaling(way.decoder for way in ways)
     dataset = open_dataset(data)
@@ -118,11 +145,13 @@ def fit(
     left_out = tuple(f"{one.sample.id}: {one.reason}" for one in looked if one.status != "ok")
     if len(pictures) < 2:
         raise UserError(f"{len(pictures)} pictures of {dataset.location} can be read ({left_out[0]}).")
+    if mix.decoders and nothing_is_decoded(Counter(one.format for one in pictures)):
+        raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
     samples = [one.sample for one in pictures]
     place = _device(device)
     module = module.to(place)
     _check_fits(module, preprocess, len(dataset.label_space), place)
-    folder = Path(out)
+    check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
     _check_same(folder, _recipe(module, dataset, pictures, preprocess, settings, mix))
     optimiser = torch.optim.SGD(
@@ -144,6 +173,19 @@ def fit(
             advance(epoch + 1, losses[-1])
     model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL)
     return Trained(folder, model, tuple(losses), left_out)
+
+
+def _check_kinds(module: object, settings: object, mix: object) -> None:
+    """Refuse what is no module, settings or mix at all."""
+    if not isinstance(module, torch.nn.Module):
+        given = f"the class {module.__name__}" if isinstance(module, type) else repr(module)[:MOST_SHOWN]
+        raise UserError(f"module is {given}; give a torch module, such as torch.nn.Sequential(...).")
+    for name, value, kind in (("settings", settings, Settings), ("mix", mix, Mix)):
+        if not isinstance(value, kind):
+            raise UserError(
+                f"{name} is {repr(value)[:MOST_SHOWN]}; give windtunnel.train.{kind.__name__}(...), or leave "
+                "it out."
+            )
 
 
 def _device(name: str) -> torch.device:
@@ -200,7 +242,7 @@ def _epoch(
 ) -> float:
     """One pass over the pictures; returns the mean loss."""
     module.train()
-    torch.manual_seed(settings.seed * 1_000_003 + epoch)  # dropout and its like
+    torch.manual_seed((settings.seed * 1_000_003 + epoch) % 2**64)  # dropout and its like
     total, seen = 0.0, 0
     views = batches(
         dataset,
@@ -258,7 +300,10 @@ def _check_same(folder: Path, recipe: dict[str, Any]) -> None:
     """Note the training in its folder, or refuse one that holds another."""
     path = folder / RECIPE
     if path.exists():
-        held = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            held = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{path} is damaged ({first_line(error)}); give another folder.") from error
         changed = [key for key in recipe if held.get(key) != recipe[key]]
         if changed:
             raise UserError(
@@ -270,7 +315,7 @@ def _check_same(folder: Path, recipe: dict[str, Any]) -> None:
 
 def _checkpoint(folder: Path, module: Any, optimiser: Any, losses: list[float]) -> None:
     """Everything a later process needs to go on, written whole or not at all."""
-    unfinished = folder / f"{CHECKPOINT}.unfinished"
+    unfinished = folder / f"{CHECKPOINT}{UNFINISHED}"
     state = {"module": module.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
     torch.save(state, unfinished)
     unfinished.replace(folder / CHECKPOINT)

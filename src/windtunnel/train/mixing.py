@@ -31,6 +31,11 @@ class Mix:
     per: Literal["batch", "picture"] = "batch"
 
     def __post_init__(self) -> None:
+        for name in ("decoders", "resizers"):
+            given = getattr(self, name)
+            if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+                such = given if isinstance(given, str) else "opencv" + "-nearest" * (name == "resizers")
+                raise UserError(f"{name} is {given!r}; give a tuple of names, such as ({such!r},).")
         if self.per not in ("batch", "picture"):
             raise UserError(f"per is {self.per!r}; give 'batch' or 'picture'.")
         for decoder in self.decoders:
