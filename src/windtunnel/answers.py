@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, Projection, imagenet_1k
 from windtunnel.published.natural import NaturalSet, collapse_map, folder_key, masked_classes, several_ids
+from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     from windtunnel.models import Model
@@ -132,7 +133,7 @@ def _outputs_of_imagenet(natural: NaturalSet, model: Model) -> list[int]:
     elif model.class_count == len(names):
         return list(range(len(names)))
     else:
-        reason = f"the model has {model.class_count:,} outputs"
+        reason = f"the model has {counted(model.class_count, 'output')}"
     raise UserError(
         f"{model.name} cannot be scored on {natural.title}: {reason}; it needs ImageNet's 1,000 outputs, "
         f"the set's {len(own_classes(natural))} classes, or `labels` with WordNet ids in its TOML."

@@ -247,6 +247,14 @@ def test_mistakes_take_one_line(
     assert done.stderr.count("\n") == 1
 
 
+def test_a_set_and_itself_are_said_to_be_the_same(network: Path, tmp_path: Path) -> None:
+    a, b = (write_pictures(tmp_path / name, pictures(seed, 20)) for seed, name in enumerate("ab"))
+    same = windtunnel.distance(a, a.parent / "b" / ".." / "a", network, splits=2)
+    other = windtunnel.distance(a, b, network, splits=2)
+    told = ["the same pictures: there is no shift" in " ".join(one.warnings) for one in (same, other)]
+    assert told == [True, False]
+
+
 def test_too_few_pictures_and_no_network(network: Path, tmp_path: Path, windtunnel_command: Command) -> None:
     a = write_pictures(tmp_path / "a", pictures(16, 3))
     few = windtunnel_command("distance", a, a, "--features", network)

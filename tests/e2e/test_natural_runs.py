@@ -202,7 +202,7 @@ def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model
     assert values(run) == {"ytbb-robust": 0.5}
     assert run.observed.unlabelled == 0
     assert np.isfinite([one.value for one in run.scores(["nll", "brier"])]).all()
-    assert any("1 pictures are of classes that no output" in note for note in notes(run))
+    assert any("1 picture is of classes that no output" in note for note in notes(run))
 
 
 def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str) -> None:

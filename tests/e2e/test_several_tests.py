@@ -19,6 +19,7 @@ from windtunnel.analysis.several import several
 from windtunnel.analysis.shifts import Share, Shift, drops_by_tag
 from windtunnel.labels import imagenet_1k
 from windtunnel.published.natural import masked_classes
+from windtunnel.report.beside import shift_rows
 
 CLASSES = 8
 PER_CLASS = 5
@@ -137,6 +138,8 @@ def test_one_page_of_several_tests(
     assert "not compared picture by picture, since they are over different tests" in page
     assert "What every shift costs" in page
     assert page.count("<th>test</th>") == 1 and "<th>suite</th>" not in page
+    # On a narrow page only the first columns are seen.
+    assert re.search(r"<th>test</th><th[^>]*>drop, points</th>", page)
     assert "Drop by tag" not in page
     as_json = json.loads(windtunnel_command("report", *given, "--json").stdout)
     assert [one["natural"] for one in as_json["shifts"]] == [True, False]
@@ -327,6 +330,10 @@ def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_
         for seed, version in enumerate(("matched-frequency", "top-images"))
     ]
     found = several(*made)
+    assert [row[1] for row in shift_rows(found.shifts)] == [
+        "imagenetv2-matched-frequency",
+        "imagenetv2-top-images",
+    ]
     assert found.comparison is None
     assert "imagenet-v2-matched-frequency, imagenet-v2-top-images" in found.not_compared
 

@@ -19,6 +19,10 @@ def test_one_is_singular(number: int, text: str) -> None:
     assert counted(number, "shard") == text
 
 
+def test_a_plural_of_its_own() -> None:
+    assert [counted(number, "class", "classes") for number in (1, 2)] == ["1 class", "2 classes"]
+
+
 def test_commands_write_one_of_a_thing_in_the_singular(tmp_path: Path, windtunnel_command: Command) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3)).astype(np.uint8)
     (tmp_path / "pictures" / "0").mkdir(parents=True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.data import Dataset, Sample, stratified_subset
+from windtunnel.data import Dataset, Sample, path_and_part, stratified_subset
 from windtunnel.data.stored import StoredPictures, open_pictures
 from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.errors import PictureError, UserError
@@ -295,6 +295,9 @@ def _warnings(
     network: FeatureNetwork, n: int, sets: Sequence[PictureSet], excess: OverSplits, null: float
 ) -> list[str]:
     lines = []
+    first, second = (path_and_part(one.location) for one in sets)
+    if first[0].exists() and (first[0].resolve(), first[1]) == (second[0].resolve(), second[1]):
+        lines.append("A and B are the same pictures: there is no shift to measure.")
     if excess.high < -TOO_NEAR * null:
         lines.append(
             "B is nearer to A than halves of one set are to each other: both seem to hold the same pictures. "

@@ -8,6 +8,7 @@ from rich.console import Console
 from windtunnel.analysis.distance import SPLITS, Distance, OverSplits, PictureSet, distance
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, print_lines
+from windtunnel.wording import counted
 
 
 @click.command()
@@ -111,7 +112,7 @@ def _lines(found: Distance) -> list[tuple[str, str]]:
 
 def _set(name: str, one: PictureSet) -> list[tuple[str, str]]:
     remarks = [("note", remark) for remark in one.remarks]
-    return [(name, f"{one.location}   {one.pictures:,} pictures"), *remarks]
+    return [(name, f"{one.location}   {counted(one.pictures, 'picture')}"), *remarks]
 
 
 def _over(value: OverSplits) -> str:

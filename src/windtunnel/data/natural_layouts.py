@@ -16,6 +16,7 @@ from windtunnel.data.natural import NaturalDataset, Pictures, without_clean
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k
 from windtunnel.published.natural import NaturalSet, folder_key, natural_set, several_ids
+from windtunnel.wording import counted
 
 V2_VERSIONS = {
     "matched-frequency": "matched-?frequency",
@@ -136,7 +137,8 @@ def _count_remarks(natural: NaturalSet, used: int, allowed: int, left_out: int) 
     if used < allowed:
         found.append(f"{used:,} of {natural.title}'s {allowed:,} class folders are there.")
     if left_out:
-        found.append(f"{left_out:,} pictures outside of any class folder are left out.")
+        are = "is" if left_out == 1 else "are"
+        found.append(f"{counted(left_out, 'picture')} outside of any class folder {are} left out.")
     return tuple(found)
 
 
@@ -194,8 +196,9 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
     if others:
         remarks = (
             *remarks,
-            f"{others.total():,} pictures in {len(others):,} other folders are left out: ImageNet has "
-            f"no such class ({_first_of(others)}).",
+            f"{counted(others.total(), 'picture')} in {counted(len(others), 'other folder')} "
+            f"{'is' if others.total() == 1 else 'are'} left out: ImageNet has no such class "
+            f"({_first_of(others)}).",
         )
     return Pictures(
         natural.part,

@@ -32,6 +32,7 @@ from windtunnel.seeding import STREAM_VERSION
 from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
 from windtunnel.suites.suite import Suite
+from windtunnel.wording import counted
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048
@@ -385,13 +386,17 @@ def map_labels(
         return tuple(where.get(name, -1) for name in space.classes)
     if len(space) == count or (trust and space.name == "indices" and len(space) <= count):
         return tuple(range(len(space)))
-    what = "ImageNet-1k, 1000 classes" if space.name == IMAGENET_1K else f"{len(space)} classes"
+    what = (
+        "ImageNet-1k, 1000 classes" if space.name == IMAGENET_1K else counted(len(space), "class", "classes")
+    )
     cure = (
         "pass --labels-are-outputs if the data's class indices are the model's"
         if len(space) < count and space.name == "indices"
         else f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
     )
-    raise UserError(f"{model.name} has {count} outputs, the data {what} ({space.order}); {cure}{way_out}.")
+    raise UserError(
+        f"{model.name} has {counted(count, 'output')}, the data {what} ({space.order}); {cure}{way_out}."
+    )
 
 
 def _logits_for(keep: str, conditions: Sequence[Condition]) -> frozenset[str]:

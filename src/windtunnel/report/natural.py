@@ -8,12 +8,13 @@ from typing import Any
 from windtunnel.analysis.marks import marks
 from windtunnel.metrics.headlines import head_titles
 from windtunnel.store.run import Run
+from windtunnel.wording import counted
 
 
 def parts_text(natural: Mapping[str, Any]) -> str:
     """The parts of a natural set with their counts, as the recipe holds them."""
     parts = ", ".join(_part_text(one) for one in natural["parts"])
-    frames = f"; {natural['frame_sets']:,} frame sets" if "frame_sets" in natural else ""
+    frames = f"; {counted(natural['frame_sets'], 'frame set')}" if "frame_sets" in natural else ""
     return parts + frames
 
 
@@ -43,8 +44,8 @@ def natural_notes(run: Run) -> list[str]:
     unanswerable = _without_output(run)
     if unanswerable:
         lines.append(
-            f"{unanswerable:,} pictures are of classes that no output of the model stands for: they count as "
-            "wrong."
+            f"{counted(unanswerable, 'picture is', 'pictures are')} of classes that no output of the model "
+            "stands for, and counted as wrong."
         )
     return lines
 

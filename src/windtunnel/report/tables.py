@@ -37,6 +37,7 @@ from windtunnel.report.outside import detection_section
 from windtunnel.report.traps import traps
 from windtunnel.report.worst import worst_slices
 from windtunnel.store.run import Run
+from windtunnel.wording import counted
 
 FAILURES_KEPT = 1000
 MISSING_SHOWN = 8
@@ -54,8 +55,8 @@ def notes(run: Run) -> list[str]:
     canvas, suite = run.recipe["canvas"], run.recipe["suite"]
     if seen.left_out:
         lines.append(
-            f"{seen.left_out} pictures could not be scored under some condition and are left out of all of "
-            "them, so that every number rests on the same pictures."
+            f"{counted(seen.left_out, 'picture')} could not be scored under some condition: left out of all "
+            "of them, so that every number rests on the same pictures."
         )
     if run.groups is not None:
         lines.append(
@@ -67,7 +68,8 @@ def notes(run: Run) -> list[str]:
         shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
         lines.append(f"The set lacks {len(run.missing)} conditions of the suite: {shown}.")
     if seen.unlabelled:
-        lines.append(f"{seen.unlabelled} pictures have no label and count in no error rate.")
+        have = counted(seen.unlabelled, "picture has", "pictures have")
+        lines.append(f"{have} no label: no error rate counts them.")
     if run.recipe["data"]["count"] != run.recipe["data"]["of"]:
         lines.append(
             f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} pictures, "
