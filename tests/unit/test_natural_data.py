@@ -109,7 +109,7 @@ def test_objectnet_has_several_ids_and_a_border(tmp_path: Path) -> None:
     pixels = found.read(next(one for one in found.samples() if one.id == "banana/b.png"))
     assert not isinstance(pixels, bytes) and pixels.shape == (16, 16, 3)
     assert pixels[0, 0].tolist() == [954 % 256, 954 // 256, 0]
-    assert any("1 pictures in 1 other folders" in one for one in found.remarks)
+    assert any("1 picture in 1 other folder is left out" in one for one in found.remarks)
     assert any("no such class (abacus_of_no_class)" in one for one in found.remarks)
     assert any("2 of ObjectNet's 113 class folders" in one for one in found.remarks)
 
