@@ -225,6 +225,17 @@ def test_what_few_pictures_cannot_judge_is_named_with_its_interval(
     assert f"{most.changed[-1]} {100 * value:+.1f} [{100 * low:.1f}, {100 * high:.1f}]" in told
 
 
+def test_nothing_declared_is_told_and_put_right(network: Path, named_digits: Path) -> None:
+    declare(network, "")
+    found = diagnose(load_model(network), open_dataset(named_digits))
+    declare(network, RIGHT)
+    right = load_model(network).preprocess.tensor
+    assert found.found and found.best.preprocess.tensor.same_arithmetic(right), found.best.changed
+    named = [one["changed"] for one in found.to_json()["not_told_apart"]]
+    assert ["efficientnet-lite"] in named, "127 and 128 for 127.5"
+    assert ["minus-one-to-one, BGR"] not in named, "the digits are grey: it is no other"
+
+
 def test_log_probabilities_find_what_answers_alone_do_not(network: Path, named_digits: Path) -> None:
     declare(network, RIGHT.replace("[0.5, 0.5, 0.5]", "[0.25, 0.25, 0.25]", 1))
     found = diagnose(load_model(network), open_dataset(named_digits), pictures=40)
@@ -303,6 +314,21 @@ def test_an_order_of_labels_alone_goes_before_one_with_another_arithmetic() -> N
     assert choose(before, [chance, alone], 100) is alone
     surely = replace(chance, sure=sure + 0.4)
     assert choose(before, [surely, alone], 100) is surely
+
+
+def test_a_channel_order_alone_goes_before_one_with_another_arithmetic_if_one_was_declared() -> None:
+    sure = np.random.default_rng(0).normal(-1.5, 0.3, (200, 1)).astype(np.float32)
+    before = written("declared", {}, sure)
+    places, colours = (
+        written("BGR", {"channels": "bgr"} | more, sure + 0.4)
+        for more in ({}, {"mean": (0.406, 0.456, 0.485), "std": (0.225, 0.224, 0.229)})
+    )
+    other = written("clip, BGR", {"channels": "bgr", "std": (0.27,) * 3}, sure + 0.41)
+    assert choose(before, [other, places], 100) is places
+    assert choose(before, [other, colours], 100) is colours
+    assert not_told_apart(before, places, [places, other], 100) == (other,)
+    nobody = replace(before, preprocess=replace(before.preprocess, assumed=True))
+    assert choose(nobody, [other, places], 100) is other, "nothing was declared that could be kept"
 
 
 @pytest.mark.parametrize(("tried", "needed"), [(1, 5), (20, 12), (125, 17)])

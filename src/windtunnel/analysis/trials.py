@@ -10,7 +10,7 @@ as independent: `analysis/doctor.py` draws one of each group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ LEAST_NATS = 0.05
 # On many pictures every filter is surely a little better or worse than the one of training: another geometry
 # or filter must be better by so much, at the lower end of its interval.
 LEAST_GAIN = 0.01
+# Log-probabilities nearer than this are one, but for the last bits of float32.
+ROUNDING = 1e-4
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def surely_better(before: Trial, after: Trial, tried: int) -> bool:
 def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
     """The best of the trials that are surely better than the centre, or the centre.
 
-    The best is that of most log-probability. One that changes less (an order of labels, and no arithmetic)
+    The best is that of most log-probability. One that gives up fewer of the things that somebody declared
     goes before it unless it is surely worse; how an arithmetic is written decides only between two that are
     the same.
     """
@@ -117,15 +119,18 @@ def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
         return centre
     best = _ranked(better)[0]
     near = [one for one in better if not surely_better(one, best, tried)]
-    fewest = min(len(one.changed) for one in near)
-    first = _ranked([one for one in near if len(one.changed) == fewest])[0]
+    fewest = min(_given_up(centre, one) for one in near)
+    first = _ranked([one for one in near if _given_up(centre, one) == fewest])[0]
     return min((one for one in near if _same(one, first)), key=lambda one: _fields_changed(centre, one))
 
 
 def not_told_apart(centre: Trial, chosen: Trial, trials: Sequence[Trial], tried: int) -> tuple[Trial, ...]:
-    """The other trials that are surely better than the centre and not surely worse than the chosen."""
+    """The other trials that are surely better than the centre and not surely worse than the chosen.
+
+    What is the chosen to these pictures (BGR where all are grey) is not another.
+    """
     near = [one for one in _better(centre, trials, tried) if not surely_better(one, chosen, tried)]
-    return tuple(_ranked([one for one in near if not _same(one, chosen)]))
+    return tuple(_ranked([one for one in near if not _same(one, chosen) and not _no_other(one, chosen)]))
 
 
 def pictures_needed(tried: int) -> int:
@@ -162,6 +167,27 @@ def _same(one: Trial, other: Trial) -> bool:
     if one.order != other.order or one.preprocess.geometry != other.preprocess.geometry:
         return False
     return one.preprocess.tensor.same_arithmetic(other.preprocess.tensor)
+
+
+def _no_other(one: Trial, other: Trial) -> bool:
+    """Whether two trials say the same of every picture."""
+    gained = surer(one, other)
+    return np.array_equal(one.right, other.right) and (
+        gained is None or bool(np.abs(gained).max() < ROUNDING)
+    )
+
+
+def _given_up(before: Trial, after: Trial) -> int:
+    """How many declared things are other: label order, channel order, arithmetic; an assumed one is none."""
+    orders = int(before.order != after.order)
+    if before.preprocess.assumed:
+        return orders
+    was, now = before.preprocess.tensor, after.preprocess.tensor
+    if now.channels == was.channels:
+        return orders + (not now.same_arithmetic(was))
+    by_place = replace(was, channels=now.channels)
+    by_colour = replace(by_place, mean=was.mean[::-1], std=was.std[::-1])
+    return orders + 1 + (not (now.same_arithmetic(by_place) or now.same_arithmetic(by_colour)))
 
 
 def _fields_changed(before: Trial, after: Trial) -> int:

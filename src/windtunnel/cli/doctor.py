@@ -151,8 +151,8 @@ def _alike(found: Diagnosis) -> list[tuple[str, str]]:
     """What might have been taken as well, best first."""
     if not found.not_told_apart:
         return []
-    named = [f"{'; '.join(one.changed)} {100 * one.accuracy:.1f} %" for one in found.not_told_apart]
-    return [("alike", f"not told apart from it by these pictures: {_first(named)}")]
+    named = [" with ".join(one.changed) for one in found.not_told_apart]
+    return [("alike", f"not told apart from {found.best.changed[0]} by these pictures: {_first(named)}")]
 
 
 def _first(named: Sequence[str]) -> str:
