@@ -200,9 +200,19 @@ def test_unlabelled_pictures_have_a_page_too(pictures: Path, tmp_path: Path) -> 
     assert found.headline == ("mfp", "") and not found.unpaired_because
 
 
+def test_the_head_says_distances_in_few_words_and_the_scores_in_full(runs: tuple[Run, Run]) -> None:
+    run = runs[1]
+    assert "sum over i" in run.scores(["mean_ut5d"])[0].formula
+    said = call("score", run.path).output
+    assert "how far the five best classes move between compared frames" in said and "sum over i" not in said
+    cards = run.report().read_text().partition('aria-label="Headline scores"')[2].partition("</section>")[0]
+    assert "how far the five best classes move" in cards and "sum over i" not in cards
+
+
 def test_traps_of_sequences(runs: tuple[Run, Run]) -> None:
     found = {trap["heading"]: trap["why"] for trap in document_of(runs[1])["traps"]}
-    assert "ImageNet-P's ten" in found["Fifteen or nineteen?"]
+    assert "ImageNet-P's ten" in found["Ten or fourteen?"]
+    assert "Fifteen or nineteen?" not in found
     assert "swap" in found["Top-5 distance has a direction"]
     assert "ImageNet-P was lossy video" not in found, "edition 32 is not divided by AlexNet"
 
@@ -313,7 +323,7 @@ def test_compare_pairs_sequences_picture_by_picture(runs: tuple[Run, Run]) -> No
 
 def test_comparisons_of_sequences_say_what_they_count(runs: tuple[Run, Run], tmp_path: Path) -> None:
     said = call("compare", runs[0].path, runs[1].path).output
-    assert re.search(r"answers broken and .* under native and clean, no frames counted", said)
+    assert re.search(r"answers broken and .* under native and clean; frames are not counted", said)
     header = next(line for line in said.splitlines() if line.startswith("changed ") and "p (Holm)" in line)
     single = [one for one in windtunnel.compare(*runs).changed() if one.metric == "top1_error"]
     assert ("broken" in header) == bool(single)

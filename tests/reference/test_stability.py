@@ -13,6 +13,7 @@ from windtunnel.errors import UserError
 from windtunnel.metrics.stability import (
     discounted_distance,
     farthest_discounted,
+    farthest_top5,
     flips,
     frame_pairs,
     log_weight,
@@ -159,3 +160,15 @@ def test_no_ranking_is_farther_than_the_bound(weight: object) -> None:
     assert 0.5 * farthest_discounted(6, weight) < found.max() <= farthest_discounted(6, weight)
     two = discounted_distance(np.array([1, 0], np.float32), np.array([0, 1], np.float32), weight)
     assert two == pytest.approx(farthest_discounted(2, weight))
+
+
+@pytest.mark.parametrize(("classes", "most"), [(1, 0), (2, 2), (3, 4), (5, 12), (10, 18), (1000, 18)])
+def test_few_classes_cannot_move_far(classes: int, most: int) -> None:
+    """Two can only change places; of three the ends do, and the middle stays."""
+    assert farthest_top5(classes) == most
+    first = np.full(5, -1)
+    first[: min(classes, 5)] = range(min(classes, 5))
+    for ranking in itertools.permutations(range(classes)) if classes <= 5 else ():
+        later = np.full(5, -1)
+        later[: len(ranking)] = ranking
+        assert top5_distance(first, later) <= most

@@ -80,7 +80,7 @@ def test_a_partial_download_tells_what_it_lacks(tmp_path: Path) -> None:
     assert len(plan.info["missing"]) == 75 - 12
     assert {"frost:3", "frost:4", "frost:5", "gaussian_noise:1"} <= set(plan.info["missing"])
     assert plan.info["remarks"] == [
-        "1 files of 36 are missing; a picture without one of them is left out of all scores."
+        "Of 36 files 1 is missing; a picture without one of them is left out of all scores."
     ]
 
 

@@ -212,7 +212,7 @@ def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
     assert told[f"{NAMES[1]}.mp4", "seq/brightness+stored"] == "a clip of 3 frames where 5 are usual"
     assert {score.n for score in run.scores(["flip_probability"])} == {1}
     assert run.info["remarks"][:1] == [
-        "1 files of 15 are missing; a picture without one of them is left out of all scores."
+        "Of 15 files 1 is missing; a picture without one of them is left out of all scores."
     ]
 
 

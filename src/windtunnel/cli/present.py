@@ -22,7 +22,7 @@ from rich.text import Text
 from windtunnel.analysis.marks import marks
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
-from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles
+from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
 from windtunnel.metrics.names import SHORT_NAMES
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.ood_scores import KL_MATCHING
@@ -221,7 +221,7 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     for score in scores:
         title = heads.get((score.metric, score.condition))
         if title and score.metric != "top1_error":
-            lines.append((title, f"{_shown(score)}   {score.formula}"))
+            lines.append((title, f"{_shown(score)}   {headline_formula(score.formula)}"))
     lines += [*_detection_lines(scores), *(("note", note) for note in lost_scores(run))]
     lines += [("note", note) for note in normaliser_notes(run)]
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}

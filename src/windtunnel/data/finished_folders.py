@@ -196,8 +196,8 @@ def common_pictures(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Pictu
     missing = sum(len(kept) - holders[name] for name in names)
     if missing:
         remarks.append(
-            f"{missing:,} files of {len(names) * len(kept):,} are missing; a picture without one of "
-            "them is left out of all scores."
+            f"Of {len(names) * len(kept):,} files {missing:,} {'is' if missing == 1 else 'are'} missing; a "
+            "picture without one of them is left out of all scores."
         )
     return Pictures(kept, names, digest.hexdigest()), remarks
 

@@ -215,7 +215,8 @@ def _too_few(found: Sequence[dict[str, Any]]) -> list[str]:
     if ten == len(found) == len(THE_TEN):
         return []
     others = f" and {len(found) - ten} other" if len(found) > ten else ""
-    return [f"No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are {ten}{others}."]
+    here = f"here {'is' if len(found) == 1 else 'are'} {ten}{others}"
+    return [f"No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and {here}."]
 
 
 flip_rate, mfr = (partial(measure, FLIPS) for measure in (ratio, mean_ratio))

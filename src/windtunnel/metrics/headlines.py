@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from windtunnel.metrics.names import DETECTION_TITLES, TITLES
+from windtunnel.metrics.perturbed import TOP_FIVE
 
 # Metric, and condition or "" for several.
 Key = tuple[str, str]
@@ -31,6 +32,11 @@ def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str
     titles |= {("top1_error", name): f"{name} error" for name in ("native", "clean", *parts)}
     found = {key: titles.get(key, TITLES.get(key[0], "")) for key in every}
     return {key: title for key, title in found.items() if title}
+
+
+def headline_formula(formula: str) -> str:
+    """A formula in fewer words; in full it stands with the scores."""
+    return formula.replace(TOP_FIVE.words, TOP_FIVE.short)
 
 
 def farthest_pm(keys: Iterable[Key]) -> str:

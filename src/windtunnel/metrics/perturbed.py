@@ -19,12 +19,12 @@ from windtunnel.metrics.clips import Clips
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure, bounded_interval
 from windtunnel.metrics.stability import (
-    FARTHEST_TOP5,
     Comparison,
     Weight,
     comparison_of,
     discounted_distance,
     farthest_discounted,
+    farthest_top5,
     flips,
     frame_pairs,
     log_weight,
@@ -70,6 +70,11 @@ def difficulty_of(run: Run) -> int:
     return int(run.recipe["suite"]["levels"][0])
 
 
+def rivals_of(run: Run) -> int:
+    """How many classes may win."""
+    return int(run.projection.mask_for(int(run.recipe["model"]["classes"])).sum())
+
+
 def flips_of(run: Run, condition: dict[str, Any]) -> NDArray[np.bool_]:
     """Whether the answer changes, pictures x compared pairs of frames."""
     return changes(FLIPS, run.clips, name(condition), run, condition)
@@ -91,7 +96,10 @@ def _distances(
 
 @dataclass(frozen=True)
 class Kind:
-    """One way to measure change: names, words, greatest value, and AlexNet's figure by sequence."""
+    """One way to measure change: names, words, greatest value, and AlexNet's figure by sequence.
+
+    `most` is the greatest value among so many classes; `short` says in few words what `words` define.
+    """
 
     each: str
     mean: str
@@ -99,19 +107,23 @@ class Kind:
     mean_ratio: str
     title: str
     words: str
+    short: str
     distance: Distance
-    most: float
+    most: Callable[[int], float]
     normaliser: str
 
 
 FLIPS = Kind(
     "flip_probability", "mfp", "flip_rate", "mfr", "FR",
-    "share of compared frames whose best class differs", _flips, 1, "fp",
+    "share of compared frames whose best class differs",
+    "share of compared frames whose best class differs",
+    _flips, lambda _classes: 1, "fp",
 )  # fmt: skip
 TOP_FIVE = Kind(
     "ut5d", "mean_ut5d", "t5d", "mt5d", "T5D",
     f"mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|, {SIGMA}",
-    _distances, FARTHEST_TOP5, "ut5d",
+    "how far the five best classes move between compared frames, in ranks",
+    _distances, farthest_top5, "ut5d",
 )  # fmt: skip
 
 
@@ -191,7 +203,7 @@ def weighted(
         tuple(map(name, found)),
         columns,
         weights,
-        limits=(0, kind.most * float(weights.sum())),
+        limits=(0, kind.most(rivals_of(run)) * float(weights.sum())),
         groups=groups_of(run),
         interval_of=interval_of,
     )

@@ -11,12 +11,14 @@ discounted         d_w  = sum over i = 1..K of w_i * |w_i - w_sigma(i)|
                    w_i  = 1/i (Zipf), or 1/log2(i + 1)
 
 The distance has a direction: if the last class comes first and the others fall by one it is 5, the other way
-9. Its maximum is 18.
+9. Its maximum is 18, the two last coming first and the others leaving; with fewer than eight classes less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from itertools import permutations
 from typing import Literal
 
 import numpy as np
@@ -30,8 +32,6 @@ Places = NDArray[np.int64]
 # What a sequence's frames are compared with: the first, or the one before.
 Comparison = Literal["noise", "temporal"]
 TOP = 5
-# The greatest top-5 distance there is: the two last come first and the others leave.
-FARTHEST_TOP5 = 18
 
 
 def comparison_of(level: int) -> Comparison:
@@ -72,6 +72,15 @@ def top5_distance(earlier: Classes, later: Classes) -> NDArray[np.int64]:
     rank = np.where(same.any(axis=-1), same.argmax(axis=-1), TOP)
     steps = np.abs(np.arange(TOP) - rank)
     return np.asarray(np.where(earlier >= 0, steps, 0).sum(axis=-1), np.int64)
+
+
+@lru_cache
+def farthest_top5(classes: int) -> int:
+    """The greatest top-5 distance among so many classes: of few, not all five can leave."""
+    best = range(1, min(TOP, classes) + 1)
+    later = [*best, *[TOP + 1] * min(max(classes - TOP, 0), TOP)]
+    orders = permutations(later, len(best))
+    return max(int(sum(abs(rank - after) for rank, after in zip(best, one, strict=True))) for one in orders)
 
 
 def zipf_weight(rank: NDArray[np.float64]) -> NDArray[np.float64]:

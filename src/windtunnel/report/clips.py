@@ -13,9 +13,11 @@ from windtunnel.metrics.perturbed import (
     flips_of,
     name,
     pairs_of,
+    rivals_of,
     sequences_of,
     type_of,
 )
+from windtunnel.metrics.stability import farthest_top5
 from windtunnel.report.originals import label_names
 from windtunnel.store.run import Run
 
@@ -35,6 +37,8 @@ def sequence_rows(run: Run) -> list[dict[str, Any]]:
                 "type": type_of(one),
                 "difficulty": difficulty_of(run),
                 "frames": int(one["frames"]),
+                "classes": rivals_of(run),
+                "farthest_top5": farthest_top5(rivals_of(run)),
                 "compared": compared(run, one),
                 "earlier": earlier.tolist(),
                 "later": later.tolist(),

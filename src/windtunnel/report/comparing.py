@@ -185,11 +185,9 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
         broken, mended = (sum(counts[side] for counts in one.conditions.values()) for side in (0, 1))
         text = f"{names[one.other]}: {changed} of {of} conditions (Holm, {100 * SIGNIFICANT:.0f} %)"
         if one.conditions:
-            under = f" under {' and '.join(one.conditions)}, no frames counted" if has_clips else ""
-            text += (
-                f"; {broken:,} answers broken and {mended:,} mended{under} on "
-                f"{counted(len(one.pictures), 'picture')}"
-            )
+            under = f" under {' and '.join(one.conditions)}; frames are not counted" if has_clips else ""
+            on = f" on {counted(len(one.pictures), 'picture')}" if one.pictures else ""
+            text += f"; {counted(broken, 'answer')} broken and {mended:,} mended{on}{under}"
         lines.append(("changed", text))
     lines += [("warning", text) for text in found.warnings]
     return lines

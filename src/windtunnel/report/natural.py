@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from windtunnel.analysis.marks import marks
-from windtunnel.metrics.headlines import head_titles
+from windtunnel.metrics.headlines import head_titles, headline_formula
 from windtunnel.store.run import Run
 from windtunnel.wording import counted
 
@@ -54,7 +54,11 @@ def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scores at the head of a run's report, each with its `title`."""
     parts = [one["name"] for one in document["recipe"]["data"].get("natural", {}).get("parts", ())]
     scores = {(one["metric"], one["condition"]): one for one in document["scores"]}
-    return [scores[key] | {"title": title} for key, title in head_titles(scores, parts).items()]
+    heads = head_titles(scores, parts)
+    return [
+        scores[key] | {"title": title, "formula": headline_formula(str(scores[key]["formula"]))}
+        for key, title in heads.items()
+    ]
 
 
 def _without_output(run: Run) -> int:

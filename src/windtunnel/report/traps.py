@@ -40,16 +40,19 @@ def traps(run: Run, scores: Sequence[Score]) -> list[Trap]:
 
 def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
     units = set(run.recipe["suite"]["units"])
+    if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
+        yield (
+            f"The mean is over {counted(len(units), 'corruption')}, and not ImageNet-C's fifteen: do not set "
+            "it beside means over the fifteen."
+        )
+
+
+def _ten_or_fourteen(run: Run, _: Top1) -> Iterator[str]:
     clips = {bare(one) for one in sequences_of(run)}
     if clips and clips != set(THE_TEN):
         yield (
             f"The mean is over {counted(len(clips), 'sequence')}, and not ImageNet-P's ten: do not set it "
             "beside means over the ten."
-        )
-    if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
-        yield (
-            f"The mean is over {counted(len(units), 'corruption')}, and not ImageNet-C's fifteen: do not set "
-            "it beside means over the fifteen."
         )
 
 
@@ -183,6 +186,7 @@ def _labels(run: Run) -> Iterator[int]:
 
 TRAPS: dict[str, Callable[[Run, Top1], Iterator[str]]] = {
     "Fifteen or nineteen?": _fifteen_or_nineteen,
+    "Ten or fourteen?": _ten_or_fourteen,
     "Which pictures?": _which_pictures,
     "Files or memory?": _files_or_memory,
     "Clean and corrupted cut differently": _cut_differently,
