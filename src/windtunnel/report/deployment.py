@@ -139,8 +139,8 @@ def _answer(rows: Sequence[dict[str, Any]], pictures: int) -> str:
     widest = max(rows, key=lambda row: row["flips"]["value"] - abs(row["cost"]["value"]))
     if widest["flips"]["value"] > abs(widest["cost"]["value"]):
         parts.append(
-            f"Accuracy hides flips: {widest['step']} changes {widest['flips']['value']:.1%} of the answers "
-            f"and {100 * abs(widest['cost']['value']):.1f} points of accuracy."
+            f"Accuracy hides flips: {widest['step']} changes {100 * widest['flips']['value']:.1f} % of the "
+            f"answers and {100 * abs(widest['cost']['value']):.1f} points of accuracy."
         )
     return " ".join(parts)
 
