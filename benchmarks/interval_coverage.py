@@ -18,11 +18,13 @@ from worlds import Array, answers, correlation
 from windtunnel.metrics.baseline import Beside, ratio
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, alexnet_errors
 from windtunnel.metrics.score import Measure, bounded_interval
-from windtunnel.metrics.stability import FARTHEST_TOP5
+from windtunnel.metrics.stability import farthest_top5
 from windtunnel.stats.intervals import clopper_pearson, wilson
 
 ALEXNET = np.array([alexnet_errors()[unit] for unit in THE_FIFTEEN]).ravel()
 LEVELS = 5
+# Of ImageNet's classes the five best can move so far.
+FARTHEST = farthest_top5(1000)
 # The corruption of every condition, the severities of one side by side.
 UNITS = tuple(unit for unit in THE_FIFTEEN for _ in range(LEVELS))
 
@@ -87,18 +89,18 @@ def mean_distance(distances: Array) -> Measure:
     """uT5D of pictures x pairs, as `metrics/perturbed.py` makes it."""
     weights = np.full(PAIRS, 1 / PAIRS)
     interval_of = partial(bounded_interval, answers=PAIRS)
-    return Measure("ut5d", "", "", (), distances, weights, limits=(0, FARTHEST_TOP5), interval_of=interval_of)
+    return Measure("ut5d", "", "", (), distances, weights, limits=(0, FARTHEST), interval_of=interval_of)
 
 
 def distance_coverage(changes: str, n: int, simulations: int, seed: int = 0) -> tuple[float, float]:
     """Share of intervals of top-5 distances that hold the truth: ours, and Student's."""
     rng = np.random.default_rng(seed)
     share, within = STEADINESS[changes]
-    truth = share * (1 + MOVED * (FARTHEST_TOP5 - 1))
+    truth = share * (1 + MOVED * (FARTHEST - 1))
     hits = np.zeros(2)
     for _ in range(simulations):
         (changed,) = answers(rng, n, [np.full(PAIRS, share)], within=within, kinship=1.0)
-        measure = mean_distance(changed * (1 + rng.binomial(FARTHEST_TOP5 - 1, MOVED, changed.shape)))
+        measure = mean_distance(changed * (1 + rng.binomial(FARTHEST - 1, MOVED, changed.shape)))
         for place, one in enumerate((measure, replace(measure, interval_of=None))):
             low, high = one.interval()
             hits[place] += low <= truth <= high
