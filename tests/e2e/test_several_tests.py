@@ -128,6 +128,16 @@ def test_shares_are_those_of_the_predictions(runs: dict[str, Path]) -> None:
         assert share.low <= share.value <= share.high
 
 
+def test_what_a_run_is_over_is_called_by_its_kind(runs: dict[str, Path], tmp_path: Path) -> None:
+    model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
+    pictures = write_pictures(tmp_path / "pictures", imagenet_1k().classes[:CLASSES], 10, 0)
+    swapped = windtunnel.run(model, pictures, "systematic", only=["colour=bgr"], out=tmp_path / "run").path
+    shifts = several(runs["keen-v2"], runs["keen-smoke"], swapped).shifts
+    assert shifts[0].over == "natural pictures"
+    assert re.fullmatch(r"[0-9]+ corrupted conditions", shifts[1].over)
+    assert shifts[2].over == "1 swapped step"
+
+
 def test_one_page_of_several_tests(
     runs: dict[str, Path], tmp_path: Path, windtunnel_command: Command
 ) -> None:

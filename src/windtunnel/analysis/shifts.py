@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
@@ -11,8 +12,11 @@ from windtunnel.analysis.marks import marks
 from windtunnel.metrics.headlines import PM_0, farthest_pm
 from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
+from windtunnel.wording import counted
 
 NO_TAG = "no tag"
+# What conditions of a kind are called.
+NOUNS = {"corruption": "corrupted condition", "sequence": "sequence", "pipeline": "swapped step"}
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def shift_of(run: Run) -> Shift:
         errors = [scores.get(("top1_error", "clean")), scores.get(("mean_error", ""))]
         clean, shifted = map(_accuracy, errors)
         drop = scores.get(("residual_robustness", ""))
-        over = f"{sum(one['kind'] == 'corruption' for one in run.conditions)} corrupted conditions"
+        over = _spoilt(run)
     return Shift(
         str(run.path),
         str(model["name"]),
@@ -136,6 +140,13 @@ def shift_of(run: Run) -> Shift:
         frames,
         tuple(marks(run)),
     )
+
+
+def _spoilt(run: Run) -> str:
+    """How many conditions of which kind a run has beside its clean ones, in words."""
+    kinds = Counter(str(one["kind"]) for one in run.conditions)
+    found = [counted(kinds[kind], noun) for kind, noun in NOUNS.items() if kinds[kind]]
+    return ", ".join(found) or "clean pictures alone"
 
 
 def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
