@@ -412,7 +412,8 @@ def test_pictures_that_cannot_be_made_are_left_out_and_counted(tmp_path: Path) -
 
 
 def test_a_size_the_model_does_not_take_is_told(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 4))
     (tmp_path / "small.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
