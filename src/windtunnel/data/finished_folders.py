@@ -30,7 +30,11 @@ MOST_LISTED, EXAMPLES = 50, 5
 
 
 class FolderShelf:
-    """The class folders below every corruption and severity."""
+    """The class folders below every corruption and severity.
+
+    Attributes:
+        rare: ids of images that under half of the corruptions have, which are left out.
+    """
 
     by_row = False
 
@@ -44,6 +48,7 @@ class FolderShelf:
             self.places = list(self._folders)
             self.label_space = manifest.label_space
             self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
+            self.rare: frozenset[str] = frozenset()
             return
         common, told = common_pictures(self._folders, Kept())
         self.remarks += told
@@ -51,6 +56,7 @@ class FolderShelf:
         if not common.names:
             raise UserError(f"{root} holds corruption folders without pictures in class folders.")
         self._digest = common.digest
+        self.rare = frozenset(map(nfc, common.rare))
         self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
         self.samples = [
             Sample(nfc(name), (index[name.split("/", 1)[0]],), {"name": name}) for name in common.names
@@ -214,11 +220,13 @@ class Pictures:
         folders: the conditions that count.
         names: pictures (`class/name`) that at least half of them hold.
         digest: of every file's name and size.
+        rare: pictures that fewer of them hold.
     """
 
     folders: list[Place]
     names: list[str]
     digest: str
+    rare: list[str]
 
 
 def common_pictures(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Pictures, list[str]]:
@@ -254,7 +262,7 @@ def common_pictures(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Pictu
             f"Of {len(names) * len(kept):,} files {missing:,} {'is' if missing == 1 else 'are'} missing; a "
             "picture without one of them is left out of all scores."
         )
-    return Pictures(kept, names, digest.hexdigest()), remarks
+    return Pictures(kept, names, digest.hexdigest(), strange), remarks
 
 
 def _pictures(folder: Path, kept_as: Kept) -> Iterator[tuple[str, os.DirEntry[str]]]:

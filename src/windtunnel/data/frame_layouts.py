@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windtunnel.data import Dataset, Sample, nfc, read_file
+from windtunnel.data import Dataset, Sample, is_picture_name, nfc, read_file
 from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, find_json, read_json
 from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, VIDEO, FrameRow, set_column
 from windtunnel.data.natural import Pictures
@@ -67,6 +67,13 @@ class FrameFiles:
     def read(self, sample: Sample) -> bytes:
         """The file's bytes."""
         return read_file(Path(self.root) / sample.meta["path"])
+
+    def holds(self, sample_id: str) -> bool:
+        """Whether a frame is annotated or lies among the others, in a set or not."""
+        if sample_id in self.others:
+            return True
+        inside = is_picture_name(sample_id) and ".." not in Path(sample_id).parts
+        return inside and (Path(self.root) / self.inside / sample_id).is_file()
 
 
 def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
