@@ -214,6 +214,66 @@ def test_frames_are_judged_by_their_own_labels_or_the_anchors(tmp_path: Path) ->
         assert by_name(found.scores())["pm_k", "pm-0"].value == 1.0
 
 
+def test_ytbb_runs_with_and_without_review_stand_beside_each_other(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """Four anchors of two YouTube ids; reviewers rejected a wrong frame and a wrong anchor."""
+    root = tmp_path / "ytbb-robust"
+    (root / "metadata").mkdir(parents=True)
+    said = {
+        "ab_c_1000": {30: 1, 31: 1, 32: 2},
+        "ab_c_2000": {60: 1, 61: 1},
+        "xyz_500": {15: 1, 16: 3},
+        "xyz_900": {27: 5, 28: 5},
+    }
+    for video, shown in said.items():
+        write_video(root / "ytbb_videos", video, shown)
+        for number in shown:
+            folder = root / "ytbb_videos" / video
+            (folder / f"{number:06}.JPEG").rename(folder / f"frame-{number}.jpg")
+    anchors = {"ab_c_1000": (30, 0), "ab_c_2000": (60, 0), "xyz_500": (15, 0), "xyz_900": (27, 2)}
+    rows = [
+        {"key": f"/home/them/{one}/frame-{at}.jpg", "labels": [word]} for one, (at, word) in anchors.items()
+    ]
+    pairs = {("ab_c_1000", 31): [0], ("ab_c_1000", 32): [1], ("ab_c_2000", 61): [0], ("xyz_500", 16): [0]}
+    judged = [
+        {"key": f"{one}/frame-{anchors[one][0]}.jpg,{one}/frame-{at}.jpg", "labels": words}
+        for (one, at), words in pairs.items()
+    ]
+    for name, noted, words in (
+        ("anchor_labels.json", rows, ["good", "unsure", "bad"]),
+        ("pmk_labels.json", judged, ["similar", "dissimilar"]),
+    ):
+        (root / "metadata" / name).write_text(json.dumps({"annotations": noted, "labels": words}))
+    lines = ["ytid,time_ms,label", *(f"{one.rpartition('_')[0]},{one.rpartition('_')[2]},1" for one in said)]
+    (root / "metadata" / "x_test_anchors_full.csv").write_text("\n".join(lines))
+
+    def outputs(batch: np.ndarray) -> np.ndarray:
+        return reads_colour(batch)[:, :24]
+
+    runs = {
+        name: windtunnel.run(outputs, root, name, out=tmp_path / "runs" / name)
+        for name in ("ytbb-robust", "ytbb-robust-unreviewed")
+    }
+    # Worked by hand: right anchors, and anchors with all their frames right.
+    for name, k, wanted, review in (
+        ("ytbb-robust", 1, (3 / 3, 2 / 3), "With review: reviewers accepted 3 of 4 anchors"),
+        ("ytbb-robust-unreviewed", 2, (3 / 4, 1 / 4), "Without review: all 4 annotated anchors"),
+    ):
+        run, scores = runs[name], by_name(runs[name].scores())
+        assert (scores["pm_k", "pm-0"].value, scores["pm_k", f"pm-{k}"].value) == wanted
+        assert run.natural["set"] == name and run.info["suite"] == f"{name}@1"
+        assert run.group == "video" and run.groups is not None and run.groups.max() + 1 == 2
+        assert ("top1_error", name) in scores
+        assert any(review in note for note in notes(run))
+    assert len({run.digest for run in runs.values()}) == 2
+    text = windtunnel_command("report", *(run.path for run in runs.values()), "--markdown").stdout
+    rows_shown = [line for line in text.splitlines() if line.startswith("| outputs")]
+    assert [line.split(" | ")[1] for line in rows_shown] == list(runs)
+    assert "pm-0 100.0 %" in rows_shown[0] and "pm-1 66.7 %" in rows_shown[0]
+    assert "pm-0 75.0 %" in rows_shown[1] and "pm-2 25.0 %" in rows_shown[1]
+
+
 def test_a_set_with_a_broken_frame_leaves_whole(tmp_path: Path) -> None:
     names = "abcd"
     sets = {f"val/{one}/000010.JPEG": [f"val/{one}/000011.JPEG"] for one in names}

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
+from tests.conftest import Command
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.golden import golden_picture
 from windtunnel.suites.files import load_suite
@@ -105,6 +106,79 @@ def test_c_bar_folders_may_be_named_by_strength(tmp_path: Path) -> None:
         (tmp_path / "perlin_noise" / "7.6" / NAMES[0]).read_bytes()
     )
     assert default_suite(dataset) == "imagenet-c-bar"
+
+
+def test_c_bar_as_its_script_writes_it_is_read_whole(tmp_path: Path) -> None:
+    """The script names severity folders by "{:.2f}" of the strength; strengths as its CSV file has them."""
+    strengths = {
+        "caustic_refraction": "2.35,3.2,4.9,6.6,9.15",
+        "inverse_sparkles": "1.0,2.0,4.0,9.0,10.0",
+        "sparkles": "1.0,2.0,3.0,5.0,6.0",
+        "perlin_noise": "4.6,5.2,5.8,7.6,8.8",
+        "blue_noise_sample": "0.8,1.6,2.4,4.0,5.6",
+        "plasma_noise": "4.75,7.0,8.5,9.25,10.0",
+        "checkerboard_cutout": "2.0,3.0,4.0,5.0,6.0",
+        "cocentric_sine_waves": "3.0,5.0,8.0,9.0,10.0",
+        "single_frequency_greyscale": "1.0,1.5,2.0,4.5,5.0",
+        "brownish_noise": "1.0,2.0,3.0,4.0,5.0",
+    }
+    for unit, row in strengths.items():
+        levels = tuple(f"{float(one):.2f}" for one in row.split(","))
+        put_folders(tmp_path, (unit,), NAMES[:1], side=32, levels=levels)  # type: ignore[arg-type]
+    dataset = opened(tmp_path)
+    assert held(dataset) == [f"{unit}:{level}" for unit in sorted(strengths) for level in range(1, 6)]
+    # 4.00 is the third strength of inverse_sparkles, not severity 4.
+    for folder, level in (("4.00", 3), ("10.00", 5)):
+        file = tmp_path / "inverse_sparkles" / folder / NAMES[0]
+        assert dataset.shelf.read(NAMES[0], ("inverse_sparkles", level)) == file.read_bytes()
+    assert not dataset.remarks
+    plan = windtunnel.plan(Seen(1000), tmp_path)
+    assert plan.suite.name == "imagenet-c-bar" and not plan.info["missing"]
+
+
+def test_severities_of_c_bar_stay_severities_where_they_are_also_strengths(tmp_path: Path) -> None:
+    put_folders(tmp_path, ("inverse_sparkles",), NAMES, levels="45")
+    assert held(opened(tmp_path)) == ["inverse_sparkles:4", "inverse_sparkles:5"]
+
+
+def test_every_folder_that_is_not_understood_is_named(tmp_path: Path, windtunnel_command: Command) -> None:
+    strange = ("0.80", "0.8", "0.83", "1.7", "old")
+    put_folders(tmp_path, ("blue_noise_sample",), NAMES, levels=strange)  # type: ignore[arg-type]
+    put_folders(tmp_path, ("sparkles",), NAMES)
+    put_folders(tmp_path, ("plasma_noise", "my_notes"), NAMES, levels=("a", "b"))  # type: ignore[arg-type]
+    dataset = opened(tmp_path)
+    assert held(dataset) == ["blue_noise_sample:1", *(f"sparkles:{level}" for level in range(1, 6))]
+    named = [
+        "blue_noise_sample/0.80 is ignored: blue_noise_sample/0.8 is the same severity.",
+        "blue_noise_sample/0.83, blue_noise_sample/1.7, blue_noise_sample/old are no severities and are "
+        "ignored.",
+        "my_notes is ignored: it has no severity folder (it has a, b).",
+        "plasma_noise is ignored: it has no severity folder (it has a, b).",
+    ]
+    assert dataset.remarks == named
+    assert windtunnel.plan(Seen(1000), tmp_path).info["remarks"] == named
+    shown = " ".join(windtunnel_command("data", "inspect", str(tmp_path)).stdout.split())
+    assert all(one in shown for one in named)
+    with pytest.raises(UserError, match="holds none of the conditions") as error:
+        windtunnel.plan(Seen(1000), tmp_path, suite="imagenet-c")
+    assert all(one in str(error.value) for one in named)
+
+
+def test_folders_beside_groups_of_corruptions_are_named(tmp_path: Path) -> None:
+    put_folders(tmp_path / "weather", ("fog",), NAMES)
+    put_folders(tmp_path / "noise", ("gaussian_noise", "hum"), NAMES, levels="3")
+    (tmp_path / "noise" / "papers").mkdir()
+    (tmp_path / "papers" / "2019").mkdir(parents=True)
+    assert opened(tmp_path).remarks == [
+        "papers is ignored: it has no severity folder.",
+        "papers is ignored: it has no corruption folder.",
+    ]
+
+
+def test_corruptions_of_which_no_severity_is_understood_are_no_classes(tmp_path: Path) -> None:
+    put_folders(tmp_path, ("fog", "snow"), NAMES, levels=("s1", "s2"))  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"no severity folder among fog/s1, fog/s2, snow/s1, snow/s2; name"):
+        windtunnel.open_dataset(tmp_path)
 
 
 def put_arrays(root: Path, units: tuple[str, ...], count: int = 6, classes: int = 3) -> np.ndarray:

@@ -17,7 +17,7 @@ from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.errors import UserError
 from windtunnel.published import read_text
-from windtunnel.published.natural import masked_classes, several_ids
+from windtunnel.published.natural import masked_classes, natural_set, several_ids
 
 IN_A, IN_O, IN_R = (list(masked_classes(f"in_imagenet_{name}")) for name in "aor")
 
@@ -220,8 +220,6 @@ def test_frames_without_labels_or_numbers_are_refused(tmp_path: Path) -> None:
 
 def ytbb(root: Path) -> Path:
     """Annotations as published: words before classes, keys of pairs with a comma, the swapped raw list."""
-    from windtunnel.published.natural import natural_set
-
     classes = list(natural_set("ytbb-robust").classes)
     words = ["good", "unsure", "bad", *classes]
     pair_words = [
@@ -290,6 +288,143 @@ def test_ytbb_robust_follows_the_annotations(tmp_path: Path) -> None:
         "bbb_2000/frame-60.jpg": [0],
         "eee_5000/frame-10.jpg": [0],
     }
+
+
+AUTHORS = "/home/somebody/code/ytbb-pmk/data/frames"
+
+
+def annotate(root: Path, name: str, rows: list[tuple[str, list[str]]]) -> None:
+    """More rows at the end of an annotation file; words it does not have yet are added to its list."""
+    file = root / "metadata" / name
+    content = json.loads(file.read_text())
+    for key, said in rows:
+        content["labels"] += [one for one in said if one not in content["labels"]]
+        labels = [content["labels"].index(one) for one in said]
+        content["annotations"].append({"key": key, "notes": "", "labels": labels})
+    file.write_text(json.dumps(content))
+
+
+def test_ytbb_keys_that_are_paths_of_the_authors_machine_are_read(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    file = root / "metadata" / "anchor_labels.json"
+    wanted = open_natural(root, "ytbb-robust")
+    content = json.loads(file.read_text())
+    for row in content["annotations"]:
+        row["key"] = f"{AUTHORS}/{row['key']}"
+    file.write_text(json.dumps(content))
+    pairs = root / "metadata" / "pmk_labels.json"
+    paths = json.loads(pairs.read_text())
+    for row in paths["annotations"]:
+        row["key"] = ",".join(f"{AUTHORS}/{one}" for one in row["key"].split(","))
+    for content in (json.loads(pairs.read_text()), paths):
+        pairs.write_text(json.dumps(content))
+        found = open_natural(root, "ytbb-robust")
+        assert labels_of(found, "ytbb-robust") == labels_of(wanted, "ytbb-robust")
+        assert found.frames == wanted.frames
+
+
+def test_ytbb_anchors_of_the_published_shape_are_all_read(tmp_path: Path) -> None:
+    """2,467 rows: 2,169 good, 1,731 of these under absolute paths; 1,780 YouTube ids, some with `_`."""
+    folder = tmp_path / "metadata"
+    folder.mkdir()
+    words = ["good", "unsure", "bad", *natural_set("ytbb-robust").classes]
+    annotations, raw = [], []
+    for row in range(2467):
+        is_good, number = row < 2169, row % 1780
+        id_ = f"{'a_' if number % 2 else '-'}{number:04}_{number % 7}" if is_good else f"bad_{row}"
+        key = f"{id_}_{100 * row}/frame-{3 * row + 20}.jpg"
+        is_path = row < 1731 or not is_good
+        annotations.append(
+            {"key": f"{AUTHORS}/{key}" if is_path else key, "notes": "", "labels": [0 if is_good else 2]}
+        )
+        raw.append([id_, 100 * row, row % 24])
+    (folder / "anchor_labels.json").write_text(json.dumps({"annotations": annotations, "labels": words}))
+    (folder / "pmk_labels.json").write_text(json.dumps({"annotations": [], "labels": ["similar"]}))
+    write_csv(folder / "ytbb_robustness_test_anchors_full.csv", ["ytid", "time_ms", "label"], raw)
+    found = open_natural(tmp_path, "ytbb-robust")
+    assert len({one.group for one in found.frames}) == 2169
+    videos = {one.meta["video"] for one in found.samples()}
+    assert len(videos) == 1780 and videos == {row[0] for row in raw[:2169]}
+    every = open_natural(tmp_path, "ytbb-robust-unreviewed")
+    assert len({one.group for one in every.frames}) == 2467
+
+
+def test_ytbb_anchors_of_one_youtube_id_are_of_one_video(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    annotate(
+        root, "anchor_labels.json", [("aaa_9000/frame-270.jpg", ["good"]), ("b_b__7/frame-1.jpg", ["good"])]
+    )
+    with (root / "metadata" / "ytbb_test_anchors_full.csv").open("a") as stream:
+        stream.write("aaa,9000,1\nb_b_,7,1\n")
+    videos = {one.id: one.meta["video"] for one in open_natural(root, "ytbb-robust").samples()}
+    assert videos["aaa_1000/frame-29.jpg"] == videos["aaa_9000/frame-270.jpg"] == "aaa"
+    assert videos["b_b__7/frame-1.jpg"] == "b_b_"
+
+
+def test_a_similar_ytbb_pair_is_rejected_only_by_the_published_words(tmp_path: Path) -> None:
+    problems = (
+        "dissimilar", "problematic", "incorrect", "dont know", "deformation", "background-change",
+        "occlusion-increased", "blur-increase",
+    )  # fmt: skip
+    root = ytbb(tmp_path / "robust")
+    said = [["similar", "lovely"], ["lovely"], *(["similar", "correct", one] for one in problems)]
+    pairs = [f"eee_5000/frame-10.jpg,eee_5000/frame-{11 + place}.jpg" for place in range(len(said))]
+    annotate(root, "pmk_labels.json", list(zip(pairs, said, strict=True)))
+    found = open_natural(root, "ytbb-robust")
+    assert [one.sample_id for one in found.frames if one.group.startswith("eee")] == [
+        "eee_5000/frame-10.jpg",
+        "eee_5000/frame-11.jpg",
+    ]
+
+
+def test_ytbb_without_review_takes_every_candidate(tmp_path: Path) -> None:
+    root = ytbb(tmp_path / "robust")
+    # Frames near an anchor count without an annotation; others and those too far away do not.
+    for key in (
+        "ccc_3000/frame-80.jpg",
+        "ccc_3000/frame-100.jpg",
+        "ccc_3000/frame-79.jpg",
+        "ccc_3000/frame-90.jpg",
+    ):
+        put(root / "ytbb_videos" / key, 7)
+    for old in ("aaa_1000", "bbb_2000", "eee_5000"):
+        (root / old).rename(root / "ytbb_videos" / old)
+    dataset, suite = open_for_suite(root, "ytbb-robust-unreviewed", None)
+    assert suite.name == "ytbb-robust-unreviewed" and isinstance(dataset, NaturalDataset)
+    offsets: dict[str, list[int]] = {}
+    for one in dataset.frames:
+        offsets.setdefault(one.group, []).append(one.offset)
+    assert offsets == {
+        "aaa_1000/frame-30.jpg": [0, -1, 1, 2, 3, 4],
+        "bbb_2000/frame-60.jpg": [0],
+        "ccc_3000/frame-90.jpg": [0, -10, 10],
+        "ddd_4000/frame-99.jpg": [0, -2, -1],
+        "eee_5000/frame-10.jpg": [0],
+    }
+    assert dataset.read(next(one for one in dataset.samples() if one.id == "ccc_3000/frame-80.jpg"))
+    assert dataset.parts == (("ytbb-robust-unreviewed", "shifted"),)
+    said = (
+        "Without review: all 5 annotated anchors and their 9 candidate frames are scored. Reviewers accepted "
+        "3 of 5 anchors and 2 frames; suite ytbb-robust scores those."
+    )
+    assert said in dataset.remarks
+    reviewed, _ = open_for_suite(root, None, None)
+    said = (
+        "With review: reviewers accepted 3 of 5 anchors and 2 of 7 annotated frames, which are scored; suite "
+        "ytbb-robust-unreviewed scores all candidates."
+    )
+    assert isinstance(reviewed, NaturalDataset) and said in reviewed.remarks
+    assert reviewed.natural.name == "ytbb-robust"
+
+
+def test_ytbb_without_review_needs_the_annotations(tmp_path: Path) -> None:
+    root = video_set(tmp_path / "ytbb-robust", {"a_1": {0: ([6], 345)}}, "x")
+    with pytest.raises(UserError, match=r"no \*test_anchors_full.csv"):
+        open_natural(root, "ytbb-robust-unreviewed")
+    root = ytbb(tmp_path / "robust")
+    annotate(root, "pmk_labels.json", [("aaa_1000/frame-30.jpg", ["similar"])])
+    with pytest.raises(UserError, match=r"has the key 'aaa_1000/frame-30.jpg'; give the anchor, a comma"):
+        open_natural(root, "ytbb-robust")
 
 
 def test_ytbb_robust_is_found_wherever_its_files_are_read(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ import csv
 import hashlib
 import io
 import os
+import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,10 +24,17 @@ from windtunnel.errors import UserError
 from windtunnel.labels import label_space_of
 
 LEVEL_NAMES = {str(level): level for level in SEVERITIES}
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+# A message names this many ignored folders, and this many examples of what one of them holds.
+MOST_LISTED, EXAMPLES = 50, 5
 
 
 class FolderShelf:
-    """The class folders below every corruption and severity."""
+    """The class folders below every corruption and severity.
+
+    Attributes:
+        rare: ids of images that under half of the corruptions have, which are left out.
+    """
 
     by_row = False
 
@@ -40,6 +48,7 @@ class FolderShelf:
             self.places = list(self._folders)
             self.label_space = manifest.label_space
             self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
+            self.rare: frozenset[str] = frozenset()
             return
         common, told = common_pictures(self._folders, Kept())
         self.remarks += told
@@ -47,6 +56,7 @@ class FolderShelf:
         if not common.names:
             raise UserError(f"{root} holds corruption folders without pictures in class folders.")
         self._digest = common.digest
+        self.rare = frozenset(map(nfc, common.rare))
         self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
         self.samples = [
             Sample(nfc(name), (index[name.split("/", 1)[0]],), {"name": name}) for name in common.names
@@ -74,19 +84,41 @@ def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
         return (
             FolderShelf(root, folders_made, manifest, []) if manifest.recipe["layout"] == "folders" else None
         )
-    alone, told = _levels(root)
-    if alone and root.resolve().name in known_corruptions():
-        return FolderShelf(root, alone, None, told)
-    for places in ([root], [Path(group.path) for group in subfolders(root)]):
+    found, alone = _levels(root)
+    if found and root.resolve().name in known_corruptions():
+        return FolderShelf(root, found, None, alone)
+    for parents in ([root], [Path(group.path) for group in subfolders(root)]):
         folders: dict[Place, Path] = {}
-        remarks: list[str] = []
-        for place in places:
-            found, ignored = _corruption_folders(place)
+        ignored: list[str] = []
+        for parent in parents:
+            found, not_read = _corruption_folders(parent)
             folders |= found
-            remarks += ignored
+            unused_group = not found and parent != root and parent.name != CLEAN
+            ignored += (
+                [f"{parent.name} is ignored: it has no corruption folder."] if unused_group else not_read
+            )
         if folders and _looks_published(folders):
-            return FolderShelf(root, folders, None, remarks)
+            return FolderShelf(root, folders, None, ignored)
+    _refuse_unknown_severities(root)
     return None
+
+
+def _refuse_unknown_severities(root: Path) -> None:
+    """Refuse folders that are all named after corruptions while none of their folders is a severity.
+
+    As class folders they would be scored as classes called `fog` and `snow`.
+    """
+    corruptions = [Path(entry.path) for entry in subfolders(root) if entry.name != CLEAN]
+    if not corruptions or not {one.name for one in corruptions} <= known_corruptions():
+        return
+    inside = [Path(entry.path) for one in corruptions for entry in subfolders(one)]
+    if not inside or not all(subfolders(one) for one in inside):
+        return
+    named = [f"{one.parent.name}/{one.name}" for one in inside]
+    raise UserError(
+        f"{root} has folders named after corruptions, but no severity folder among {_listed(named)}; name "
+        "severity folders 1 to 5, or by strength as ImageNet-C-bar's script does."
+    )
 
 
 def _looks_published(folders: Mapping[Place, Path]) -> bool:
@@ -108,34 +140,63 @@ def known_corruptions() -> frozenset[str]:
 def _corruption_folders(root: Path) -> tuple[dict[Place, Path], list[str]]:
     """Folders that hold severities that hold classes, by corruption and severity; and what is ignored."""
     found: dict[Place, Path] = {}
-    remarks: list[str] = []
+    ignored: list[str] = []
     for corruption in subfolders(root):
         if corruption.name != CLEAN:
-            levels, told = _levels(Path(corruption.path))
+            levels, not_read = _levels(Path(corruption.path))
             found |= levels
-            remarks += told
-    return found, remarks
+            ignored += not_read
+    return found, ignored
 
 
 def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
-    """The severities of a corruption's folder, and what else lies there."""
+    """The severity folders of a corruption's folder, and a remark on each folder that is ignored."""
     name = corruption.resolve().name
     inside = {entry.name: Path(entry.path) for entry in subfolders(corruption)}
-    known = LEVEL_NAMES | c_bar_strengths().get(name, {})
-    levels = sorted((level for level in inside if level in known), key=lambda level: known[level])
+    severities = _severities(name, inside)
     # Pictures straight in numbered folders are somebody's classes, not severities.
-    if not levels or not any(subfolders(inside[level]) for level in levels):
-        return {}, []
-    strange = sorted(set(inside) - set(levels))
-    remarks = [f"{name}/{strange[0]} is no severity and is ignored."] if strange else []
-    return {(name, known[level]): inside[level] for level in levels}, remarks
+    if not any(subfolders(inside[folder]) for folder in severities):
+        has = f" (it has {_listed(sorted(inside), EXAMPLES)})" if inside else ""
+        return {}, [f"{name} is ignored: it has no severity folder{has}."]
+    found: dict[Place, Path] = {}
+    ignored: list[str] = []
+    for folder, level in sorted(severities.items(), key=lambda item: (item[1], item[0])):
+        taken = found.setdefault((name, level), inside[folder])
+        if taken != inside[folder]:
+            ignored.append(f"{name}/{folder} is ignored: {name}/{taken.name} is the same severity.")
+    unknown = [f"{name}/{folder}" for folder in sorted(set(inside) - set(severities))]
+    if unknown:
+        what = "is no severity and is" if len(unknown) == 1 else "are no severities and are"
+        ignored.append(f"{_listed(unknown)} {what} ignored.")
+    return found, ignored
+
+
+def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
+    """The severity that each folder name of a corruption stands for; names that are none are left out.
+
+    Folders are severities 1 to 5, or strengths as ImageNet-C-bar's script writes them ("0.80"), compared as
+    numbers. Where both readings are possible ("4"), the one that explains more folders holds.
+    """
+    names = list(folders)
+    strengths = c_bar_strengths().get(corruption, {})
+    by_level = {name: LEVEL_NAMES[name] for name in names if name in LEVEL_NAMES}
+    by_strength = {
+        name: strengths[float(name)] for name in names if _NUMBER.fullmatch(name) and float(name) in strengths
+    }
+    return by_strength if len(by_strength) > len(by_level) else by_level
+
+
+def _listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
+    """Names of folders in a message, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 @lru_cache(maxsize=1)
-def c_bar_strengths() -> dict[str, dict[str, int]]:
-    """ImageNet-C-bar's script names severity folders by strength: corruption -> folder name -> severity."""
+def c_bar_strengths() -> dict[str, dict[float, int]]:
+    """ImageNet-C-bar's script names severity folders by strength: corruption -> strength -> severity."""
     rows = csv.DictReader(io.StringIO(published.read_text("c_bar_strengths.csv")))
-    return {row["corruption"]: {str(float(row[f"s{level}"])): level for level in SEVERITIES} for row in rows}
+    return {row["corruption"]: {float(row[f"s{level}"]): level for level in SEVERITIES} for row in rows}
 
 
 @dataclass(frozen=True)
@@ -159,11 +220,13 @@ class Pictures:
         folders: the conditions that count.
         names: pictures (`class/name`) that at least half of them hold.
         digest: of every file's name and size.
+        rare: pictures that fewer of them hold.
     """
 
     folders: list[Place]
     names: list[str]
     digest: str
+    rare: list[str]
 
 
 def common_pictures(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Pictures, list[str]]:
@@ -199,7 +262,7 @@ def common_pictures(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Pictu
             f"Of {len(names) * len(kept):,} files {missing:,} {'is' if missing == 1 else 'are'} missing; a "
             "picture without one of them is left out of all scores."
         )
-    return Pictures(kept, names, digest.hexdigest()), remarks
+    return Pictures(kept, names, digest.hexdigest(), strange), remarks
 
 
 def _pictures(folder: Path, kept_as: Kept) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import textwrap
@@ -11,27 +10,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windtunnel.data import Dataset, Sample, nfc, read_file
-from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, FrameRow, set_column
+from windtunnel.data import Dataset, Sample, is_picture_name, nfc, read_file
+from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, find_json, read_json
+from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, VIDEO, FrameRow, set_column
 from windtunnel.data.natural import Pictures
 from windtunnel.data.table import SUFFIXES, TableDataset, table_columns
+from windtunnel.data.ytbb_annotations import (
+    ANCHOR_LABELS,
+    PAIR_LABELS,
+    RAW_ANCHORS,
+    Annotations,
+    read_annotations,
+    youtube_id,
+)
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, index_space, label_space_of
 from windtunnel.published.natural import NaturalSet
 
-# Where a set keeps its JSON files and its frames, from its root.
-JSON_FOLDERS = ("metadata", "", "misc")
-JSON_PLACES = ", ".join(one or "the folder itself" for one in JSON_FOLDERS)
-FRAME_FOLDERS = ("", "images", "frames", "val")
+# Where a set keeps its frames, from its root.
+FRAME_FOLDERS = ("", "images", "frames", "val", "ytbb_videos")
 SETS, LABELS = "pmsets.json", "labels.json"
-ANCHOR_LABELS, PAIR_LABELS, RAW_ANCHORS = "anchor_labels.json", "pmk_labels.json", "*test_anchors_full.csv"
-# What annotators said of an anchor, before the classes in their list of words.
-ANCHOR_WORDS = ("good", "unsure", "bad")
-# What annotators said of a pair without spoiling it; any other word does.
-FINE = frozenset({"similar", "correct"})
-SIMILAR, BAD_ANCHOR = "similar", "bad-anchor"
-# The raw list of YTBB's anchors has these two classes the other way round.
-SWAPPED = {22: 23, 23: 22}
+# The suites of YTBB-Robust's annotation files: accepted frames, and all candidates.
+REVIEWED, UNREVIEWED = "ytbb-robust", "ytbb-robust-unreviewed"
 NAMES_OF_SETS = (*SET_COLUMNS, "group")
 # So much of a wrong value is shown.
 SHOWN = 60
@@ -39,13 +39,23 @@ SHOWN = 60
 
 @dataclass(frozen=True)
 class FrameFiles:
-    """Frames below a folder, by their keys."""
+    """Frames below a folder, by their keys.
+
+    Attributes:
+        name, location, label_space: as of any data set.
+        frames: those of some set.
+        root: the folder.
+        inside: the folder below it that keys start from.
+        others: ids of annotated frames that are in no set.
+    """
 
     name: str
     location: str
     label_space: LabelSpace
     frames: tuple[Sample, ...]
     root: str
+    inside: str = ""
+    others: frozenset[str] = frozenset()
 
     portable = True
     parallel_reads = True
@@ -57,6 +67,13 @@ class FrameFiles:
     def read(self, sample: Sample) -> bytes:
         """The file's bytes."""
         return read_file(Path(self.root) / sample.meta["path"])
+
+    def holds(self, sample_id: str) -> bool:
+        """Whether a frame is annotated or lies among the others, in a set or not."""
+        if sample_id in self.others:
+            return True
+        inside = is_picture_name(sample_id) and ".." not in Path(sample_id).parts
+        return inside and (Path(self.root) / self.inside / sample_id).is_file()
 
 
 def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
@@ -70,7 +87,7 @@ def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Picture
         return _of_table(natural, TableDataset(path))
     if not path.is_dir():
         raise UserError(f"No such data: {path}. Give the folder with {SETS} and the frames, or a table.")
-    if find_json(path, SETS):
+    if find_json(path, SETS) and natural.frames != "candidates":
         return _of_sets(natural, path)
     if natural.layout == "ytbb":
         return _of_annotations(natural, path)
@@ -95,9 +112,9 @@ def lists_frame_sets(path: Path) -> bool:
 
 def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
     """`pmsets.json` (anchor to neighbours) and `labels.json` (frame to classes)."""
-    sets: dict[str, list[str]] = _read_json(root, SETS, dict)
+    sets: dict[str, list[str]] = read_json(root, SETS, dict)
     _check_neighbours(root, sets)
-    given = {frame: _listed(root, frame, row) for frame, row in _read_json(root, LABELS, dict).items()}
+    given = {frame: _listed(root, frame, row) for frame, row in read_json(root, LABELS, dict).items()}
     for anchor in sets:
         if not given.get(anchor):
             raise UserError(f"{root}: {LABELS} has no label of the anchor {anchor} of {SETS}; add one.")
@@ -143,47 +160,49 @@ def _shown(value: Any) -> str:
 
 
 def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
-    """YTBB-Robust's annotation files: anchors with their labels, and pairs that people judged.
-
-    An anchor's labels are the raw list's and whatever annotators added; one that the raw list lacks is left
-    out, for the additions alone would call its own class wrong. A pair counts if its last annotation
-    says "similar" and nothing against it; one "bad-anchor" takes the whole set away.
-    """
-    anchors = _last_words(root, ANCHOR_LABELS)
-    raw = _raw_anchors(root)
-    labels: dict[str, tuple[int, ...]] = {}
-    unlisted: list[str] = []
-    for key, words in anchors.items():
-        if "good" not in words or {"bad", "unsure"} & words:
-            continue
-        own = raw.get(key.split("/")[0])
-        if own is None:
-            unlisted.append(key)
-            continue
-        added = {_ytbb_class(natural, word, root) for word in words - set(ANCHOR_WORDS)}
-        labels[key] = tuple(sorted(added | {own}))
-    sets: dict[str, list[str]] = {key: [] for key in labels}
-    bad: set[str] = set()
-    for pair, words in _last_words(root, PAIR_LABELS).items():
-        anchor, _, frame = pair.partition(",")
-        if BAD_ANCHOR in words:
-            bad.add(anchor)
-        elif anchor in sets and SIMILAR in words and words <= FINE:
-            sets[anchor].append(frame)
-    kept = {anchor: near for anchor, near in sets.items() if anchor not in bad}
-    if not kept:
+    """YTBB-Robust's annotation files: what reviewers accepted, or all candidates whatever they said."""
+    notes = read_annotations(root, natural.classes)
+    inside = _frame_folder(root, sorted(notes.labels))
+    accepted = notes.reviewed
+    sets = accepted
+    if natural.frames == "candidates":
+        sets = notes.candidates(lambda key: (root / inside / key).is_file())
+    if not sets:
         raise UserError(
             f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} leave no anchor that is good and in {RAW_ANCHORS}."
         )
-    every = _by_anchor(root, kept, labels)
-    found = _assembled(natural, root, kept, every, _class_space(natural))
-    if not unlisted:
-        return found
-    remark = (
-        f"{len(unlisted):,} good anchors ('{unlisted[0]}' ...) are left out with their frames: {RAW_ANCHORS} "
-        "has no label of theirs."
+    found = _assembled(
+        natural, root, sets, _by_anchor(root, sets, notes.labels), _class_space(natural), notes.frames
     )
-    return replace(found, remarks=(remark,))
+    remarks = [_review_remark(natural, notes, sets, accepted)]
+    if notes.unlisted:
+        remarks.append(
+            f"{len(notes.unlisted):,} good anchors ('{notes.unlisted[0]}' ...) are left out with their "
+            f"frames: {RAW_ANCHORS} has no label of theirs."
+        )
+    return replace(found, remarks=tuple(remarks))
+
+
+def _review_remark(
+    natural: NaturalSet,
+    notes: Annotations,
+    sets: Mapping[str, Sequence[str]],
+    accepted: Mapping[str, Sequence[str]],
+) -> str:
+    """Whether the frames are those that reviewers accepted or all candidates, with their numbers."""
+    anchors = f"{len(accepted):,} of {len(notes.labels):,} anchors"
+    count = sum(map(len, accepted.values()))
+    if natural.frames == "candidates":
+        total = sum(map(len, sets.values()))
+        return (
+            f"Without review: all {len(sets):,} annotated anchors and their {total:,} candidate frames are "
+            f"scored. Reviewers accepted {anchors} and {count:,} frames; suite {REVIEWED} scores those."
+        )
+    total = sum(map(len, notes.pairs.values()))
+    return (
+        f"With review: reviewers accepted {anchors} and {count:,} of {total:,} annotated frames, which are "
+        f"scored; suite {UNREVIEWED} scores all candidates."
+    )
 
 
 def _by_anchor(
@@ -198,43 +217,6 @@ def _by_anchor(
                     f"{root}: {frame} is a frame of two anchors with other labels, {anchor} the second; a "
                     "frame has one list of them. Take it out of one set."
                 )
-    return found
-
-
-def _ytbb_class(natural: NaturalSet, word: str, root: Path) -> int:
-    if word not in natural.classes:
-        raise UserError(f"{root}: {ANCHOR_LABELS} names the class '{word}', which {natural.title} lacks.")
-    return natural.classes.index(word)
-
-
-def _last_words(root: Path, name: str) -> dict[str, set[str]]:
-    """By key what its last annotation says, in words."""
-    content = _read_json(root, name, dict)
-    try:
-        words = list(content["labels"])
-        return {
-            str(row["key"]): {str(words[place]) for place in row["labels"]} for row in content["annotations"]
-        }
-    except (KeyError, TypeError, IndexError) as error:
-        raise UserError(f"{root}: {name} is no list of annotations with keys and labels.") from error
-
-
-def _raw_anchors(root: Path) -> dict[str, int]:
-    """By video and time (`<id>_<ms>`) the raw class of an anchor, in the order of the class index."""
-    files = [one for folder in JSON_FOLDERS for one in sorted((root / folder).glob(RAW_ANCHORS))]
-    if not files:
-        raise UserError(
-            f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}, which holds the anchors' labels; put it beside "
-            f"{ANCHOR_LABELS}, which has only what annotators added."
-        )
-    with files[0].open(encoding="utf-8-sig", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    if rows and not {"ytid", "time_ms", "label"} <= set(rows[0]):
-        raise UserError(f"{files[0]} has the columns {', '.join(rows[0])}; it needs ytid, time_ms, label.")
-    found = {}
-    for row in rows:
-        label = int(row["label"])
-        found[f"{row['ytid']}_{row['time_ms']}"] = SWAPPED.get(label, label)
     return found
 
 
@@ -305,8 +287,9 @@ def _assembled(
     sets: Mapping[str, Sequence[str]],
     labels: Mapping[str, tuple[int, ...]],
     space: LabelSpace,
+    annotated: Iterable[str] = (),
 ) -> Pictures:
-    """Samples and frame rows of sets that name their frames by keys."""
+    """Samples and frame rows of sets that name their frames by keys; more frames may be annotated."""
     frames: list[FrameRow] = []
     for anchor in sorted(sets):
         frames.append(FrameRow(nfc(anchor), nfc(anchor), 0, ANCHOR))
@@ -316,15 +299,25 @@ def _assembled(
         ]
     _check_sets(frames, str(root))
     keys = sorted({key for anchor, near in sets.items() for key in (anchor, *near)})
-    inside = next((one for one in FRAME_FOLDERS if keys and (root / one / keys[0]).exists()), "")
+    inside = _frame_folder(root, keys)
     samples = tuple(
-        Sample(
-            nfc(key), labels[key], {"path": (Path(inside) / key).as_posix(), "video": key.rpartition("/")[0]}
-        )
+        Sample(nfc(key), labels[key], {"path": (Path(inside) / key).as_posix(), VIDEO: _video(natural, key)})
         for key in keys
     )
-    files = FrameFiles(root.resolve().name, str(root), space, samples, str(root))
+    others = frozenset(map(nfc, annotated)) - {one.id for one in samples}
+    files = FrameFiles(root.resolve().name, str(root), space, samples, str(root), inside, others)
     return Pictures(natural.part, natural.role, files, samples, space, tuple(frames))
+
+
+def _frame_folder(root: Path, keys: Sequence[str]) -> str:
+    """The folder of a set in which its frames lie, by the first of them."""
+    return next((one for one in FRAME_FOLDERS if keys and (root / one / keys[0]).exists()), "")
+
+
+def _video(natural: NaturalSet, key: str) -> str:
+    """The video of a frame: its folder, or of YTBB-Robust the YouTube id, which several folders share."""
+    folder = key.rpartition("/")[0]
+    return youtube_id(folder) if natural.layout == "ytbb" else folder
 
 
 def frame_number(key: str) -> int:
@@ -378,7 +371,7 @@ def _class_index(root: Path) -> list[str]:
     """The names of a set's classes in the order of their indices, where a file says so; else none."""
     for folder in JSON_FOLDERS:
         for file in sorted((root / folder).glob("*class_index.json")):
-            content = _read_json(root, file.name, dict)
+            content = read_json(root, file.name, dict)
             # Names stand alone, or after a WordNet id.
             named = {
                 int(key): value[-1] if isinstance(value, list) else value for key, value in content.items()
@@ -387,21 +380,3 @@ def _class_index(root: Path) -> list[str]:
                 raise UserError(f"{file} lacks a class between 0 and {max(named)}.")
             return [str(named[place]) for place in range(len(named))]
     return []
-
-
-def find_json(root: Path, name: str) -> Path | None:
-    """Where a video set keeps a JSON file, or None."""
-    return next((root / one / name for one in JSON_FOLDERS if (root / one / name).is_file()), None)
-
-
-def _read_json(root: Path, name: str, kind: type) -> Any:
-    file = find_json(root, name)
-    if file is None:
-        raise UserError(f"{root} has no {name} in {JSON_PLACES}; put it there.")
-    try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read as JSON: {error}.") from error
-    if not isinstance(content, kind):
-        raise UserError(f"{file} is no JSON object.")
-    return content

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from windtunnel.answers import counted_imagenet_classes
 from windtunnel.data import Dataset
-from windtunnel.data.frame_layouts import ANCHOR_LABELS, find_json, holds_frame_sets, lists_frame_sets
+from windtunnel.data.frame_json import find_json
+from windtunnel.data.frame_layouts import holds_frame_sets, lists_frame_sets
+from windtunnel.data.ytbb_annotations import ANCHOR_LABELS
 from windtunnel.labels import imagenet_1k
 from windtunnel.published.natural import folder_key, masked_classes, natural_sets, several_ids
 
@@ -42,7 +44,7 @@ def _named(name: str, layouts: tuple[str, ...]) -> str:
     """The set that a folder is named after, perhaps with more words behind, which do not say it is clean."""
     for one in natural_sets().values():
         own = "|".join(map(re.escape, one.names))
-        if one.layout in layouts and re.match(rf"({own})(?!-({OF_CLEAN})(-|$))(-|$)", name):
+        if own and one.layout in layouts and re.match(rf"({own})(?!-({OF_CLEAN})(-|$))(-|$)", name):
             return one.name
     return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from windtunnel.labels import LabelSpace, imagenet_1k
 from windtunnel.models import Scores, probe_outputs
 from windtunnel.models.preprocess import About, Preprocess
 from windtunnel.predictions.files import TOP_K, Block, PredictionFile
+from windtunnel.predictions.left_out import Ignored, reason_left_out
 from windtunnel.predictions.rows import Rows
 from windtunnel.published.natural import natural_set
 from windtunnel.store.folder import RunFolder
@@ -85,7 +86,8 @@ def score_predictions(
 
     Args:
         predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
-            the scores of every class, or the best few classes.
+            the scores of every class, or the best few classes. Rows of images that the data has and the run
+            does not score are ignored and counted; rows of unknown images are refused.
         data: the pictures they are of.
         suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished or
             natural set is. Conditions without any prediction are told and left out.
@@ -135,10 +137,11 @@ def score_predictions(
         present=lambda conditions: _present(conditions, look, file.path),
         advance=advance,
     )
-    rows = Rows(plan, resolve(plan.conditions), file.path)
+    rows = Rows(plan, resolve(plan.conditions), file.path, reason_left_out(plan.dataset))
     for block in file.blocks():
         rows.add(block)
     rows.check(partial=partial)
+    plan = replace(plan, info=_with_ignored(plan.info, rows.ignored))
     folder = RunFolder(Path(out) if out else plan.default_folder())
     return _stored(plan, rows, folder)
 
@@ -229,6 +232,12 @@ def _present(conditions: Sequence[Condition], look: Look, path: Path) -> list[Co
         )
     places = {where[name] for name in look.conditions}
     return [condition for place, condition in enumerate(conditions) if place in places]
+
+
+def _with_ignored(info: Mapping[str, Any], ignored: Ignored) -> dict[str, Any]:
+    """What is known of a run, with the rows of predictions that are not of its images."""
+    remarks = [ignored.remark] if ignored.remark else []
+    return {**info, "remarks": [*info["remarks"], *remarks], "ignored_rows": dict(ignored.rows)}
 
 
 def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Run:

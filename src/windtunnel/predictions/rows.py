@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from windtunnel.engine.summary import Summary, summarise
 from windtunnel.errors import UserError
 from windtunnel.models import SUM_TOLERANCE
 from windtunnel.predictions.files import TOP_K, Block
+from windtunnel.predictions.left_out import Ignored, Reason
 from windtunnel.store.rows import PIXELS, TOP, schema
 
 NO_LABEL = -2
@@ -29,8 +30,12 @@ class Rows:
     Of conditions whose full outputs the plan keeps these are held too, four bytes a number.
     """
 
-    def __init__(self, plan: Plan, conditions: Mapping[str, int], path: Path) -> None:
+    def __init__(
+        self, plan: Plan, conditions: Mapping[str, int], path: Path, reason_left_out: Reason
+    ) -> None:
         self._plan, self._path = plan, path
+        self._reason_left_out = reason_left_out
+        self.ignored = Ignored()
         self._width = len(plan.conditions)
         self._ids = pa.array([one.sample.id for one in plan.surveyed], pa.string())
         self._names = pa.array(list(conditions), pa.string())
@@ -54,6 +59,7 @@ class Rows:
                 block.ragged,
                 block.example,
             )
+        block = self._without_left_out(block)
         ids = block.ids
         samples = _index(ids, self._ids)
         self._note_where("rows with unknown ids", samples < 0, ids)
@@ -73,6 +79,25 @@ class Rows:
             samples[good],
             block.values[good],
             None if block.beside is None else block.beside[good],
+        )
+
+    def _without_left_out(self, block: Block) -> Block:
+        """The rows of images that are scored, and of those that nobody knows; the others are counted."""
+        unknown = block.ids.filter(pc.invert(pc.is_in(block.ids, self._ids)))
+        rows = {str(one["values"]): int(one["counts"]) for one in unknown.value_counts().to_pylist()}
+        reasons = {one: self._reason_left_out(one) for one in rows}
+        left_out = [one for one, reason in reasons.items() if reason]
+        if not left_out:
+            return block
+        self.ignored.add({one: rows[one] for one in left_out}, reasons)
+        kept = pc.invert(pc.is_in(block.ids, pa.array(left_out, pa.string())))
+        places = kept.to_numpy(zero_copy_only=False)
+        return replace(
+            block,
+            ids=block.ids.filter(kept),
+            conditions=None if block.conditions is None else block.conditions.filter(kept),
+            values=block.values[places],
+            beside=None if block.beside is None else block.beside[places],
         )
 
     def _sound(self, block: Block, ids: pa.Array) -> NDArray[np.bool_]:

@@ -17,6 +17,7 @@ from windtunnel.errors import unknown_name
 Layout = Literal["wordnet", "indices", "objectnet", "video", "ytbb", "own", "frames"]
 Answers = Literal["mask", "all", "several", "collapse", "own"]
 Role = Literal["shifted", "out"]
+Frames = Literal["accepted", "candidates"]
 # Words that make another network of one that is named beside them.
 VARIANT_BEFORE = "wide|se|x"
 VARIANT_BEHIND = "d|gn|v2"
@@ -39,6 +40,7 @@ class NaturalSet:
     remarks: tuple[str, ...]
     table: str = ""
     classes: tuple[str, ...] = ()
+    frames: Frames = "accepted"
 
     def networks_that_filtered(self, *texts: str) -> tuple[str, ...]:
         """Which of the networks that chose the pictures a model's name or family says it is."""
@@ -53,9 +55,11 @@ class NaturalSet:
 def natural_sets() -> dict[str, NaturalSet]:
     """Every natural set, by name."""
     found = {}
-    for name, table in tomllib.loads(published.read_text("natural.toml")).items():
+    tables = tomllib.loads(published.read_text("natural.toml"))
+    for name, table in tables.items():
+        whole = {**tables.get(table.pop("extends", ""), {}), **table}
         facts: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+            key: tuple(value) if isinstance(value, list) else value for key, value in whole.items()
         }
         found[name] = NaturalSet(name, **facts)
     return found

@@ -163,6 +163,7 @@ class Suite:
             raise UserError(
                 f"{dataset.location} holds none of the conditions of suite {self.name}; it holds "
                 f"{', '.join(dict.fromkeys(one.unit for one in stored))}. {cure}."
+                f"{''.join(f' {remark}' for remark in dataset.shelf.remarks)}"
             )
         missing = [place_text(place) for place in wanted if place not in held]
         return found + spoilt, missing

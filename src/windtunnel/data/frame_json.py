@@ -1,0 +1,32 @@
+"""The JSON files of video sets: where they are kept, and how they are read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from windtunnel.errors import UserError
+
+# Where a set keeps its JSON files, from its root.
+JSON_FOLDERS = ("metadata", "", "misc")
+JSON_PLACES = ", ".join(one or "the folder itself" for one in JSON_FOLDERS)
+
+
+def find_json(root: Path, name: str) -> Path | None:
+    """Where a video set keeps a JSON file, or None."""
+    return next((root / one / name for one in JSON_FOLDERS if (root / one / name).is_file()), None)
+
+
+def read_json(root: Path, name: str, kind: type) -> Any:
+    """The content of a JSON file of a video set, which is of this kind."""
+    file = find_json(root, name)
+    if file is None:
+        raise UserError(f"{root} has no {name} in {JSON_PLACES}; put it there.")
+    try:
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read as JSON: {error}.") from error
+    if not isinstance(content, kind):
+        raise UserError(f"{file} is no JSON object.")
+    return content

@@ -1,0 +1,168 @@
+"""YTBB-Robust's annotation files: the labels of anchors, and what reviewers said of anchors and frame pairs.
+
+Read as the official scorer of imagenet-testbed reads them. The last annotation of a key counts. Keys may be
+absolute paths of the authors' machine: only the last folder and the file name count.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, read_json
+from windtunnel.errors import UserError
+
+ANCHOR_LABELS, PAIR_LABELS, RAW_ANCHORS = "anchor_labels.json", "pmk_labels.json", "*test_anchors_full.csv"
+# What annotators said of an anchor, before the classes in their list of words.
+ANCHOR_WORDS = ("good", "unsure", "bad")
+SIMILAR, BAD_ANCHOR = "similar", "bad-anchor"
+# A similar pair is rejected for any of these words, and for no other.
+PROBLEMS = frozenset(
+    (
+        "dissimilar", "problematic", "incorrect", "dont know", "deformation", "background-change",
+        "occlusion-increased", "blur-increase", BAD_ANCHOR,
+    )
+)  # fmt: skip
+# The raw list of YTBB's anchors has these two classes the other way round.
+SWAPPED = {22: 23, 23: 22}
+# Candidates are the frames up to this many before and after an anchor.
+CANDIDATE_FRAMES = 10
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """What the annotation files say.
+
+    Attributes:
+        labels: the classes of every anchor: the raw list's, and those that annotators added.
+        accepted: the anchors that reviewers accepted: good, and no pair says `bad-anchor`.
+        pairs: the annotated frames of every anchor, and whether reviewers accepted each.
+        unlisted: good anchors that the raw list lacks; the additions alone would call their own class wrong.
+    """
+
+    labels: dict[str, tuple[int, ...]]
+    accepted: frozenset[str]
+    pairs: dict[str, dict[str, bool]]
+    unlisted: tuple[str, ...]
+
+    @property
+    def reviewed(self) -> dict[str, list[str]]:
+        """The accepted anchors, each with its accepted frames."""
+        return {
+            anchor: [frame for frame, good in self.pairs.get(anchor, {}).items() if good]
+            for anchor in self.labels
+            if anchor in self.accepted
+        }
+
+    def candidates(self, exists: Callable[[str], bool]) -> dict[str, list[str]]:
+        """All anchors, each with its annotated frames and with the nearby ones that exist.
+
+        Anchors that were rejected at once have no annotated frame.
+        """
+        return {
+            anchor: list(dict.fromkeys([*self.pairs.get(anchor, {}), *filter(exists, _nearby(anchor))]))
+            for anchor in self.labels
+        }
+
+    @property
+    def frames(self) -> frozenset[str]:
+        """Every frame that an annotation names."""
+        return frozenset(
+            [*self.labels, *self.pairs, *(frame for near in self.pairs.values() for frame in near)]
+        )
+
+
+def read_annotations(root: Path, classes: Sequence[str]) -> Annotations:
+    """Read the annotation files of a folder; `classes` are YTBB's, in the order of their indices."""
+    raw = _raw_anchors(root)
+    labels: dict[str, tuple[int, ...]] = {}
+    good: set[str] = set()
+    unlisted: list[str] = []
+    for path, words in _last_words(root, ANCHOR_LABELS).items():
+        anchor = frame_key(path)
+        is_good = "good" in words and not {"bad", "unsure"} & words
+        if anchor in good and not is_good:
+            continue
+        own = raw.get(anchor.partition("/")[0])
+        if own is None:
+            unlisted += [anchor] if is_good else []
+            continue
+        added = {_class_index(classes, word, root) for word in words - set(ANCHOR_WORDS)}
+        labels[anchor] = tuple(sorted(added | {own}))
+        good |= {anchor} if is_good else set()
+    pairs: dict[str, dict[str, bool]] = {}
+    bad: set[str] = set()
+    for pair, words in _last_words(root, PAIR_LABELS).items():
+        anchor, frame = map(frame_key, _both_paths(root, pair))
+        bad |= {anchor} if BAD_ANCHOR in words else set()
+        near = pairs.setdefault(anchor, {})
+        near[frame] = near.get(frame, False) or (SIMILAR in words and not words & PROBLEMS)
+    return Annotations(labels, frozenset(good - bad), pairs, tuple(unlisted))
+
+
+def frame_key(path: str) -> str:
+    """A frame by its folder and file name: `/home/me/gm1AHhmwhRY_58200/frame-1745.jpg` without /home/me."""
+    found = PurePosixPath(path)
+    return f"{found.parent.name}/{found.name}" if found.parent.name else found.name
+
+
+def youtube_id(folder: str) -> str:
+    """The video of a folder `<YouTube id>_<milliseconds>`; ids may contain underscores too."""
+    return re.sub(r"_\d+$", "", folder)
+
+
+def _nearby(anchor: str) -> list[str]:
+    """The frames before and after an anchor, by their keys."""
+    parts = re.fullmatch(r"(.*?)(\d+)(\.\w+)", anchor)
+    if parts is None:
+        return []
+    number = int(parts[2])
+    near = [*range(number - CANDIDATE_FRAMES, number), *range(number + 1, number + CANDIDATE_FRAMES + 1)]
+    return [f"{parts[1]}{one}{parts[3]}" for one in near]
+
+
+def _both_paths(root: Path, pair: str) -> tuple[str, str]:
+    anchor, comma, frame = pair.partition(",")
+    if not (comma and anchor and frame):
+        raise UserError(f"{root}: {PAIR_LABELS} has the key '{pair}'; give the anchor, a comma and a frame.")
+    return anchor, frame
+
+
+def _class_index(classes: Sequence[str], word: str, root: Path) -> int:
+    if word not in classes:
+        raise UserError(f"{root}: {ANCHOR_LABELS} names the class '{word}', which YTBB-Robust lacks.")
+    return classes.index(word)
+
+
+def _last_words(root: Path, name: str) -> dict[str, set[str]]:
+    """By key what its last annotation says, in words."""
+    content = read_json(root, name, dict)
+    try:
+        words = list(content["labels"])
+        return {
+            str(row["key"]): {str(words[place]) for place in row["labels"]} for row in content["annotations"]
+        }
+    except (KeyError, TypeError, IndexError) as error:
+        raise UserError(f"{root}: {name} is no list of annotations with keys and labels.") from error
+
+
+def _raw_anchors(root: Path) -> dict[str, int]:
+    """By video and time (`<id>_<ms>`) the raw class of an anchor, in the order of the class index."""
+    files = [one for folder in JSON_FOLDERS for one in sorted((root / folder).glob(RAW_ANCHORS))]
+    if not files:
+        raise UserError(
+            f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}, which holds the anchors' labels; put it beside "
+            f"{ANCHOR_LABELS}, which has only what annotators added."
+        )
+    with files[0].open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    if rows and not {"ytid", "time_ms", "label"} <= set(rows[0]):
+        raise UserError(f"{files[0]} has the columns {', '.join(rows[0])}; it needs ytid, time_ms, label.")
+    found = {}
+    for row in rows:
+        label = int(row["label"])
+        found[f"{row['ytid']}_{row['time_ms']}"] = SWAPPED.get(label, label)
+    return found
