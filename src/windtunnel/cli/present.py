@@ -20,6 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from windtunnel.analysis.marks import marks
+from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
@@ -267,8 +268,13 @@ def print_asked(console: Console, run: Run, metrics: Sequence[str], scores: Sequ
     formulas = dict.fromkeys((one.metric, one.formula) for one in scores)
     found = {one.metric for one in scores}
     missing = [asked for asked in metrics if asked.partition(":")[0] not in found]
-    lines = [*formulas, *((asked, "this run has no such score") for asked in missing)]
-    print_lines(console, [*lines, *(("note", note) for note in normaliser_notes(run))])
+    reasons = [(asked, _no_score_text(run, asked)) for asked in missing]
+    print_lines(console, [*formulas, *reasons, *(("note", note) for note in normaliser_notes(run))])
+
+
+def _no_score_text(run: Run, asked: str) -> str:
+    why = why_no_score(run, asked.partition(":")[0])
+    return f"this run has no such score: {why.reason}. {why.cure[0].upper()}{why.cure[1:]}."
 
 
 def _part_lines(run: Run, by_condition: dict[str, Score]) -> list[tuple[str, str]]:

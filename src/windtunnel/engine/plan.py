@@ -30,7 +30,16 @@ from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.errors import UserError
 from windtunnel.label_maps import read_map, without_pictures
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, model_space
+from windtunnel.labels import (
+    IMAGENET_1K,
+    INDICES,
+    LabelSpace,
+    Projection,
+    imagenet_1k,
+    mask_to,
+    model_space,
+    read_indices,
+)
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units, refuse_nothing_swapped
@@ -54,6 +63,12 @@ KEPT_BY_AUTO = ("clean", "native")
 
 # What helps where the data's classes are wider than a model's outputs, or called otherwise.
 MAP_THEM = "say with --map FILE.csv (columns output,class) which outputs stand for a class"
+
+# What helps where class indices of the data may be ImageNet's.
+LABELS_ARE_IMAGENET = (
+    "pass --labels imagenet-1k, or declare `labels = \"imagenet-1k\"` in the model's TOML, if the data's "
+    "class indices are ImageNet-1k's"
+)
 
 RUNS_FOLDER = "windtunnel-runs"
 
@@ -115,6 +130,7 @@ def make_plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    labels: str | None = None,
     label_map_file: Path | None = None,
     settings: Sequence[str] = (),
     group: str = "",
@@ -134,16 +150,20 @@ def make_plan(
     natural = dataset if isinstance(dataset, NaturalDataset) else None
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     made = finished.manifest if finished else None
-    space, label_map, collapsed, remarks = _labels(
-        model, dataset, suite, total, label_map_file, trust=labels_are_outputs
+    own_space, remarks = data_space(
+        dataset, total, model, labels, mapped=label_map_file is not None, trust=labels_are_outputs
     )
-    # Pictures without labels are called by the model's classes.
-    called = dataset.label_space if any(sample.labels for sample in total) else space
+    space, label_map, collapsed, more = _labels(
+        model, dataset, suite, own_space, total, label_map_file, trust=labels_are_outputs
+    )
+    remarks += more
+    # Images without labels are named by the model's classes.
+    called = own_space if any(sample.labels for sample in total) else space
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
     remarks += natural.without_clean(chosen) if natural else []
-    remarks += without_pictures(dataset.label_space, space)
+    remarks += without_pictures(own_space, space)
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = _readable(dataset, surveyed)
     grouping, one_video = _grouping(group, frames, readable)
@@ -218,11 +238,49 @@ def _refuse_mistakes(
         raise UserError(f"--set makes pictures differently; those of {dataset.location} are made already.")
 
 
+def data_space(
+    dataset: Dataset,
+    samples: Sequence[Sample],
+    model: Model,
+    labels: str | None,
+    *,
+    mapped: bool,
+    trust: bool,
+) -> tuple[LabelSpace, list[str]]:
+    """The data's label space, class indices resolved to ImageNet-1k where that is known, and remarks.
+
+    Args:
+        dataset, samples: the data and all its images.
+        model: whose declared classes count as evidence.
+        labels: what the user declares class indices to be.
+        mapped: whether a map file names the data's classes; it names them as the data does.
+        trust: whether the user says that class indices are the model's outputs.
+    """
+    space = dataset.label_space
+    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
+        if labels:
+            raise UserError(
+                f"labels is '{labels}', but {dataset.natural.title} has its own; leave labels out."
+            )
+        return space, []
+    reordered = bool(model.classes) and model.classes[: len(imagenet_1k())] != imagenet_1k().classes
+    if not labels and (mapped or (trust and reordered)):
+        return space, []
+    used = sorted({label for sample in samples for label in sample.labels})
+    return read_indices(space, used, labels or "", classes=model.classes, outputs=model.class_count)
+
+
 def _labels(
-    model: Model, dataset: Dataset, suite: Suite, samples: Sequence[Sample], file: Path | None, *, trust: bool
+    model: Model,
+    dataset: Dataset,
+    suite: Suite,
+    space: LabelSpace,
+    samples: Sequence[Sample],
+    file: Path | None,
+    *,
+    trust: bool,
 ) -> tuple[LabelSpace, tuple[int, ...], Projection | None, list[str]]:
     """The classes that are scored, the output of each, how outputs collapse if they do, and what to say."""
-    space = dataset.label_space
     used = sorted({label for sample in samples for label in sample.labels})
     if file is not None:
         mapped, collapsed = read_map(file, space, used, model.classes, model.class_count)
@@ -409,11 +467,13 @@ def map_labels(
     what = (
         "ImageNet-1k, 1000 classes" if space.name == IMAGENET_1K else counted(len(space), "class", "classes")
     )
-    cure = (
-        "pass --labels-are-outputs if the data's class indices are the model's"
-        if len(space) < count and space.name == "indices"
-        else f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
-    )
+    cure = f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
+    if space.name == INDICES and len(space) < count:
+        cure = "pass --labels-are-outputs if the data's class indices are the model's"
+        if count == len(imagenet_1k()):
+            cure = f"{LABELS_ARE_IMAGENET}, or {cure}"
+    if space.name == INDICES and len(space) == count + 1 and used[0] == 1:
+        cure = f"the labels count from 1: subtract 1 from each, or {MAP_THEM}"
     raise UserError(
         f"{model.name} has {counted(count, 'output')}, the data {what} ({space.order}); {cure}{way_out}."
     )

@@ -16,7 +16,7 @@ from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
 from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import calibration_notes, ece_by_chance, reliability
-from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
+from windtunnel.metrics.corruption_error import THE_FIFTEEN, misfit, whole_units
 from windtunnel.metrics.drop import drop_notes
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.flip_rates import sequence_notes
@@ -140,9 +140,11 @@ def normaliser_notes(run: Run) -> list[str]:
         return sequence_notes(run)
     if "ce" not in run.metrics or run.baseline:
         return []
-    reason = why_not_normalised(run)
-    if reason:
-        return [f"No CE, no mCE: AlexNet's published errors do not fit, {reason}. Read the mean error."]
+    if wrong := misfit(run):
+        return [
+            f"No CE, no mCE: AlexNet's published errors do not fit, {wrong.reason}. {wrong.advice} Otherwise "
+            "read the mean error."
+        ]
     lines = []
     units = set(whole_units(run))
     if "mce" in run.metrics and units != set(THE_FIFTEEN):
