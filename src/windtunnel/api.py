@@ -227,6 +227,7 @@ def make_set(
     codec: str | None = None,
     settings: Sequence[str] = (),
     split: str = "val",
+    labels: str | None = None,
     include: Sequence[str | Path] = (),
     workers: int = 1,
     advance: Callable[[int, int], None] = lambda _done, _failed: None,
@@ -247,6 +248,8 @@ def make_set(
         difficulty: 1, 2 or 3, of sequences: stronger noise, in folders of its own beside the others.
         codec: how pictures are stored, if not as published.
         settings: texts for units, such as `frost.textures=DIR`.
+        labels: what the data's class indices are: `imagenet-1k`, whose folders are named by WordNet id, or
+            `indices` of no known classes; by default ImageNet-1k's if exactly 0 to 999 occur.
         split: of imagenet-s, `val` for centre crops or `train` for random resized crops.
         include: Python files with your own corruptions.
         workers: processes.
@@ -268,6 +271,7 @@ def make_set(
         codec=codec,
         settings=settings,
         split=split,
+        labels=labels,
     )
     make(made, Path(out), workers=workers, includes=tuple(map(Path, include)), advance=advance)
     return Path(out)

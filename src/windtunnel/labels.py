@@ -147,6 +147,15 @@ def _example(index: int) -> str:
     return f"{index} is {wnid}, {imagenet_names()[wnid]}"
 
 
+def class_keys(space: str, classes: Sequence[str]) -> list[str]:
+    """What identifies each class, whether data names it by WordNet id of ImageNet-1k or by its index.
+
+    `space` is the label space's name.
+    """
+    count = len(imagenet_1k())
+    return list(classes) if space != IMAGENET_1K else [*map(str, range(count)), *classes[count:]]
+
+
 @dataclass(frozen=True)
 class Projection:
     """How a model's outputs become classes: as they are, some masked, or several collapsed into one.

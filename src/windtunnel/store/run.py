@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel.conditions import digest
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.labels import IMAGENET_1K, Projection, imagenet_1k
+from windtunnel.labels import Projection, class_keys
 from windtunnel.store.folder import GROUPS_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 
@@ -170,10 +170,7 @@ class Run:
 
         A run that reads class indices as ImageNet-1k's then joins one over the same data that does not.
         """
-        classes = [str(name) for name in self.info["data"]["classes"]]
-        if self.recipe["data"]["label_space"] != IMAGENET_1K:
-            return classes
-        return [*map(str, range(len(imagenet_1k()))), *classes[len(imagenet_1k()) :]]
+        return class_keys(self.recipe["data"]["label_space"], [*map(str, self.info["data"]["classes"])])
 
     @cached_property
     def pictures(self) -> dict[str, Picture]:
