@@ -26,6 +26,7 @@ from windtunnel.data.finished import CLEAN, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset, refuse_same_pictures
 from windtunnel.data.survey import Surveyed, survey
+from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, data_space
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.errors import UserError
@@ -38,7 +39,6 @@ from windtunnel.labels import (
     imagenet_1k,
     mask_to,
     model_space,
-    read_indices,
 )
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
@@ -63,12 +63,6 @@ KEPT_BY_AUTO = ("clean", "native")
 
 # What helps where the data's classes are wider than a model's outputs, or called otherwise.
 MAP_THEM = "say with --map FILE.csv (columns output,class) which outputs stand for a class"
-
-# What helps where class indices of the data may be ImageNet's.
-LABELS_ARE_IMAGENET = (
-    "pass --labels imagenet-1k, or declare `labels = \"imagenet-1k\"` in the model's TOML, if the data's "
-    "class indices are ImageNet-1k's"
-)
 
 RUNS_FOLDER = "windtunnel-runs"
 
@@ -236,38 +230,6 @@ def _refuse_mistakes(
         raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
     if settings and isinstance(dataset, FinishedDataset):
         raise UserError(f"--set makes pictures differently; those of {dataset.location} are made already.")
-
-
-def data_space(
-    dataset: Dataset,
-    samples: Sequence[Sample],
-    model: Model,
-    labels: str | None,
-    *,
-    mapped: bool,
-    trust: bool,
-) -> tuple[LabelSpace, list[str]]:
-    """The data's label space, class indices resolved to ImageNet-1k where that is known, and remarks.
-
-    Args:
-        dataset, samples: the data and all its images.
-        model: whose declared classes count as evidence.
-        labels: what the user declares class indices to be.
-        mapped: whether a map file names the data's classes; it names them as the data does.
-        trust: whether the user says that class indices are the model's outputs.
-    """
-    space = dataset.label_space
-    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
-        if labels:
-            raise UserError(
-                f"labels is '{labels}', but {dataset.natural.title} has its own; leave labels out."
-            )
-        return space, []
-    reordered = bool(model.classes) and model.classes[: len(imagenet_1k())] != imagenet_1k().classes
-    if not labels and (mapped or (trust and reordered)):
-        return space, []
-    used = sorted({label for sample in samples for label in sample.labels})
-    return read_indices(space, used, labels or "", classes=model.classes, outputs=model.class_count)
 
 
 def _labels(

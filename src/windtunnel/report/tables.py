@@ -11,6 +11,7 @@ from typing import Any
 
 from windtunnel.analysis.marks import marks
 from windtunnel.analysis.placing import Placed
+from windtunnel.analysis.plausibility import implausible
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
@@ -75,11 +76,6 @@ def notes(run: Run) -> list[str]:
         lines.append(
             f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} pictures, "
             f"each class in proportion, seed {run.recipe['data']['subset_seed']}."
-        )
-    if run.info["model"]["preprocess_assumed"]:
-        lines.append(
-            "The model's preprocess was not declared: the default was used. "
-            "A wrong preprocess is the commonest cause of a wrong number."
         )
     lines += natural_notes(run)
     if run.recipe["projection"]["kind"] == "mask" and not run.natural:
@@ -176,6 +172,8 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         "recipe": run.recipe,
         # Whose scores divide CE, FR and their like; "" for AlexNet's published ones.
         "baseline": str(run.baseline.info["model"]["name"]) if run.baseline else "",
+        # What must be read before any number.
+        "warnings": implausible(run),
         "notes": notes(run),
         "marks": marks(run),
         "traps": [asdict(trap) for trap in traps(run, scores)],
