@@ -38,6 +38,7 @@ def plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    labels: str | None = None,
     label_map: str | Path | None = None,
     edition: int | None = None,
     difficulty: int | None = None,
@@ -80,6 +81,7 @@ def plan(
         keep=keep,
         chunk=chunk,
         labels_are_outputs=labels_are_outputs,
+        labels=labels,
         label_map_file=None if label_map is None else Path(label_map),
         settings=settings,
         group=group or "",
@@ -128,6 +130,7 @@ def run(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    labels: str | None = None,
     label_map: str | Path | None = None,
     edition: int | None = None,
     difficulty: int | None = None,
@@ -155,6 +158,8 @@ def run(
         keep: `auto` keeps full outputs for clean and native, `logits` for all, `summary` for none.
         chunk: pictures per shard; by default about 2,048 predictions.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
+        labels: what the data's class indices are: `imagenet-1k`, or `indices` of no known classes. By default
+            they are ImageNet-1k's if the model declares its classes, or if exactly 0 to 999 occur.
         label_map: CSV file with the columns output,class: which of the model's outputs stand for which class
             of the data; the highest score of a class's outputs is the class's.
         edition: 32, 64, 224 or 299, if not as the suite says.
@@ -188,6 +193,7 @@ def run(
         keep=keep,
         chunk=chunk,
         labels_are_outputs=labels_are_outputs,
+        labels=labels,
         label_map=label_map,
         edition=edition,
         difficulty=difficulty,
@@ -221,6 +227,7 @@ def make_set(
     codec: str | None = None,
     settings: Sequence[str] = (),
     split: str = "val",
+    labels: str | None = None,
     include: Sequence[str | Path] = (),
     workers: int = 1,
     advance: Callable[[int, int], None] = lambda _done, _failed: None,
@@ -241,6 +248,8 @@ def make_set(
         difficulty: 1, 2 or 3, of sequences: stronger noise, in folders of its own beside the others.
         codec: how pictures are stored, if not as published.
         settings: texts for units, such as `frost.textures=DIR`.
+        labels: what the data's class indices are: `imagenet-1k`, whose folders are named by WordNet id, or
+            `indices` of no known classes; by default ImageNet-1k's if exactly 0 to 999 occur.
         split: of imagenet-s, `val` for centre crops or `train` for random resized crops.
         include: Python files with your own corruptions.
         workers: processes.
@@ -262,6 +271,7 @@ def make_set(
         codec=codec,
         settings=settings,
         split=split,
+        labels=labels,
     )
     make(made, Path(out), workers=workers, includes=tuple(map(Path, include)), advance=advance)
     return Path(out)

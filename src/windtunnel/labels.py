@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel import published
-from windtunnel.errors import UserError
+from windtunnel.errors import UserError, unknown_name
 
 IMAGENET_1K = "imagenet-1k"
+INDICES = "indices"
+# What a user may declare class indices to be.
+DECLARABLE = (IMAGENET_1K, INDICES)
 
 # A WordNet id of a noun.
 WNID = re.compile(r"n\d{8}")
@@ -86,7 +89,71 @@ def model_space(classes: Sequence[str]) -> LabelSpace:
 
 def index_space(count: int) -> LabelSpace:
     """A label space whose classes are known by their index only."""
-    return LabelSpace("indices", tuple(map(str, range(count))), "labels are class indices")
+    return LabelSpace(INDICES, tuple(map(str, range(count))), "labels are class indices")
+
+
+def read_indices(
+    space: LabelSpace,
+    used: Sequence[int],
+    declared: str = "",
+    *,
+    classes: Sequence[str] = (),
+    outputs: int = 0,
+) -> tuple[LabelSpace, list[str]]:
+    """The label space that a data set's class indices refer to, and remarks on how that was decided.
+
+    They are ImageNet-1k's where the user or the model declares it, or where exactly the indices 0 to 999
+    occur and nothing contradicts it. Fewer indices could belong to any data set. Other label spaces are
+    returned unchanged.
+
+    Args:
+        space: the data's label space.
+        used: the indices that occur.
+        declared: "imagenet-1k", "indices" (of no known classes), or "" for not declared.
+        classes: the model's classes, if it declares any.
+        outputs: the model's number of outputs; 0 without a model.
+    """
+    if declared and declared not in DECLARABLE:
+        raise unknown_name("labels", declared, DECLARABLE)
+    known = imagenet_1k()
+    if space.name != INDICES:
+        if declared and declared != space.name:
+            raise UserError(
+                f"labels is '{declared}', but the data's labels are no class indices ({space.order}); leave "
+                "labels out."
+            )
+        return space, []
+    if not used or declared == INDICES:
+        return space, []
+    numbered = LabelSpace(IMAGENET_1K, known.classes, "class indices of ImageNet-1k")
+    if declared and len(space) > len(known):
+        raise UserError(
+            f"labels is '{declared}', but the data has the class index {len(space) - 1}; ImageNet-1k has 0 "
+            f"to {len(known) - 1}. Leave labels out, or give other data."
+        )
+    if declared:
+        return numbered, []
+    read = f"The data's class indices are read as ImageNet-1k's ({_example(used[0])})"
+    way_out = "if they are not, pass --labels indices."
+    if set(known.classes) <= set(classes) and len(space) <= len(known):
+        return numbered, [f"{read}, because the model declares its classes; {way_out}"]
+    if not classes and outputs in (0, len(known)) and list(used) == list(range(len(known))):
+        return numbered, [f"{read}, because exactly 0 to 999 occur; {way_out}"]
+    return space, []
+
+
+def _example(index: int) -> str:
+    wnid = imagenet_1k().classes[index]
+    return f"{index} is {wnid}, {imagenet_names()[wnid]}"
+
+
+def class_keys(space: str, classes: Sequence[str]) -> list[str]:
+    """What identifies each class, whether data names it by WordNet id of ImageNet-1k or by its index.
+
+    `space` is the label space's name.
+    """
+    count = len(imagenet_1k())
+    return list(classes) if space != IMAGENET_1K else [*map(str, range(count)), *classes[count:]]
 
 
 @dataclass(frozen=True)

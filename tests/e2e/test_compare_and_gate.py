@@ -341,7 +341,8 @@ def test_a_better_run_passes(invoke: object) -> None:
         (("gate", "good", "--against", "seeded"), "seeds 1 and 0 differ"),
         (("gate", "good", "--against", "few"), "only 60 of 200"),
         (("gate", "good", "--against", "bad", "--rule", "mce < 1"), "write [each] [CONDITION] METRIC"),
-        (("gate", "good", "--against", "bad", "--rule", "mce <= +1"), "Unknown metric in rule"),
+        (("gate", "good", "--against", "bad", "--rule", "mcee <= +1"), "Unknown metric in rule"),
+        (("gate", "good", "--against", "bad", "--rule", "mce <= +1"), "neither run has mCE"),
         (("gate", "good", "--against", "bad", "--rule", "fog:* error <= +1"), "Unknown condition in rule"),
     ],
 )

@@ -19,7 +19,7 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
 from windtunnel.analysis.doctor import diagnose
-from windtunnel.analysis.preprocess_grid import Order
+from windtunnel.analysis.preprocess_grid import Order, other_tensors
 from windtunnel.analysis.trials import Trial, choose, gain, not_told_apart, pictures_needed
 from windtunnel.data import open_dataset
 from windtunnel.data.demo import demo_model_path
@@ -535,3 +535,70 @@ def test_one_frame_of_a_video_is_used_without_being_asked(patients: Path, column
     frames.write_text(re.sub(r",v\d+", ",v0", frames.read_text()))
     same = diagnose(model, open_dataset(frames))
     assert len(same.declared.right) == 100 and same.remarks == [ONE_VIDEO]
+
+
+def shifted(tmp_path: Path, outputs: int, names: tuple[str, ...] = ()) -> Path:
+    """Colours whose label is one less than what a network of so many outputs says: labels 0 to 3."""
+    colours = np.random.default_rng(5).integers(0, 256, (900, 3), dtype=np.uint8)
+    best = ((colours / 255.0 - 0.5) @ colour_weights(outputs, 3)).argmax(axis=1)
+    kept = np.flatnonzero((best > 0) & (best < 5))[:150]
+    assert set(best[kept]) == {1, 2, 3, 4}
+    images = np.broadcast_to(colours[kept][:, None, None, :], (len(kept), 32, 32, 3))
+    model = write_colour_model(tmp_path / "net.onnx", classes=outputs)
+    labels = f"labels = {json.dumps(names)}\n" if names else ""
+    model.with_name("net.onnx.toml").write_text(
+        f"{labels}[geometry]\nrule = 'exact'\ncrop_px = 32\n[tensor]\ndivisor = 255.0\n"
+        "mean = [0.5, 0.5, 0.5]\nstd = [1.0, 1.0, 1.0]\n"
+    )
+    if not names:
+        np.savez(tmp_path / "colours.npz", images=images, labels=best[kept] - 1)
+        return tmp_path / "colours.npz"
+    for row, (image, label) in enumerate(zip(images, best[kept] - 1, strict=True)):
+        (tmp_path / "data" / names[label]).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(tmp_path / "data" / names[label] / f"{row}.png")
+    return tmp_path / "data"
+
+
+def test_labels_one_off_are_found_where_the_model_has_more_outputs(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    data, model = shifted(tmp_path, 7), tmp_path / "net.onnx"
+    done = windtunnel_command("doctor", model, data, "--labels-are-outputs", "--write")
+    assert done.returncode == 0, done.stderr
+    assert "outputs one later" in done.stdout
+    assert (
+        "Not tried: label orders that are reversed" in done.stdout
+        and "7 outputs for 4 classes" in done.stdout
+    )
+    run = windtunnel.run(
+        model, data, "smoke", only=["defocus_blur:1"], out=tmp_path / "run",
+        label_map=tmp_path / "net.onnx.labels.csv",
+    )  # fmt: skip
+    assert next(score.value for score in run.scores() if score.condition == "native") == 0
+
+
+def test_named_outputs_one_off_are_moved_all_together(tmp_path: Path, windtunnel_command: Command) -> None:
+    names = ("ash", "birch", "cedar", "date", "elm", "fir", "gum")
+    data, model = shifted(tmp_path, 7, names), tmp_path / "net.onnx"
+    done = windtunnel_command("doctor", model, data, "--write")
+    assert done.returncode == 0, done.stderr
+    assert load_model(model).classes == ("gum", *names[:-1])
+    assert diagnose(load_model(model), open_dataset(data)).declared.accuracy == 1
+
+
+def test_extra_label_orders_count_among_the_ways_tried(tmp_path: Path) -> None:
+    """Every arithmetic is tried by every order: the p of each is multiplied by all of them."""
+    data, model = open_dataset(shifted(tmp_path, 7)), load_model(tmp_path / "net.onnx")
+    found = diagnose(model, data, labels_are_outputs=True)
+    by_map = tmp_path / "map.csv"
+    by_map.write_text("output,class\n0,0\n1,1\n2,2\n3,3\n")
+    one_order = diagnose(model, data, label_map=by_map)
+    tensors = len(other_tensors(model))
+    assert found.tried == one_order.tried + 2 * (1 + tensors)
+
+
+def test_the_order_that_few_images_cannot_suggest_is_listed(tmp_path: Path) -> None:
+    data = coloured(tmp_path, 30)
+    model = write_colour_model(tmp_path / "colour.onnx", classes=4)
+    found = diagnose(load_model(model), open_dataset(data))
+    assert any("Not tried: the label order that the images suggest" in one for one in found.remarks)

@@ -430,3 +430,91 @@ def test_what_was_not_made_cannot_be_verified_or_made_twice(tmp_path: Path) -> N
     made = windtunnel.make_set("imagenet-c", file, tmp_path / "made", only=["contrast"])
     with pytest.raises(windtunnel.UserError, match="corrupted already"):
         windtunnel.make_set("imagenet-c", made, tmp_path / "again")
+
+
+def numbered(root: Path, classes: tuple[str, ...]) -> Path:
+    """One picture a class, each of its own colour."""
+    for number, name in enumerate(classes):
+        (root / name).mkdir(parents=True)
+        picture = np.full((256, 256, 3), (number * 37 % 256, 90, 200), np.uint8)
+        picture[:, :9] = 255 - 3 * number
+        Image.fromarray(picture).save(root / name / f"photo{number}.png")
+    return root
+
+
+def text_order(folder: Path) -> list[str]:
+    """Class folders as torchvision's ImageFolder finds them: sorted as text; the place is the label."""
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+
+
+TWELVE = tuple(map(str, range(12)))
+
+
+@pytest.mark.parametrize(("suite", "leaf"), [("imagenet-c", "contrast/1"), ("imagenet-p", "brightness")])
+def test_numbered_classes_keep_their_order_when_sorted_as_text(
+    tmp_path: Path, suite: str, leaf: str, windtunnel_command: Command
+) -> None:
+    data = numbered(tmp_path / "val", TWELVE)
+    made = tmp_path / "made"
+    only = leaf.replace("/", ":")
+    done = windtunnel_command("make", suite, data, made, "--only", only, "--workers", 1)
+    assert done.returncode == 0, done.stderr
+    assert "leading zeros" in done.stderr and "ImageFolder" in done.stderr
+    for folder in (made / leaf, made / "clean"):
+        names = text_order(folder)
+        assert [int(name) for name in names] == list(range(12)) and names[3] == "03"
+        for place, name in enumerate(names):
+            assert next((folder / name).iterdir()).stem == f"photo{place}", "text order is class order"
+    manifest = json.loads((made / "manifest.json").read_text())
+    assert any("leading zeros" in remark for remark in manifest["info"]["remarks"])
+    dataset = windtunnel.open_dataset(made)
+    found = {sample.id: sample.labels for sample in dataset.samples()}
+    assert found == {f"{label}/photo{label}.png": (label,) for label in range(12)}
+    before = tree_checksum(made)
+    next(path for path in made.rglob("*.*") if path.parent.name == "03").unlink()
+    assert windtunnel_command("data", "verify", made).returncode == 1
+    again = windtunnel_command("make", suite, data, made, "--only", only, "--workers", 1)
+    assert again.returncode == 0, again.stderr
+    assert tree_checksum(made) == before
+    assert windtunnel_command("data", "verify", made).returncode == 0
+
+
+def test_a_run_over_zero_padded_folders_is_the_run_in_memory(tmp_path: Path) -> None:
+    data = numbered(tmp_path / "val", TWELVE)
+    made = windtunnel.make_set("imagenet-c", data, tmp_path / "made", only=["contrast:1"])
+    model = write_colour_model(tmp_path / "model.onnx", classes=12, side=224)
+    on_files = windtunnel.run(model, made, out=tmp_path / "files")
+    in_memory = windtunnel.run(model, data, "imagenet-c", only=["contrast:1"], out=tmp_path / "memory")
+    shared = set(predictions(on_files)) & set(predictions(in_memory))
+    assert len(shared) == 24 and {on_files.observed.labels[row] for row in range(12)} == {
+        (n,) for n in range(12)
+    }
+    assert all(predictions(on_files)[key] == predictions(in_memory)[key] for key in shared)
+    # Without the manifest the folders tell the same labels, beside the given clean images too.
+    (made / "manifest.json").unlink()
+    bare = windtunnel.plan(model, made, clean=data)
+    assert [one.sample.labels for one in bare.surveyed] == [(label,) for label in range(12)]
+
+
+def test_class_indices_of_imagenet_become_wordnet_ids(tmp_path: Path) -> None:
+    data = numbered(tmp_path / "val", ("0", "6", "10"))
+    made = windtunnel.make_set(
+        "imagenet-c", data, tmp_path / "made", only=["contrast:1"], labels="imagenet-1k"
+    )
+    # tench, stingray and brambling by ILSVRC2012's own list.
+    wnids = ["n01440764", "n01498041", "n01530575"]
+    assert text_order(made / "contrast" / "1") == text_order(made / "clean") == wnids
+    dataset = windtunnel.open_dataset(made)
+    assert dataset.label_space.name == "imagenet-1k"
+    assert sorted(sample.labels[0] for sample in dataset.samples()) == [0, 6, 10]
+    model = write_colour_model(tmp_path / "model.onnx", classes=1000, side=224)
+    assert windtunnel.plan(model, made, clean=data).recipe["data"]["label_space"] == "imagenet-1k"
+    with pytest.raises(windtunnel.UserError, match="another naming of class folders"):
+        windtunnel.make_set("imagenet-c", data, made, only=["contrast:1"])
+
+
+def test_gaps_between_class_indices_are_reported(tmp_path: Path, windtunnel_command: Command) -> None:
+    data = numbered(tmp_path / "val", ("0", "5"))
+    done = windtunnel_command("make", "imagenet-c", data, tmp_path / "made", "--only", "contrast:1")
+    assert "4 class indices have no image" in done.stderr and "leading zeros" not in done.stderr
+    assert text_order(tmp_path / "made" / "clean") == ["0", "5"]

@@ -19,6 +19,7 @@ from windtunnel.analysis.preprocess_grid import (
     DECLARED,
     Order,
     label_orders,
+    orders_not_tried,
     other_geometries,
     other_resizers,
     other_tensors,
@@ -46,15 +47,17 @@ from windtunnel.data import (
 from windtunnel.data.frame_sets import ONE_VIDEO, video_column
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
+from windtunnel.engine.data_labels import data_space
 from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.engine.plan import map_labels
 from windtunnel.errors import UserError
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.label_maps import read_map, without_pictures
-from windtunnel.labels import Projection
+from windtunnel.labels import LabelSpace, Projection
 from windtunnel.models import Model
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.stats.intervals import wilson
+from windtunnel.wording import counted
 
 PICTURES = 200
 # Every arithmetic is tried on so many pictures first; those that trail by more go no further.
@@ -78,6 +81,7 @@ class Diagnosis:
             not surely worse than the one taken.
         undecided: geometries and resizers that are neither surely better nor surely worse than `best`.
         outputs: what the outputs are, if they are not what was declared.
+        space: the data's classes, class indices resolved to ImageNet-1k where that is known.
         remarks: what could not be tried, and on which pictures.
     """
 
@@ -89,6 +93,7 @@ class Diagnosis:
     not_told_apart: tuple[Trial, ...]
     undecided: tuple[Trial, ...]
     outputs: str
+    space: LabelSpace
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -140,6 +145,7 @@ def diagnose(
     pictures: int = PICTURES,
     seed: int = 0,
     labels_are_outputs: bool = False,
+    labels: str | None = None,
     label_map: str | Path | None = None,
     group: str = "",
     advance: Callable[[int, int], None] = lambda _done, _total: None,
@@ -152,6 +158,7 @@ def diagnose(
         pictures: how many to use, each class in proportion; 0 for all.
         seed: of the choice of pictures.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
+        labels: what the data's class indices are, as of `run`: `imagenet-1k` or `indices`.
         label_map: CSV file with the columns output,class, as of `run`; other orders are then not tried.
         group: a column of the data's table; of pictures alike in it (of one patient) one is used, since the
             tests take pictures as independent. Of several frames of a video one is used without being asked.
@@ -161,7 +168,11 @@ def diagnose(
     if not samples:
         raise UserError(f"{dataset.location} has no labels; the doctor needs labelled pictures.")
     used = sorted({label for sample in samples for label in sample.labels})
-    orders, projection, remarks = _reading(model, dataset, used, label_map, labels_are_outputs)
+    space, remarks = data_space(
+        dataset, samples, model, labels, mapped=label_map is not None, trust=labels_are_outputs
+    )
+    orders, projection, told = _reading(model, dataset, space, used, label_map, labels_are_outputs)
+    remarks += told
     chosen, said = _independent(samples, group, pictures, seed, dataset.location)
     remarks += said
     declared = model.preprocess
@@ -180,7 +191,7 @@ def diagnose(
                 f"{len(left_out)} of {len(chosen)} pictures are left out of every trial ({left_out[0]}"
                 f"{' ...' if len(left_out) > 1 else ''})."
             )
-        return _Search(model, dataset, _mixed(kept), orders, projection, remarks, advance).run()
+        return _Search(model, dataset, space, _mixed(kept), orders, projection, remarks, advance).run()
 
 
 def _independent(
@@ -212,33 +223,38 @@ def _independent(
 def _reading(
     model: Model,
     dataset: Dataset,
+    space: LabelSpace,
     used: Sequence[int],
     label_map: str | Path | None,
     trust: bool,
 ) -> tuple[list[Order], Projection, list[str]]:
     """How answers may be read: orders of labels, the declared one first; a user's map; what to say of it."""
-    space = dataset.label_space
     own = tuple(range(len(space)))
     if label_map is not None:
         wider, found = read_map(Path(label_map), space, used, model.classes, model.class_count)
-        said = ["Outputs stand for classes as the map says.", *without_pictures(space, wider)]
+        said = [
+            "Outputs stand for classes as the map says. Not tried: other label orders.",
+            *without_pictures(space, wider),
+        ]
         return [Order(DECLARED, own)], found, said
     if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
         outputs, found = count_answers(dataset.natural, space, model)
         remark = (
-            f"Answers are counted as a run over {dataset.natural.title} counts them; other orders of labels "
-            "are not tried."
+            f"Answers are counted as a run over {dataset.natural.title} counts them. Not tried: other label "
+            "orders."
         )
         return [Order(DECLARED, outputs)], found, [remark]
+    not_tried = orders_not_tried(space, model.class_count)
+    told = [f"Not tried: {not_tried}."] if not_tried else []
     if model.class_count == len(space) + 1 and not model.classes:
         # Nobody has said which output is no class: of networks with a background class it is the first.
         remark = (
             f"The model has {model.class_count} outputs for {len(space)} classes and declares no labels: "
             "the last is taken to be no class unless the first is."
         )
-        return label_orders(space, own, model.class_count), Projection(), [remark]
+        return label_orders(space, own, model.class_count), Projection(), [remark, *told]
     declared = map_labels(space, used, model, trust=trust)
-    return label_orders(space, declared, model.class_count), Projection(), []
+    return label_orders(space, declared, model.class_count), Projection(), told
 
 
 def _mixed(pictures: Sequence[Surveyed]) -> list[Surveyed]:
@@ -255,6 +271,7 @@ class _Search:
         self,
         model: Model,
         dataset: Dataset,
+        space: LabelSpace,
         pictures: Sequence[Surveyed],
         orders: list[Order],
         projection: Projection,
@@ -263,6 +280,7 @@ class _Search:
     ) -> None:
         self._bench = Bench(model, dataset, pictures, orders, projection, self._step)
         self._orders = orders
+        self._space = space
         self._model = model
         self._labels = [one.sample.labels for one in pictures]
         self._first = np.array([row[0] for row in self._labels], np.int64)
@@ -309,7 +327,7 @@ class _Search:
         wrong = self._model.outputs == "logits" and answers[0].outputs == "probabilities"
         outputs = "probabilities" if wrong else ""
         return Diagnosis(
-            declared, centre, p, self._tried, runner_up, alike, undecided, outputs, self._remarks
+            declared, centre, p, self._tried, runner_up, alike, undecided, outputs, self._space, self._remarks
         )
 
     def _promising(self) -> list[str]:
@@ -377,11 +395,20 @@ class _Search:
         return answers.sure[:, self._orders.index(order)]
 
     def _untried(self) -> list[str]:
+        """What is not tried of this model on these images, and why."""
+        found = []
         if self._model.kind == "callable":
-            return ["The model does its own arithmetic: only geometry and label order were tried."]
-        if not self._tensors:
-            return ["The model takes grey bytes as they are: there is no other arithmetic to try."]
-        return []
+            found.append("The model does its own arithmetic: only geometry and label order were tried.")
+        elif not self._tensors:
+            found.append("The model takes grey bytes as they are: there is no other arithmetic to try.")
+        classes = len(self._orders[0].outputs)
+        if len(self._orders) > 1 and not self._fits and classes == self._model.class_count:
+            needed = PICTURES_PER_CLASS * classes
+            found.append(
+                f"Not tried: the label order that the images suggest; {counted(classes, 'class', 'classes')} "
+                f"need {needed:,} images, and {len(self._labels):,} are used."
+            )
+        return found
 
     def _step(self, pictures: int) -> None:
         self._advance(pictures, self._ahead)

@@ -23,10 +23,12 @@ from typing import Literal
 import numpy as np
 
 from windtunnel.analysis.join import Joined, Key, join_runs, open_runs, why_other_tests
+from windtunnel.analysis.missing_scores import has_score, why_no_score, written
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_answers
 from windtunnel.metrics.headlines import natural_head
+from windtunnel.metrics.names import MEASURES
 from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
@@ -215,12 +217,26 @@ def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
     kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
     kinds |= {part.name: "part" for part in joined.runs[0].parts}
-    lacking = [why for (metric, _), why in joined.not_shared.items() if metric == rule.metric]
-    if lacking and not any(metric == rule.metric for metric, _ in joined.measures[0]):
-        raise UserError(f"Rule '{rule.text}': {rule.metric} cannot be compared: {lacking[0]}.")
+    if rule.metric in MEASURES and not any(metric == rule.metric for metric, _ in joined.measures[0]):
+        raise _no_score(rule, joined)
     keys = matching(rule, list(joined.measures[0]), kinds)
     found: list[list[Key]] = [[key] for key in keys] if rule.each else [keys]
     return [_test(rule, some, joined) for some in found]
+
+
+def _no_score(rule: Rule, joined: Joined) -> UserError:
+    """Why the runs have no score in common that a rule on a known metric could hold for."""
+    metric = written(rule.metric)
+    lacking = [run for run in joined.runs if not has_score(run, rule.metric)]
+    if not lacking:
+        why = next(why for (name, _), why in joined.not_shared.items() if name == rule.metric)
+        return UserError(f"Rule '{rule.text}': {metric} cannot be compared: {why}.")
+    which = "neither run has" if len(lacking) > 1 else f"{lacking[0].path} has no"
+    missing = why_no_score(lacking[0], rule.metric)
+    shared = sorted({name for name, condition in joined.measures[0] if not condition})
+    others = f", or write a rule on {' or '.join(shared)}" if shared else ""
+    cure = f"{missing.cure[0].upper()}{missing.cure[1:]}"
+    return UserError(f"Rule '{rule.text}': {which} {metric}: {missing.reason}. {cure}{others}.")
 
 
 def judge(tests: Sequence[Trial]) -> list[Check]:

@@ -16,6 +16,7 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k, imagenet_names
 from windtunnel.models import Model
 from windtunnel.models.preprocess import Channels, Preprocess, Tensor
+from windtunnel.wording import counted
 
 # Geometries of the grid are written for this input size.
 GRID_PX = 224
@@ -148,12 +149,27 @@ def label_orders(space: LabelSpace, declared: Sequence[int], outputs: int) -> li
         }
     elif outputs == count:
         orders = _full_orders(space, own)
+    else:
+        orders = {
+            f"outputs one {where}": [(place + step) % outputs if place >= 0 else -1 for place in declared]
+            for where, step in (("later", 1), ("earlier", -1))
+        }
     taken = {found[0].outputs}
     for name, places in orders.items():
         if tuple(places) not in taken:
             taken.add(tuple(places))
             found.append(Order(name, tuple(places)))
     return found
+
+
+def orders_not_tried(space: LabelSpace, outputs: int) -> str:
+    """Which of the common label orders `label_orders` does not try for such a model, and why; "" for none."""
+    if outputs == len(space):
+        return ""
+    return (
+        "label orders that are reversed or sorted as texts: they need as many outputs as classes, and the "
+        f"model has {outputs:,} outputs for {counted(len(space), 'class', 'classes')}"
+    )
 
 
 def _full_orders(space: LabelSpace, own: list[int]) -> dict[str, list[int]]:

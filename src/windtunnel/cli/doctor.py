@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +15,11 @@ from rich.console import Console
 
 from windtunnel.analysis.doctor import PICTURES, Diagnosis, diagnose
 from windtunnel.analysis.trials import LEAST_GAIN, Trial, gain
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, LABELS, print_json
 from windtunnel.cli.present import Bar, describe_model, print_lines
 from windtunnel.data.demo import demo_model_path
 from windtunnel.data.stored import open_as_run_reads
 from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace
 from windtunnel.models import Model, load_model
 from windtunnel.models.declaration import declaration_text, declared_before
 
@@ -51,6 +50,7 @@ SHOWN = 4
     is_flag=True,
     help="Trust the data's class indices although the model has more outputs.",
 )
+@LABELS
 @click.option(
     "--map",
     "label_map",
@@ -73,6 +73,7 @@ def command(
     subset: int,
     seed: int,
     labels_are_outputs: bool,
+    labels: str | None,
     label_map: str | None,
     group: str,
     write: bool,
@@ -82,7 +83,8 @@ def command(
 
     Channel order, scaling, means, label order, resize, crop and filter are changed one after another. A
     change is taken if the labels' log-probabilities surely rise (Wilcoxon's p, times the number tried) and
-    accuracy does not fall; another geometry or filter, if accuracy surely gains a point as well.
+    accuracy does not fall in the sample; another geometry or filter, if accuracy surely gains a point as
+    well. Label orders that are not tried are listed.
 
     \b
     Example:
@@ -100,6 +102,7 @@ def command(
             pictures=subset,
             seed=seed,
             labels_are_outputs=labels_are_outputs,
+            labels=labels,
             label_map=label_map,
             group=group,
             advance=bar.look,
@@ -108,7 +111,7 @@ def command(
     remark = (
         f"chosen by windtunnel doctor on {len(found.declared.right)} pictures of {dataset.name}, seed {seed}"
     )
-    cures = _cures(found, dataset.label_space, loaded, model, preprocess, remark) if found.found else {}
+    cures = _cures(found, loaded, model, preprocess, remark) if found.found else {}
     if as_json:
         print_json(found.to_json() | {"files": {str(file): text for file, text in cures.items()}})
     else:
@@ -182,13 +185,13 @@ def _gained(before: Trial, after: Trial) -> str:
 
 
 def _cures(
-    found: Diagnosis, space: LabelSpace, loaded: Model, model: str, preprocess: str | None, remark: str
+    found: Diagnosis, loaded: Model, model: str, preprocess: str | None, remark: str
 ) -> dict[Path, str]:
     """The files that would put it right, and their texts."""
     path = _file_of(model)
     target = path.with_name(f"{path.name}.toml")
     given = Path(preprocess) if preprocess and preprocess.endswith(".toml") else target
-    order = found.best.order
+    order, space = found.best.order, found.space
     reordered = order.name in found.best.changed
     named = dict(sorted(zip(order.outputs, space.classes, strict=True)))
     by_number = reordered and space.name == "indices"
@@ -197,12 +200,23 @@ def _cures(
         rows = [f"{output},{name}" for output, name in named.items()]
         cures[path.with_name(f"{path.name}.labels.csv")] = "\n".join(["output,class", *rows]) + "\n"
     by_name = reordered and not by_number
-    labels = [named.get(place, f"no class {place}") for place in range(loaded.class_count)] if by_name else []
+    labels = _output_names(found, loaded, named) if by_name else []
     if labels or found.outputs or len(found.best.changed) > reordered:
         cures[target] = declaration_text(
             found.best.preprocess, declared_before(given), labels=labels, outputs=found.outputs, remark=remark
         )
     return cures
+
+
+def _output_names(found: Diagnosis, loaded: Model, named: Mapping[int, str]) -> list[str]:
+    """A name for every output in the order that was found: the model's own, where all move by one step."""
+    count = loaded.class_count
+    pairs = zip(found.declared.order.outputs, found.best.order.outputs, strict=True)
+    steps = {(new - old) % count for old, new in pairs if old >= 0}
+    if loaded.classes and len(steps) == 1:
+        (step,) = steps
+        return [loaded.classes[(place - step) % count] for place in range(count)]
+    return [named.get(place, f"no class {place}") for place in range(count)]
 
 
 def _file_of(model: str) -> Path:

@@ -13,6 +13,7 @@ from rich.console import Console
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.present import Bar, print_lines
 from windtunnel.data import open_dataset
+from windtunnel.labels import DECLARABLE
 from windtunnel.make.local import check_target, make
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
 from windtunnel.make.systematic import SPLITS
@@ -61,6 +62,12 @@ from windtunnel.wording import counted
 )
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."
+)
+@click.option(
+    "--labels",
+    type=click.Choice(DECLARABLE),
+    help="What the data's class indices are; imagenet-1k writes folders of WordNet ids. Default: imagenet-1k "
+    "if exactly 0 to 999 occur.",
 )
 @INCLUDE
 @AS_JSON
@@ -113,6 +120,7 @@ def command(
                 "conditions": [condition.name for condition in plan.conditions],
                 "files": plan.files,
                 "left_out": plan.left_out,
+                "remarks": plan.info["remarks"],
                 "recipe_digest": manifest.digest,
                 "recipe": manifest.recipe,
             }

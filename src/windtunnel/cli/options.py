@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from windtunnel.errors import UserError
+from windtunnel.labels import DECLARABLE
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -25,6 +26,13 @@ GROUP = click.option(
     "--group",
     metavar="COLUMN",
     help="A column of the data's table; pictures alike in it (one patient) stay together in intervals.",
+)
+
+LABELS = click.option(
+    "--labels",
+    type=click.Choice(DECLARABLE),
+    help="What the data's class indices are; default: ImageNet-1k's if the model declares its classes or "
+    "exactly 0 to 999 occur.",
 )
 
 _PLAN: tuple[Decorator, ...] = (
@@ -70,6 +78,7 @@ _PLAN: tuple[Decorator, ...] = (
         is_flag=True,
         help="Trust the data's class indices although the model has more outputs.",
     ),
+    LABELS,
     click.option(
         "--map",
         "label_map",

@@ -20,6 +20,8 @@ from rich.progress import (
 from rich.text import Text
 
 from windtunnel.analysis.marks import marks
+from windtunnel.analysis.missing_scores import why_no_score
+from windtunnel.analysis.plausibility import implausible
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
@@ -210,13 +212,13 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     seen = run.observed
     if not scores:
         why = "no picture has a label" if seen.unlabelled else "no picture could be scored"
-        return [("scores", f"{why}: no error rates"), *_left_out_lines(seen)]
+        return [*_warning_lines(run), ("scores", f"{why}: no error rates"), *_left_out_lines(seen)]
     by_condition = {score.condition: score for score in scores if score.metric == "top1_error"}
-    lines = [
+    errors = [
         (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition
     ]
-    if run.natural:
-        lines = _part_lines(run, by_condition)
+    lines = _warning_lines(run)
+    lines += _part_lines(run, by_condition) if run.natural else errors
     heads = head_titles((score.metric, score.condition) for score in scores)
     for score in scores:
         title = heads.get((score.metric, score.condition))
@@ -231,6 +233,11 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)
     return [*lines, *_step_lines(scores), *_left_out_lines(seen)]
+
+
+def _warning_lines(run: Run) -> list[tuple[str, str]]:
+    """What must be read before any number."""
+    return [("WARNING", warning) for warning in implausible(run)]
 
 
 def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:
@@ -267,8 +274,13 @@ def print_asked(console: Console, run: Run, metrics: Sequence[str], scores: Sequ
     formulas = dict.fromkeys((one.metric, one.formula) for one in scores)
     found = {one.metric for one in scores}
     missing = [asked for asked in metrics if asked.partition(":")[0] not in found]
-    lines = [*formulas, *((asked, "this run has no such score") for asked in missing)]
-    print_lines(console, [*lines, *(("note", note) for note in normaliser_notes(run))])
+    reasons = [(asked, _no_score_text(run, asked)) for asked in missing]
+    print_lines(console, [*formulas, *reasons, *(("note", note) for note in normaliser_notes(run))])
+
+
+def _no_score_text(run: Run, asked: str) -> str:
+    why = why_no_score(run, asked.partition(":")[0])
+    return f"this run has no such score: {why.reason}. {why.cure[0].upper()}{why.cure[1:]}."
 
 
 def _part_lines(run: Run, by_condition: dict[str, Score]) -> list[tuple[str, str]]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
+from windtunnel.analysis.missing_scores import needed_run
+from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, LABELS, print_json
 from windtunnel.cli.present import Bar, print_asked, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
@@ -42,6 +43,7 @@ from windtunnel.store.run import Run, load_run
 @click.option(
     "--labels-are-outputs", is_flag=True, help="With --predictions: trust the data's class indices."
 )
+@LABELS
 @click.option(
     "--seed", default=0, show_default=True, help="With --predictions: the seed the pictures were made with."
 )
@@ -63,6 +65,7 @@ def command(
     label_map: str | None,
     mask: bool,
     labels_are_outputs: bool,
+    labels: str | None,
     seed: int,
     partial: bool,
     out: str | None,
@@ -101,6 +104,7 @@ def command(
             label_map=label_map,
             mask=mask,
             labels_are_outputs=labels_are_outputs,
+            labels=labels,
             seed=seed,
             partial=partial,
             out=out,
@@ -121,13 +125,8 @@ def _refuse_other_tests(run: Run, metrics: tuple[str, ...]) -> None:
     """Refuse metrics that are of another kind of run."""
     for metric in metrics:
         name = metric.partition(":")[0]
-        if name in OF_DETECTION and not any(part.role == "out" for part in run.parts):
-            needed = "an out-of-distribution run (suite imagenet-o or ood)"
-        elif name in OF_FRAMES and run.frame_sets is None:
-            needed = "a run over frames of videos (suite vid-robust, ytbb-robust or pm-k)"
-        else:
-            continue
-        raise UserError(f"{metric} needs {needed}; {run.path} is none.")
+        if name in (*OF_DETECTION, *OF_FRAMES) and (needed := needed_run(run, name)):
+            raise UserError(f"{metric} needs {needed}; {run.path} is none.")
 
 
 def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:

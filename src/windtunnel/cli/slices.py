@@ -13,6 +13,7 @@ from windtunnel.errors import UserError
 from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.metrics.slices import MINIMUM, Slice, group_of_pictures, slices
 from windtunnel.report.tables import csv_text
+from windtunnel.report.worst import slice_name
 from windtunnel.store.run import Run, load_run
 
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
@@ -68,7 +69,7 @@ def _lines(run: Run, by: str, found: list[Slice], minimum: int, top: int) -> lis
     lines = [("score", f"{found[0].metric} {found[0].condition}   {found[0].formula}")]
     lines += [
         (
-            one.group.strip(),
+            " ".join(dict.fromkeys((one.group.strip(), slice_name(run, one)))),
             f"{scale * one.value:6.2f}{unit}  [{scale * one.low:.2f}, {scale * one.high:.2f}]   "
             f"n = {one.n:,}   shrunk {scale * one.shrunk:.2f}{unit}",
         )

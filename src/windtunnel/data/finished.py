@@ -28,7 +28,7 @@ from windtunnel.data.manifest import Manifest, read_manifest
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import read_header
-from windtunnel.labels import LabelSpace
+from windtunnel.labels import LabelSpace, class_keys
 from windtunnel.wording import counted
 
 # The codec of JPEG files nobody told us more of; other formats have their own name after it.
@@ -243,12 +243,13 @@ class FinishedDataset:
                 f"{self.location}, by class and name (such as {self.samples()[0].meta['name']}); give the "
                 "clean set it was made from."
             )
+        own, other = _keys(self.label_space), _keys(clean.label_space)
         for sample in self.samples():
             partner = found._partners.get(sample.id)
             if partner is None:
                 continue
-            ours = [self.label_space.classes[label] for label in sample.labels]
-            theirs = [clean.label_space.classes[label] for label in partner.labels]
+            ours = [own[label] for label in sample.labels]
+            theirs = [other[label] for label in partner.labels]
             if ours and ours != theirs:
                 raise UserError(
                     f"{partner.id} of {clean.location} has the class {theirs}, in {self.location} "
@@ -296,7 +297,7 @@ class FinishedDataset:
         """The clean picture of every sample: the one of the same id, or of the same class and name."""
         if self.clean is None:
             return {}
-        classes = self.clean.label_space.classes
+        classes, own = _keys(self.clean.label_space), _keys(self.shelf.label_space)
         by_id = {sample.id: sample for sample in self.clean.samples()}
         by_name: dict[str, Sample] = {}
         for sample in self.clean.samples():
@@ -311,7 +312,11 @@ class FinishedDataset:
         found = {}
         for sample in self.shelf.samples:
             name = nfc(sample.meta["name"])
-            folder, slash, _ = name.rpartition("/")
+            folder, slash, base = name.rpartition("/")
+            if folder and sample.labels:
+                # `007` and `7` are one class, and so is its WordNet id.
+                folder = own[sample.labels[0]]
+                name = f"{folder}/{base}"
             # The name of a clip has no suffix, only perhaps the looks of one.
             key = name if isinstance(self.shelf, ClipShelf) else f"{folder}{slash}{_stem(name)}"
             partner = by_id.get(sample.id) or by_name.get(key)
@@ -411,6 +416,10 @@ def place_text(place: Place) -> str:
     """How people write a place: `fog:3`, `seq/tilt`."""
     unit, level = place
     return f"{unit}:{level}" if level else unit
+
+
+def _keys(space: LabelSpace) -> list[str]:
+    return class_keys(space.name, space.classes)
 
 
 def _stem(name: str) -> str:

@@ -26,11 +26,20 @@ from windtunnel.data.finished import CLEAN, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
 from windtunnel.data.natural import NaturalDataset, refuse_same_pictures
 from windtunnel.data.survey import Surveyed, survey
+from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, data_space
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.errors import UserError
 from windtunnel.label_maps import read_map, without_pictures
-from windtunnel.labels import IMAGENET_1K, LabelSpace, Projection, mask_to, model_space
+from windtunnel.labels import (
+    IMAGENET_1K,
+    INDICES,
+    LabelSpace,
+    Projection,
+    imagenet_1k,
+    mask_to,
+    model_space,
+)
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.pipeline import available_units, refuse_nothing_swapped
@@ -115,6 +124,7 @@ def make_plan(
     keep: str = "auto",
     chunk: int | None = None,
     labels_are_outputs: bool = False,
+    labels: str | None = None,
     label_map_file: Path | None = None,
     settings: Sequence[str] = (),
     group: str = "",
@@ -134,16 +144,20 @@ def make_plan(
     natural = dataset if isinstance(dataset, NaturalDataset) else None
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     made = finished.manifest if finished else None
-    space, label_map, collapsed, remarks = _labels(
-        model, dataset, suite, total, label_map_file, trust=labels_are_outputs
+    own_space, remarks = data_space(
+        dataset, total, model, labels, mapped=label_map_file is not None, trust=labels_are_outputs
     )
-    # Pictures without labels are called by the model's classes.
-    called = dataset.label_space if any(sample.labels for sample in total) else space
+    space, label_map, collapsed, more = _labels(
+        model, dataset, suite, own_space, total, label_map_file, trust=labels_are_outputs
+    )
+    remarks += more
+    # Images without labels are named by the model's classes.
+    called = own_space if any(sample.labels for sample in total) else space
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
     remarks += natural.without_clean(chosen) if natural else []
-    remarks += without_pictures(dataset.label_space, space)
+    remarks += without_pictures(own_space, space)
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = _readable(dataset, surveyed)
     grouping, one_video = _grouping(group, frames, readable)
@@ -219,10 +233,16 @@ def _refuse_mistakes(
 
 
 def _labels(
-    model: Model, dataset: Dataset, suite: Suite, samples: Sequence[Sample], file: Path | None, *, trust: bool
+    model: Model,
+    dataset: Dataset,
+    suite: Suite,
+    space: LabelSpace,
+    samples: Sequence[Sample],
+    file: Path | None,
+    *,
+    trust: bool,
 ) -> tuple[LabelSpace, tuple[int, ...], Projection | None, list[str]]:
     """The classes that are scored, the output of each, how outputs collapse if they do, and what to say."""
-    space = dataset.label_space
     used = sorted({label for sample in samples for label in sample.labels})
     if file is not None:
         mapped, collapsed = read_map(file, space, used, model.classes, model.class_count)
@@ -409,11 +429,13 @@ def map_labels(
     what = (
         "ImageNet-1k, 1000 classes" if space.name == IMAGENET_1K else counted(len(space), "class", "classes")
     )
-    cure = (
-        "pass --labels-are-outputs if the data's class indices are the model's"
-        if len(space) < count and space.name == "indices"
-        else f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
-    )
+    cure = f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
+    if space.name == INDICES and len(space) < count:
+        cure = "pass --labels-are-outputs if the data's class indices are the model's"
+        if count == len(imagenet_1k()):
+            cure = f"{LABELS_ARE_IMAGENET}, or {cure}"
+    if space.name == INDICES and len(space) == count + 1 and used[0] == 1:
+        cure = f"the labels count from 1: subtract 1 from each, or {MAP_THEM}"
     raise UserError(
         f"{model.name} has {counted(count, 'output')}, the data {what} ({space.order}); {cure}{way_out}."
     )

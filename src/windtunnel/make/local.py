@@ -47,6 +47,7 @@ CHECKSUMS = pa.schema(
 # subset's pictures too.
 PARTS = {
     "seed": "seed",
+    "class_folders": "naming of class folders",
     "data": "data",
     "layout": "layout",
     "codec": "codec",

@@ -23,6 +23,8 @@ from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry, short_side_size
 from windtunnel.imaging.header import MAX_PIXELS, pillow_quiet
+from windtunnel.labels import LabelSpace, read_indices
+from windtunnel.make.class_folders import class_folders
 from windtunnel.make.systematic import NAMED_AXES, SPLITS
 from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of, spelt_out, value_of
 from windtunnel.seeding import STREAM_VERSION
@@ -105,6 +107,7 @@ def plan_make(
     codec: str | None = None,
     settings: Sequence[str] = (),
     split: str = "val",
+    labels: str | None = None,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> MakePlan:
     """Check that a set can be made of the data, and decide all of it; nothing is written."""
@@ -120,18 +123,24 @@ def plan_make(
     suite, remarks = _available(suite, canvas, readable)
     left_out = _left_out(suite, dataset, surveyed, canvas)
     pictures = _fitting(dataset, readable, left_out)
-    classes = _classes(dataset, pictures)
+    used = sorted({label for sample in samples for label in sample.labels})
+    space, said = read_indices(dataset.label_space, used, labels or "")
+    classes = _classes(space, pictures)
+    made = sorted({one.sample.labels[0] for one in pictures})
+    folders = class_folders(dataset.label_space, space, made)
+    in_folders = layout not in ("arrays", STEPS_LAYOUT)
+    remarks += [*said, *(folders.remarks if in_folders else ())]
     conditions = tuple(
         one for one in suite.conditions(canvas, parse_settings(settings)) if one.unit or one.name == "clean"
     )
     if layout == "arrays":
         _check_arrays(suite, pictures, canvas)
-    names = _names(layout, pictures, classes)
+    names = _names(layout, pictures, folders.names)
     size = _chunk_size(pictures, canvas, layout, suite)
-    space = dataset.label_space
     recipe: dict[str, Any] = {
         "suite": suite.citation,
         "layout": layout,
+        **({"class_folders": folders.kind} if in_folders and folders.kind else {}),
         "data": {
             "count": len(pictures),
             "of": len(samples),
@@ -226,11 +235,11 @@ def _fitting(
     return tuple(sorted(found, key=lambda one: _order(one.sample)))
 
 
-def _names(layout: str, pictures: Sequence[Surveyed], classes: dict[str, str]) -> dict[str, str]:
+def _names(layout: str, pictures: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
     """What each picture is called in a layout."""
     if layout == "arrays":
         return _row_names(pictures)
-    return _own_names(pictures) if layout == STEPS_LAYOUT else _file_names(pictures, classes)
+    return _own_names(pictures) if layout == STEPS_LAYOUT else _file_names(pictures, folders)
 
 
 def _chunks(pictures: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chunk, ...]:
@@ -353,24 +362,24 @@ def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
     return suite, layout
 
 
-def _classes(dataset: Dataset, pictures: Sequence[Surveyed]) -> dict[str, str]:
+def _classes(space: LabelSpace, pictures: Sequence[Surveyed]) -> dict[str, str]:
     """The class of every picture; a set on disk has room for exactly one."""
-    names = dataset.label_space.classes
     for one in pictures:
         if len(one.sample.labels) != 1:
             raise UserError(
                 f"{one.sample.id} has {len(one.sample.labels)} labels; every picture of a set on disk needs "
                 "exactly one class."
             )
-    return {one.sample.id: names[one.sample.labels[0]] for one in pictures}
+    return {one.sample.id: space.classes[one.sample.labels[0]] for one in pictures}
 
 
-def _file_names(pictures: Sequence[Surveyed], classes: dict[str, str]) -> dict[str, str]:
+def _file_names(pictures: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
     """`class/stem` of every picture; where two would be called the same, the whole id is the stem."""
-    short = {one.sample.id: f"{classes[one.sample.id]}/{_stem(one.sample.id)}" for one in pictures}
+    folder_of = {one.sample.id: folders[one.sample.labels[0]] for one in pictures}
+    short = {id_: f"{folder}/{_stem(id_)}" for id_, folder in folder_of.items()}
     taken = Counter(short.values())
     names = {
-        id_: name if taken[name] == 1 else f"{classes[id_]}/{id_.replace('/', '_')}"
+        id_: name if taken[name] == 1 else f"{folder_of[id_]}/{id_.replace('/', '_')}"
         for id_, name in short.items()
     }
     if len({name.casefold() for name in names.values()}) < len(names):

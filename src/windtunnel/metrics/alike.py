@@ -81,6 +81,6 @@ def _rivals(run: Run) -> set[str]:
 def _projection(run: Run) -> dict[str, Any]:
     """Which outputs may win, whatever the order in which a model lists its classes."""
     recipe = run.recipe["projection"]
-    kept, classes = set(recipe["kept"]), run.info["data"]["classes"]
-    names = sorted(str(classes[label]) for label, place in enumerate(recipe["labels"]) if place in kept)
+    kept, classes = set(recipe["kept"]), run.class_keys
+    names = sorted(classes[label] for label, place in enumerate(recipe["labels"]) if place in kept)
     return {"kind": recipe["kind"], "classes": names, "outputs": recipe.get("outputs")}

@@ -21,9 +21,9 @@ import numpy as np
 from windtunnel import published
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.finished import AS_STORED
-from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.baseline import mean_ratio, ratios
 from windtunnel.metrics.error import top_k_wrong
+from windtunnel.metrics.misfit import Misfit, other_classes
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
 
@@ -49,7 +49,13 @@ def alexnet_errors() -> dict[str, tuple[float, ...]]:
 
 
 def why_not_normalised(run: Run) -> str:
-    """Why AlexNet's published errors do not fit this run, or "" where they do.
+    """Why AlexNet's published errors do not fit this run, or "" where they do."""
+    found = misfit(run)
+    return found.reason if found else ""
+
+
+def misfit(run: Run) -> Misfit | None:
+    """Why AlexNet's published errors do not fit this run and what to do, or None where they fit.
 
     They were measured on the published files: edition 224, its usual canvas, JPEG 85, ImageNet's 1,000
     classes, all five severities.
@@ -57,19 +63,24 @@ def why_not_normalised(run: Run) -> str:
     suite, canvas = run.recipe["suite"], run.recipe["canvas"]
     spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]
     if canvas["edition"] != 224:
-        return f"they hold for edition 224, this run is edition {canvas['edition']}"
+        return Misfit(
+            f"they hold for edition 224, this run is edition {canvas['edition']}",
+            "run with --edition 224 on images of that size",
+        )
     if any(condition["geometry"] for condition in spoilt):
-        return "they hold for ImageNet-C's own canvas"
-    if run.recipe["data"]["label_space"] != IMAGENET_1K or run.recipe["projection"]["kind"] != "identity":
-        return "they hold for ImageNet's 1,000 classes"
+        return Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c")
+    if found := other_classes(run):
+        return found
     if not {condition["codec"] for condition in spoilt} <= {"jpeg:85", AS_STORED}:
-        return "they hold for pictures stored as JPEG 85"
+        return Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85")
     if not whole_units(run):
-        return "they are sums over all five severities"
+        return Misfit(
+            "they are sums over all five severities", "run all severities, as suite imagenet-c does"
+        )
     missing = sorted(set(suite["units"]) - set(alexnet_errors()))
     if missing:
-        return f"there are none for {missing[0]}"
-    return ""
+        return Misfit(f"there are none for {missing[0]}", "run suite imagenet-c")
+    return None
 
 
 def whole_units(run: Run) -> list[str]:

@@ -17,8 +17,8 @@ import numpy as np
 
 from windtunnel.conditions import published_frames
 from windtunnel.imaging.clips import H264
-from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_pictures
+from windtunnel.metrics.misfit import Misfit, other_classes
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.perturbed import (
     FLIPS,
@@ -141,22 +141,33 @@ def divided(
 
 def why_not_normalised(run: Run) -> str:
     """Why AlexNet's published figures do not fit this run, or "" where they do."""
+    found = misfit(run)
+    return found.reason if found else ""
+
+
+def misfit(run: Run) -> Misfit | None:
+    """Why AlexNet's published figures do not fit this run and what to do, or None where they fit."""
     found = sequences_of(run)
     if run.recipe["canvas"]["edition"] != ALEXNET_EDITION:
-        return (
-            f"they hold for edition {ALEXNET_EDITION}, this run is edition {run.recipe['canvas']['edition']}"
+        return Misfit(
+            f"they hold for edition {ALEXNET_EDITION}, this run is edition {run.recipe['canvas']['edition']}",
+            f"run with --edition {ALEXNET_EDITION} on images of that size",
         )
     if difficulty_of(run) != 1:
-        return f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}"
+        return Misfit(
+            f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}",
+            "run with --difficulty 1",
+        )
     if not all(bare(one) in perturbation_normalisers() for one in found):
-        return "they hold for ImageNet-P's 14 sequences"
+        return Misfit("they hold for ImageNet-P's 14 sequences", "run suite imagenet-p")
     if any(one["geometry"] for one in found):
-        return "they hold for ImageNet-P's own canvas"
+        return Misfit("they hold for ImageNet-P's own canvas", "run suite imagenet-p")
     if others := sorted({str(one["codec"]) for one in found} - ALEXNET_CODECS):
-        return f"they hold for H.264 video and are near for lossless frames, these are {', '.join(others)}"
-    if run.recipe["data"]["label_space"] != IMAGENET_1K or run.recipe["projection"]["kind"] != "identity":
-        return "they hold for ImageNet's 1,000 classes"
-    return ""
+        return Misfit(
+            f"they hold for H.264 video and are near for lossless frames, these are {', '.join(others)}",
+            f"run with --codec {H264}",
+        )
+    return other_classes(run)
 
 
 def _why_other_frames(condition: dict[str, Any]) -> str:
@@ -172,9 +183,11 @@ def sequence_notes(run: Run) -> list[str]:
         return []
     if run.baseline:
         return [*_baseline_notes(run, run.baseline, found), *_too_few(found)]
-    reason = why_not_normalised(run)
-    if reason:
-        return [f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not fit, {reason}. Read mFP and uT5D."]
+    if wrong := misfit(run):
+        return [
+            f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not fit, {wrong.reason}. {wrong.advice} "
+            "Otherwise read mFP and uT5D."
+        ]
     other = [why for one in found if (why := _why_other_frames(one))]
     lines = _too_few(found)
     if other:

@@ -18,7 +18,7 @@ from windtunnel.data import Dataset
 from windtunnel.data.finished import CLEAN
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace, imagenet_1k
+from windtunnel.labels import IMAGENET_1K, INDICES, LabelSpace, imagenet_1k
 from windtunnel.models import Scores, probe_outputs
 from windtunnel.models.preprocess import About, Preprocess
 from windtunnel.predictions.files import TOP_K, Block, PredictionFile
@@ -75,6 +75,7 @@ def score_predictions(
     label_map: str | Path | None = None,
     mask: bool = False,
     labels_are_outputs: bool = False,
+    labels: str | None = None,
     seed: int = 0,
     partial: bool = False,
     out: str | Path | None = None,
@@ -94,7 +95,7 @@ def score_predictions(
         clean: the clean pictures a finished set was made from, or a natural set is compared with; predictions
             of those of a natural set have the ids `clean/...`.
         outputs: `logits`, `probabilities` or `top-k`, where the columns do not say.
-        label_map, mask, labels_are_outputs: as of `run`.
+        label_map, mask, labels_are_outputs, labels: as of `run`.
         seed: the seed the pictures were made with.
         partial: leave out pictures that lack some prediction; otherwise they are refused.
         out: the run folder.
@@ -122,8 +123,11 @@ def score_predictions(
     if best_only and (mask or chosen.mask or label_map is not None or masked):
         raise UserError("The best classes alone cannot be masked or mapped; give the scores of every class.")
     look = look_through(file, "native" if natural else CLEAN)
+    space = imagenet_1k() if labels == IMAGENET_1K else dataset.label_space
+    # Columns may be named by WordNet id although the data's labels are class indices.
+    numbered = dataset.label_space.name == INDICES and labels != INDICES
     plan = make_plan(
-        _model(file, look, dataset.label_space, outputs, imagenet_1k().classes if natural else ()),
+        _model(file, look, space, outputs, imagenet_1k().classes if natural or numbered else ()),
         dataset,
         chosen,
         seed=seed,
@@ -132,6 +136,7 @@ def score_predictions(
         # Masks and out-of-distribution scores of natural sets need every output.
         keep="auto" if natural and not best_only else "summary",
         labels_are_outputs=labels_are_outputs,
+        labels=labels,
         label_map_file=None if label_map is None else Path(label_map),
         group=group or "",
         present=lambda conditions: _present(conditions, look, file.path),

@@ -44,6 +44,7 @@ def run_markdown(document: dict[str, Any]) -> str:
         f"{len(recipe['conditions'])} condition{'' if len(recipe['conditions']) == 1 else 's'}, "
         f"seed {recipe['seed']}, recipe {document['recipe_digest'][:8]}.",
         "",
+        *(f"> **Warning:** {warning}\n" for warning in document["warnings"]),
         *_headline(document),
         "",
         *(f"- {note}" for note in document["notes"]),

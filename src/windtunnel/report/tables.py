@@ -11,12 +11,13 @@ from typing import Any
 
 from windtunnel.analysis.marks import marks
 from windtunnel.analysis.placing import Placed
+from windtunnel.analysis.plausibility import implausible
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
 from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import calibration_notes, ece_by_chance, reliability
-from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units, why_not_normalised
+from windtunnel.metrics.corruption_error import THE_FIFTEEN, misfit, whole_units
 from windtunnel.metrics.drop import drop_notes
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.flip_rates import sequence_notes
@@ -75,11 +76,6 @@ def notes(run: Run) -> list[str]:
         lines.append(
             f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} pictures, "
             f"each class in proportion, seed {run.recipe['data']['subset_seed']}."
-        )
-    if run.info["model"]["preprocess_assumed"]:
-        lines.append(
-            "The model's preprocess was not declared: the default was used. "
-            "A wrong preprocess is the commonest cause of a wrong number."
         )
     lines += natural_notes(run)
     if run.recipe["projection"]["kind"] == "mask" and not run.natural:
@@ -140,9 +136,11 @@ def normaliser_notes(run: Run) -> list[str]:
         return sequence_notes(run)
     if "ce" not in run.metrics or run.baseline:
         return []
-    reason = why_not_normalised(run)
-    if reason:
-        return [f"No CE, no mCE: AlexNet's published errors do not fit, {reason}. Read the mean error."]
+    if wrong := misfit(run):
+        return [
+            f"No CE, no mCE: AlexNet's published errors do not fit, {wrong.reason}. {wrong.advice} Otherwise "
+            "read the mean error."
+        ]
     lines = []
     units = set(whole_units(run))
     if "mce" in run.metrics and units != set(THE_FIFTEEN):
@@ -174,6 +172,8 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         "recipe": run.recipe,
         # Whose scores divide CE, FR and their like; "" for AlexNet's published ones.
         "baseline": str(run.baseline.info["model"]["name"]) if run.baseline else "",
+        # What must be read before any number.
+        "warnings": implausible(run),
         "notes": notes(run),
         "marks": marks(run),
         "traps": [asdict(trap) for trap in traps(run, scores)],

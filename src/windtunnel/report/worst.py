@@ -65,12 +65,16 @@ def _columns(run: Run) -> list[str]:
     )
 
 
-def _row(run: Run, one: Slice) -> dict[str, Any]:
+def slice_name(run: Run, one: Slice) -> str:
+    """A slice's name for people: a WordNet id of ImageNet-1k in words."""
     words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
-    name = words.get(one.group, one.group) if one.by == "class" else one.group
+    return (words.get(one.group, one.group) if one.by == "class" else one.group).strip()
+
+
+def _row(run: Run, one: Slice) -> dict[str, Any]:
     return {
         "group": one.group.strip(),
-        "name": name.strip(),
+        "name": slice_name(run, one),
         "value": one.value,
         "low": one.low,
         "high": one.high,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel.conditions import digest
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.labels import Projection
+from windtunnel.labels import Projection, class_keys
 from windtunnel.store.folder import GROUPS_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from windtunnel.metrics.score import Score
 
 
-# Id, content hash and names of the classes.
+# Id, content hash and keys of the classes.
 Picture = tuple[str, str, tuple[str, ...]]
 
 
@@ -165,12 +165,20 @@ class Run:
         }
 
     @cached_property
+    def class_keys(self) -> list[str]:
+        """What identifies each class in other runs: its name, or the index of a class of ImageNet-1k.
+
+        A run that reads class indices as ImageNet-1k's then joins one over the same data that does not.
+        """
+        return class_keys(self.recipe["data"]["label_space"], [*map(str, self.info["data"]["classes"])])
+
+    @cached_property
     def pictures(self) -> dict[str, Picture]:
-        """By id, what makes a picture the same in two runs: id, content and names of its classes.
+        """By id, what makes a picture the same in two runs: id, content and its classes' keys.
 
         The content is the source's, so that finished pictures are those they were made of.
         """
-        classes = self.info["data"]["classes"]
+        classes = self.class_keys
         content = self.samples["content"]
         if "source" in self.samples.column_names:
             content = pc.coalesce(self.samples["source"], content)

@@ -1,0 +1,49 @@
+"""Which classes a data set's labels refer to, given the model they are scored with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windtunnel.data import Dataset, Sample
+from windtunnel.data.natural import NaturalDataset
+from windtunnel.errors import UserError
+from windtunnel.labels import LabelSpace, imagenet_1k, read_indices
+from windtunnel.models import Model
+
+# What helps where class indices of the data may be ImageNet's.
+LABELS_ARE_IMAGENET = (
+    "pass --labels imagenet-1k, or declare `labels = \"imagenet-1k\"` in the model's TOML, if the data's "
+    "class indices are ImageNet-1k's"
+)
+
+
+def data_space(
+    dataset: Dataset,
+    samples: Sequence[Sample],
+    model: Model,
+    labels: str | None,
+    *,
+    mapped: bool,
+    trust: bool,
+) -> tuple[LabelSpace, list[str]]:
+    """The data's label space, class indices resolved to ImageNet-1k where that is known, and remarks.
+
+    Args:
+        dataset, samples: the data and all its images.
+        model: whose declared classes count as evidence.
+        labels: what the user declares class indices to be.
+        mapped: whether a map file names the data's classes; it names them as the data does.
+        trust: whether the user says that class indices are the model's outputs.
+    """
+    space = dataset.label_space
+    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
+        if labels:
+            raise UserError(
+                f"labels is '{labels}', but {dataset.natural.title} has its own; leave labels out."
+            )
+        return space, []
+    reordered = bool(model.classes) and model.classes[: len(imagenet_1k())] != imagenet_1k().classes
+    if not labels and (mapped or (trust and reordered)):
+        return space, []
+    used = sorted({label for sample in samples for label in sample.labels})
+    return read_indices(space, used, labels or "", classes=model.classes, outputs=model.class_count)

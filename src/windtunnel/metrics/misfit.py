@@ -1,0 +1,47 @@
+"""Why AlexNet's published errors do not apply to a run, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windtunnel.labels import IMAGENET_1K, INDICES
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+# What helps wherever they do not apply.
+OTHER_BASELINE = "normalise by a stored run on the same images: windtunnel score RUN --baseline OTHER_RUN"
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A reason, to follow "they do not fit:", and an action; "" where no other run of this data has a fit."""
+
+    reason: str
+    cure: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What to do, as a sentence."""
+        ways = [*([self.cure] if self.cure else []), OTHER_BASELINE]
+        text = "; or ".join(ways)
+        return f"{text[0].upper()}{text[1:]}."
+
+
+def other_classes(run: Run) -> Misfit | None:
+    """Why a run's classes are not ImageNet's 1,000 as all outputs of a model, or None where they are."""
+    reason = "they hold for ImageNet's 1,000 classes"
+    kind, space = run.recipe["projection"]["kind"], run.recipe["data"]["label_space"]
+    if kind != "identity":
+        option = {"mask": "--mask", "collapse": "--map"}[kind]
+        return Misfit(f"{reason}, all of them counted", f"run without {option}")
+    if space == IMAGENET_1K:
+        return None
+    if space == INDICES and len(run.info["data"]["classes"]) <= 1000 <= int(run.recipe["model"]["classes"]):
+        return Misfit(
+            f"{reason}, and this run's are unnamed class indices",
+            "if these are ImageNet-1k's, run with --labels imagenet-1k, or declare "
+            '`labels = "imagenet-1k"` in the model\'s TOML',
+        )
+    return Misfit(reason)

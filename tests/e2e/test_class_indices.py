@@ -1,0 +1,208 @@
+"""Class indices of ImageNet-1k in folders, tables and arrays: mCE, class names, and no silent guess."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+import windtunnel
+from windtunnel.cli import cli
+from windtunnel.data.arrays import ArrayDataset
+from windtunnel.errors import UserError
+from windtunnel.labels import IMAGENET_1K, imagenet_1k
+
+PUBLISHED = Path(windtunnel.__file__).parent / "published"
+TENCH, STINGRAY = "n01440764", "n01498041"
+DECLARED = 'labels = "imagenet-1k"\n'
+
+
+class Says:
+    """A model of so many outputs that predicts one class whatever it sees."""
+
+    def __init__(self, said: int, outputs: int = 1000) -> None:
+        self.name = self.fingerprint = f"says-{said}-of-{outputs}"
+        self.said, self.outputs = said, outputs
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        scores = np.zeros((len(batch), self.outputs), np.float32)
+        scores[:, self.said] = 1 + batch.mean(axis=(1, 2, 3)) / 255
+        return scores
+
+
+def write_folders(root: Path, classes: list[str], each: int = 1, side: int = 256) -> Path:
+    rng = np.random.default_rng(len(classes))
+    for name in classes:
+        (root / name).mkdir(parents=True)
+        for number in range(each):
+            pixels = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
+            Image.fromarray(pixels).resize((side, side)).save(root / name / f"{number}.png")
+    return root
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(one) for one in arguments])
+
+
+@pytest.fixture(scope="module")
+def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_folders(
+        tmp_path_factory.mktemp("thousand") / "val", [str(one) for one in range(1000)], side=8
+    )
+
+
+def test_all_thousand_indices_are_imagenet_and_it_is_reported(thousand: Path) -> None:
+    plan = windtunnel.plan(Says(0), thousand, "smoke")
+    assert plan.recipe["data"]["label_space"] == IMAGENET_1K
+    assert tuple(plan.info["data"]["classes"]) == imagenet_1k().classes
+    assert plan.label_map == tuple(range(1000)) and plan.projection.kind == "identity"
+    (remark,) = (one for one in plan.info["remarks"] if "ImageNet-1k" in one)
+    assert "0 is n01440764, tench" in remark and "--labels indices" in remark
+    plain = windtunnel.plan(Says(0), thousand, "smoke", labels="indices")
+    assert plain.recipe["data"]["label_space"] == "indices" and not plain.info["remarks"]
+
+
+def test_a_model_that_declares_other_classes_is_not_imagenet(thousand: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(f"labels = {[f'person {one}' for one in range(1000)]}\n")
+    plan = windtunnel.plan(Says(0), thousand, "smoke", preprocess=other)
+    assert plan.recipe["data"]["label_space"] == "indices"
+
+
+def test_indices_are_matched_by_name_where_the_model_declares_another_order(
+    thousand: Path, tmp_path: Path
+) -> None:
+    """A background class first, as TensorFlow's networks have it: class i is output i + 1."""
+    file = tmp_path / "background.toml"
+    file.write_text(f"labels = {['background', *imagenet_1k().classes]}\n")
+    plan = windtunnel.plan(Says(0, 1001), thousand, "smoke", preprocess=file)
+    assert plan.recipe["data"]["label_space"] == IMAGENET_1K
+    assert plan.label_map == tuple(range(1, 1001))
+
+
+def test_some_numbers_are_not_taken_for_imagenet_and_the_message_says_how_to(tmp_path: Path) -> None:
+    data = write_folders(tmp_path / "val", ["0", "6"])
+    with pytest.raises(UserError, match=r"--labels imagenet-1k.*--labels-are-outputs"):
+        windtunnel.plan(Says(0), data, "smoke")
+    trusted = windtunnel.plan(Says(0), data, "smoke", labels_are_outputs=True)
+    assert trusted.recipe["data"]["label_space"] == "indices"
+
+
+def test_labels_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has the class index 1000; ImageNet-1k has 0 to 999"):
+        windtunnel.plan(Says(0, 1001), write_folders(tmp_path / "a", ["0", "1000"]), labels="imagenet-1k")
+    with pytest.raises(UserError, match="no class indices"):
+        windtunnel.plan(Says(0, 2), write_folders(tmp_path / "b", ["cat", "dog"]), labels="imagenet-1k")
+    with pytest.raises(UserError, match="Unknown labels 'imagenet'"):
+        windtunnel.plan(Says(0), write_folders(tmp_path / "c", ["0"]), labels="imagenet")
+    with pytest.raises(UserError, match="the labels count from 1"):
+        windtunnel.plan(Says(0, 2), write_folders(tmp_path / "d", ["1", "2"]))
+
+
+@pytest.mark.parametrize("kind", ["folders", "table", "arrays"])
+def test_declared_indices_are_imagenet_in_every_kind_of_data(tmp_path: Path, kind: str) -> None:
+    data: object = write_folders(tmp_path / "val", ["0", "6"])
+    if kind == "table":
+        data = tmp_path / "images.csv"
+        data.write_text("path,label\nval/0/0.png,0\nval/6/0.png,6\n")
+    elif kind == "arrays":
+        data = ArrayDataset(np.zeros((2, 256, 256, 3), np.uint8), np.array([0, 6]))
+    toml = tmp_path / "net.toml"
+    toml.write_text(DECLARED)
+    for plan in (
+        windtunnel.plan(Says(0), data, "smoke", preprocess=toml),
+        windtunnel.plan(Says(0), data, "smoke", labels="imagenet-1k"),
+    ):
+        assert plan.recipe["data"]["label_space"] == IMAGENET_1K
+        assert [one.sample.labels for one in plan.surveyed] == [(0,), (6,)]
+        assert plan.info["data"]["classes"][6] == STINGRAY
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, windtunnel.Run]:
+    """The same images, class 6, read as ImageNet's and as class indices of nothing known."""
+    root = tmp_path_factory.mktemp("runs")
+    data = write_folders(root / "val", ["6"], each=3)
+    return {
+        "named": windtunnel.run(Says(0), data, "imagenet-c", labels="imagenet-1k", out=root / "named"),
+        "numbers": windtunnel.run(Says(0), data, "imagenet-c", labels_are_outputs=True, out=root / "numbers"),
+    }
+
+
+def test_mce_of_class_indices_is_the_papers_formula(runs: dict[str, windtunnel.Run]) -> None:
+    """Always wrong: five severities of error 1 over AlexNet's summed errors, averaged over fifteen."""
+    with (PUBLISHED / "alexnet_corruption_errors.csv").open() as file:
+        rows = {row["corruption"]: row for row in csv.DictReader(file)}
+    fifteen = [row for row in rows.values() if row["corruption"] in runs["named"].recipe["suite"]["units"]]
+    assert len(fifteen) == 15
+    expected = np.mean([5 / sum(float(row[f"s{level}"]) for level in range(1, 6)) for row in fifteen])
+    (mce,) = runs["named"].scores(["mce"])
+    assert mce.value == pytest.approx(expected)
+    assert runs["numbers"].scores(["mce"]) == []
+
+
+def test_class_names_show_everywhere(runs: dict[str, windtunnel.Run]) -> None:
+    run = runs["named"]
+    assert "stingray" in call("slices", run.path, "--by", "class", "--minimum", 2).output
+    page = run.report().read_text()
+    assert "tench" in page and "stingray" in page
+
+
+def test_runs_over_the_same_data_join_whether_the_indices_are_named_or_not(
+    runs: dict[str, windtunnel.Run],
+) -> None:
+    done = call("gate", runs["named"].path, "--against", runs["numbers"].path)
+    assert done.exit_code == 0, done.output
+
+
+def test_a_missing_mce_is_explained_with_what_to_do(runs: dict[str, windtunnel.Run]) -> None:
+    said = call("score", runs["numbers"].path).output
+    assert "AlexNet's published errors do not fit" in said and "--labels imagenet-1k" in said
+    assert "--baseline" in said
+    asked = call("score", runs["numbers"].path, "--metric", "mce").output
+    assert "no such score: AlexNet's published errors do not fit" in asked
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("mce <= +1", "neither run has mCE: AlexNet's published errors do not fit, they hold for ImageNet's"),
+        ("mce <= +1", "run with --labels imagenet-1k"),
+        ("relative mCE <= +1", "neither run has relative mCE"),
+        ("mfp <= +1", "neither run has mFP: it needs a run of sequences (suite imagenet-p)"),
+        ("auroc >= -1", "neither run has auroc: it needs an out-of-distribution run"),
+        ("rms_calibration_error_compat <= +1", "suite imagenet-c does not score it"),
+    ],
+)
+def test_a_rule_on_a_known_metric_that_runs_lack_says_why(
+    runs: dict[str, windtunnel.Run], rule: str, words: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        windtunnel.gate(runs["numbers"], runs["numbers"], [rule])
+    assert words in str(refused.value)
+    assert "Did you mean" not in str(refused.value)
+
+
+def test_a_rule_names_the_run_that_lacks_the_score(runs: dict[str, windtunnel.Run]) -> None:
+    with pytest.raises(UserError) as refused:
+        windtunnel.gate(runs["numbers"], runs["named"], ["mce <= +1"])
+    assert f"{runs['numbers'].path} has no mCE" in str(refused.value)
+
+
+def test_predictions_made_elsewhere_take_the_declaration_too(tmp_path: Path) -> None:
+    data = write_folders(tmp_path / "val", ["0", "6"])
+    columns = imagenet_1k().classes
+    rows = [["id", *columns], ["0/0.png", *np.eye(1000)[0]], ["6/0.png", *np.eye(1000)[0]]]
+    (tmp_path / "wnids.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    numbered = [["id", *range(1000)], *rows[1:]]
+    (tmp_path / "numbers.csv").write_text("\n".join(",".join(map(str, row)) for row in numbered))
+    for name, labels in (("wnids", None), ("numbers", "imagenet-1k")):
+        run = windtunnel.score_predictions(
+            tmp_path / f"{name}.csv", data, labels=labels, outputs="logits", out=tmp_path / name
+        )
+        assert run.recipe["data"]["label_space"] == IMAGENET_1K
+        assert [one.value for one in run.scores(["top1_error"])] == [0.5]
