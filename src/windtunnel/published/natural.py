@@ -39,6 +39,7 @@ class NaturalSet:
     remarks: tuple[str, ...]
     table: str = ""
     classes: tuple[str, ...] = ()
+    masked: bool = False
 
     def networks_that_filtered(self, *texts: str) -> tuple[str, ...]:
         """Which of the networks that chose the pictures a model's name or family says it is."""

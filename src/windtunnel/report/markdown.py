@@ -178,7 +178,10 @@ def _published(document: dict[str, Any]) -> list[str]:
     sources = {source["name"]: source for field in document["published"] for source in field["sources"]}
     return [
         *lines,
-        *(f"- {name}: {source['unlike']}" for name, source in sources.items() if source["unlike"]),
+        *(
+            f"- {name}, measured on {source['measured']}: {source['unlike'] or 'like with like.'}"
+            for name, source in sources.items()
+        ),
     ]
 
 
