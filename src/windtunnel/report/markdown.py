@@ -191,7 +191,7 @@ def _public(placed: Sequence[dict[str, Any]]) -> list[str]:
     for one in placed:
         fit = f", r = {one['fit']['correlation']:.3f} on logit axes" if one["fit"] else ""
         lines += [
-            f"## {one['title']}: among {one['models']:,} public models{fit}",
+            f"## {one['title']}: among {one['models']:,} public results{fit}",
             "",
             *markdown_table(one["header"], one["rows"]),
             "",
