@@ -1,7 +1,7 @@
 # make demo   create the environment, install, run the demo, leave a report
 # make test   create the environment, install what tests need, lint, type-check and test
 # make lint   ruff and mypy alone
-# make bench  time corruptions against imagecorruptions, sequences, and a run against bare inference
+# make bench  time corruptions against imagecorruptions and its fork, sequences, and a run against bare inference
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 INSTALLED_FROM := pyproject.toml constraints.txt
 BENCH := .venv-bench
+BENCH_FORK := .venv-bench-fork
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .PHONY: demo test lint bench clean
@@ -24,8 +25,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check src tests tools benchmarks
 	$(BIN)/mypy
 
-bench: $(BENCH)/.installed $(VENV)/.test
+bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(VENV)/.test
 	$(BENCH)/bin/python benchmarks/corruptions.py
+	$(BENCH_FORK)/bin/python benchmarks/corruptions.py
 	$(BIN)/python benchmarks/all_conditions.py
 	$(BIN)/python benchmarks/sequences.py
 	$(BIN)/python benchmarks/end_to_end.py
@@ -52,5 +54,12 @@ $(BENCH)/.installed: $(INSTALLED_FROM)
 		'setuptools<81' imagecorruptions==1.1.2 scikit-image --editable .
 	@touch $@
 
+# Its maintained fork has the same import name.
+$(BENCH_FORK)/.installed: $(INSTALLED_FROM)
+	$(PYTHON) -m venv $(BENCH_FORK)
+	$(BENCH_FORK)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		imagecorruptions-imaug==1.1.5 --editable .
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(BENCH) build dist src/*.egg-info
+	rm -rf $(VENV) $(BENCH) $(BENCH_FORK) build dist src/*.egg-info

@@ -1,9 +1,14 @@
-"""The peer: imagecorruptions 1.1.2, made to run on today's packages without touching its algorithms."""
+"""The peer that is installed: imagecorruptions 1.1.2, or its maintained fork imagecorruptions-imaug 1.1.5.
+
+Both have the import name `imagecorruptions`, so that each needs an environment of its own. The first is made
+to run on today's packages without touching its algorithms; the fork runs as it is.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numba
@@ -16,20 +21,34 @@ NAMES = (
     "snow", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "jpeg_compression",
     "speckle_noise", "gaussian_blur", "spatter", "saturate",
 )  # fmt: skip
+ORIGINAL, FORK = "imagecorruptions", "imagecorruptions-imaug"
 _random_noise = skimage.util.random_noise
 # The 224-pixel parameters of its glass blur: sigma, reach, passes.
 GLASS = ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2))
 
 
+def installed() -> tuple[str, str]:
+    """Name and version of the peer in this environment."""
+    for package in (ORIGINAL, FORK):
+        try:
+            return package, version(package)
+        except PackageNotFoundError:
+            continue
+    raise SystemExit(f"No peer is installed; install {ORIGINAL} or {FORK}, as `make bench` does.")
+
+
 def load() -> Callable[[np.ndarray, str, int], np.ndarray]:
-    """Import the package behind shims for names that NumPy 2 and scikit-image 0.19 removed."""
+    """Import the package; the original behind shims for names that NumPy 2 and scikit-image 0.19 removed."""
     warnings.simplefilter("ignore")
-    setattr(np, "float_", np.float64)  # noqa: B010 - the name is gone from NumPy 2
+    original = installed()[0] == ORIGINAL
+    if original:
+        setattr(np, "float_", np.float64)  # noqa: B010 - the name is gone from NumPy 2
     import imagecorruptions
     from imagecorruptions import corruptions
 
-    corruptions.gaussian = gaussian
-    corruptions.sk.util.random_noise = _seeded_random_noise
+    if original:
+        corruptions.gaussian = gaussian
+        corruptions.sk.util.random_noise = _seeded_random_noise
 
     def corrupt(image: np.ndarray, name: str, severity: int) -> np.ndarray:
         return np.asarray(imagecorruptions.corrupt(image, severity=severity, corruption_name=name))

@@ -16,7 +16,7 @@ from windtunnel.analysis.public_models import known_tables, public_field
 
 def main(folder: Path) -> None:
     """Print one line per set and kind of clean results."""
-    print(f"{'set':<16} {'clean results':<30} {'models':>6} {'r':>6} {'slope':>6}  missing")
+    print(f"{'set':<16} {'clean results':<30} {'rows':>6} {'r':>6} {'slope':>6}  missing")
     for name, facts in known_tables().items():
         for alike in (False, True) if facts.alike else (False,):
             field = public_field(folder, name, alike=alike)

@@ -42,8 +42,8 @@ def count_answers(natural: NaturalSet, space: LabelSpace, model: Model) -> Count
     if natural.answers == "collapse":
         return _collapsed(natural, space, outputs)
     kept: tuple[int, ...] = ()
-    if natural.answers == "mask":
-        kept = tuple(sorted(outputs[index] for index in masked_classes(natural.table)))
+    if natural.answers == "mask" or natural.masked:
+        kept = tuple(sorted(outputs[index] for index in counted_imagenet_classes(natural)))
     return tuple(outputs), Projection(kept)
 
 
@@ -92,7 +92,7 @@ def labels_of_imagenet_class(natural: NaturalSet, index: int) -> tuple[int, ...]
 
 def refuse_mask(natural: NaturalSet) -> None:
     """Refuse another mask than a published set's own, under whose name the scores would stand."""
-    if natural.answers in ("mask", "collapse"):
+    if natural.answers in ("mask", "collapse") or natural.masked:
         into = f" as {len(natural.classes)} classes" if natural.answers == "collapse" else ""
         raise UserError(
             f"--mask would count other outputs than {natural.title} does, which counts "

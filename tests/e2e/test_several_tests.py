@@ -301,7 +301,7 @@ def test_one_run_among_public_models(
     done = windtunnel_command("report", runs["dull-v2"], "--public", table)
     assert done.returncode == 0, done.stderr
     assert "among public models" in (runs["dull-v2"] / "report.html").read_text()
-    assert "among 12 public models" in (runs["dull-v2"] / "report.md").read_text()
+    assert "among 12 public results" in (runs["dull-v2"] / "report.md").read_text()
     again = windtunnel_command("report", runs["dull-v2"])
     assert again.returncode == 0
     assert "among public models" not in (runs["dull-v2"] / "report.html").read_text()

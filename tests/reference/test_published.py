@@ -186,7 +186,7 @@ def test_confirmed_cells_lie_among_each_other() -> None:
 
 def test_every_row_has_a_source_and_known_metrics() -> None:
     models = published_models()
-    assert len(models) == 123
+    assert len(models) == 182
     assert {model.source.name for model in models} == set(sources())
     for model in models:
         assert model.values

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import windtunnel
 from windtunnel.compat import imagecorruptions
@@ -36,7 +38,9 @@ def test_the_signatures() -> None:
     ]
     assert [(p.name, p.kind.name) for p in parameters[4:]] == [("seed", "KEYWORD_ONLY")]
     assert str(inspect.signature(get_corruption_names)).startswith("(subset: 'str' = 'common')")
-    assert imagecorruptions.__all__ == ["corrupt", "get_corruption_names"]
+    assert imagecorruptions.__all__ == [
+        "corrupt", "corruption_dict", "corruption_tuple", "get_corruption_names"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -159,3 +163,34 @@ def test_exceptions_are_of_that_packages_types(arguments: tuple[Any, ...], error
         corrupt(*arguments)
     assert type(caught.value) is error
     assert "\n" not in str(caught.value)
+
+
+def test_single_functions_by_name_and_number() -> None:
+    assert tuple(imagecorruptions.corruption_dict) == NUMBERED
+    assert tuple(function.__name__ for function in imagecorruptions.corruption_tuple) == NUMBERED
+    for name, function in imagecorruptions.corruption_dict.items():
+        wanted = corrupt(WIDE, 2, name, seed=5)
+        # That package hands its functions Pillow images.
+        for image in (Image.fromarray(WIDE), WIDE):
+            assert np.array_equal(np.uint8(function(image, 2, seed=5)), wanted)
+        assert list(inspect.signature(function).parameters)[:2] == ["x", "severity"]
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+# imagecorruptions-imaug 1.1.5 passes further keywords on: seed to impulse_noise and glass_blur.
+@pytest.mark.parametrize("name", ["impulse_noise", "glass_blur"])
+def test_the_forks_seeds(name: str) -> None:
+    once, again = (corrupt(SQUARE, corruption_name=name, seed=np.int64(7)) for _ in range(2))
+    assert np.array_equal(once, again)
+    rng = np.random.default_rng(1)
+    first, second = (corrupt(SQUARE, 3, name, seed=rng) for _ in range(2))
+    assert not np.array_equal(first, second)
+    assert np.array_equal(first, corrupt(SQUARE, 3, name, seed=np.random.default_rng(1)))
+    assert len({corrupt(SQUARE, 1, name, seed=None).tobytes() for _ in range(3)}) == 3
+
+
+def test_keywords_that_no_corruption_has_are_type_errors() -> None:
+    with pytest.raises(TypeError, match="amount"):
+        corrupt(SQUARE, 1, "impulse_noise", amount=0.5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="amount"):
+        imagecorruptions.corruption_dict["fog"](SQUARE, 1, amount=0.5)

@@ -9,8 +9,8 @@ unsure      anything else: these pictures are too few to tell
 The end of the interval that faces the alarm is Holm's: rules in the order of their one-sided p, the j-th of
 m (from 0) at level 4 %/(m - j), until the first that raises no alarm; the rest at that one's level. So all
 rules of a gate together raise a false alarm at most 5 % of the time, with room for the tests being
-approximations (`benchmarks/gate_errors.py`). The other end leaves out 5 %: a rule called "not worse" is worse
-at most 5 % of the time.
+approximations (`benchmarks/gate_errors.py`). The other end leaves out 5 %: a model that is in
+truth worse than a limit is called "not worse" by that rule at most 5 % of the time.
 """
 
 from __future__ import annotations

@@ -36,8 +36,9 @@ def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: boo
     """Compare finished run folders with the first of them, picture by picture.
 
     Differences are RUN - BASE in percentage points with 95 % intervals, the picture being the unit;
-    conditions that changed are those whose p is at most 5 % after Holm's adjustment over all conditions. Runs
-    with other seeds, or with under 90 % of pictures in common, are compared without pairs, and that is said.
+    conditions that changed are those whose p is at most 5 % after Holm's adjustment over the conditions of
+    one metric and one run; several metrics or runs are not adjusted for each other. Runs with other seeds, or
+    with under 90 % of pictures in common, are compared without pairs, and that is said.
 
     \b
     Example:

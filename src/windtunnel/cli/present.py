@@ -22,6 +22,7 @@ from rich.text import Text
 from windtunnel.analysis.marks import marks
 from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.analysis.plausibility import implausible
+from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
@@ -225,7 +226,7 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
         if title and score.metric != "top1_error":
             lines.append((title, f"{_shown(score)}   {headline_formula(score.formula)}"))
     lines += [*_detection_lines(scores), *(("note", note) for note in lost_scores(run))]
-    lines += [("note", note) for note in normaliser_notes(run)]
+    lines += [("note", note) for note in [*normaliser_notes(run), *training_notes(run)]]
     kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]

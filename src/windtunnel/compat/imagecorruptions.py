@@ -1,18 +1,23 @@
-"""The calls of imagecorruptions 1.1.2, made by windtunnel.
+"""The calls of imagecorruptions 1.1.2 and its maintained fork imagecorruptions-imaug 1.1.5.
 
-    from windtunnel.compat.imagecorruptions import corrupt, get_corruption_names
+    from windtunnel.compat.imagecorruptions import corrupt, corruption_dict, get_corruption_names
 
 The same as there:
 
 - signatures, names, their order and numbers, subsets, and the types of exceptions;
+- `corruption_dict`, `corruption_tuple` and the single functions, such as `fog(x, severity)`;
+- `seed`, which the fork passes on to impulse_noise and glass_blur: a number, or a NumPy generator;
 - uint8 pictures of at least 32 pixels a side, HxWx3, HxWx1 or HxW; grey comes back as three channels;
 - the 224-pixel severity tables whatever the size of the picture (`windtunnel.corrupt` chooses by size);
 - every call draws afresh; noises, glass_blur and fog have the same distribution;
 - the pixels of defocus_blur, zoom_blur, brightness, contrast, jpeg_compression, gaussian_blur and saturate,
-  to one grey level.
+  to one grey level; for zoom_blur see below.
 
 Other than there:
 
+- zoom_blur: those packages darken the last row or column, by up to 22 grey levels, where the side has one
+  of 34 lengths between 32 and 1,024 pixels (36, 71, 78, 136, 139, 160, ... 600): SciPy's rounding puts the
+  edge of one magnification outside the image, and it becomes black. Here it does not;
 - elastic_transform is the reference's (a random affine warp, then a random field of the reference's
   strengths); that package draws a field of its own strengths and no affine warp;
 - snow keeps the zoomed layer centred and cuts it to the picture before it is blurred, in bytes, as the
@@ -24,15 +29,18 @@ Other than there:
 - frost takes windtunnel's own textures, at their own size and enlarged only for pictures that do not fit;
   that package enlarges its photographs by a tenth;
 - spatter leaves a picture without a single drop as it is, where that package divides by zero;
-- `seed` is new: the same seed gives the same pixels. `numpy.random.seed` decides nothing here, and worker
-  processes that were forked never repeat each other's noise;
-- nothing is printed, and the messages of exceptions say what was given;
-- the single functions, `corruption_tuple` and `corruption_dict` are not offered.
+- every corruption takes `seed`, not only the fork's two: the same seed gives the same pixels, which are not
+  the fork's. `numpy.random.seed` decides nothing here, and worker processes that were forked never repeat
+  each other's noise;
+- the single functions return uint8 arrays; there some return floats from 0 to 255, some Pillow images;
+- nothing is printed, and the messages of exceptions say what was given.
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +48,14 @@ from numpy.typing import NDArray
 from windtunnel.corruptions import MIN_SIDE_PX, REGISTRY, SEVERITIES
 from windtunnel.seeding import fresh_seed
 
-__all__ = ["corrupt", "get_corruption_names"]
+if TYPE_CHECKING:
+    from PIL import Image
+
+__all__ = ["corrupt", "corruption_dict", "corruption_tuple", "get_corruption_names"]
 
 EDITION = 224
+
+Seed = int | np.random.Generator | None
 
 # That package's groups in the order of its numbers, 0 to 18; they are its own and do not follow our suites.
 GROUPS = {
@@ -66,7 +79,7 @@ def corrupt(
     corruption_name: str | None = None,
     corruption_number: int = -1,
     *,
-    seed: int | None = None,
+    seed: Seed = None,
 ) -> NDArray[np.uint8]:
     """Corrupt one picture.
 
@@ -76,7 +89,8 @@ def corrupt(
         corruption_name: which corruption; goes before the number.
         corruption_number: its place in `get_corruption_names("all")`; other negative numbers than -1 count
             from the end.
-        seed: the same seed gives the same pixels; None draws afresh. Two pictures want two seeds.
+        seed: the same seed gives the same pixels; None draws afresh. Two images want two seeds. A NumPy
+            generator gives the seed, and then another one for the next image.
 
     Returns:
         A new uint8 array, HxWx3 for grey pictures too.
@@ -93,7 +107,7 @@ def corrupt(
     return REGISTRY.get(_name(corruption_name, corruption_number)).spoil(
         colour,
         int(operator.index(severity)),
-        seed=fresh_seed() if seed is None else int(operator.index(seed)),
+        seed=_seed_number(seed),
         edition=EDITION,
     )
 
@@ -107,6 +121,28 @@ def get_corruption_names(subset: str = "common") -> list[str]:
     if subset not in tuple(SUBSETS):  # an unhashable subset is a ValueError too
         raise ValueError(f"The subset is {subset!r}; give one of {', '.join(SUBSETS)}.")
     return list(SUBSETS[subset])
+
+
+def _seed_number(seed: Seed) -> int:
+    """The seed as a number: a fresh one for None, the next one of a generator."""
+    if seed is None:
+        return fresh_seed()
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(np.iinfo(np.int64).max))
+    return int(operator.index(seed))
+
+
+def _single_function(name: str) -> Callable[..., NDArray[np.uint8]]:
+    """One corruption as a function of an image (a Pillow image or an array), its severity and a seed."""
+
+    def corruption(
+        x: Image.Image | NDArray[np.uint8], severity: int = 1, seed: Seed = None
+    ) -> NDArray[np.uint8]:
+        return corrupt(np.asarray(x), severity, name, seed=seed)
+
+    corruption.__name__ = corruption.__qualname__ = name
+    corruption.__doc__ = f"Corrupt one image by {name}, as `corrupt` does."
+    return corruption
 
 
 def _name(name: str | None, number: int) -> str:
@@ -136,3 +172,9 @@ def _as_colour(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if deep.shape[2] not in (1, 3):
         raise AttributeError(f"The picture has {deep.shape[2]} channels; give 1 or 3.")
     return deep if deep.shape[2] == 3 else np.repeat(deep, 3, axis=2)
+
+
+corruption_tuple = tuple(map(_single_function, ALL))
+corruption_dict = {function.__name__: function for function in corruption_tuple}
+# As there, each can be imported by its name, and so be sent to another process.
+globals().update(corruption_dict)

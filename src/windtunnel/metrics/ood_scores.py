@@ -128,6 +128,7 @@ WORDS = {
     "gen": f"generalised entropy, gamma {GEN_GAMMA:g}, the {GEN_LARGEST} largest probabilities",
     KL_MATCHING: (
         "least Kullback-Leibler divergence from the mean softmax of a class; these means are of about half "
-        "of the in-distribution pictures, drawn by id, which are left out here"
+        "of the in-distribution pictures, drawn by id, or by group where there are groups, which are left "
+        "out here"
     ),
 }

@@ -28,6 +28,7 @@ from windtunnel.metrics.ood_scores import (
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.score import Measure, log_odds_interval
 from windtunnel.seeding import digest64
+from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -42,21 +43,24 @@ class Outside:
     Attributes:
         rows: which of the run's scored pictures these are, ascending.
         out: which of them are out.
-        template: which of them KL-matching's templates are made of: about half of those that are in, by id.
+        template: which of them KL-matching's templates are made of: about half of the ID images, chosen by a
+            hash of their ids, or about half of the groups, so that no group is on both sides.
         values: by score, a number per picture.
         few: how many classes of the in pictures have too few templates for KL-matching, and of how many.
     """
 
     def __init__(self, run: Run, rows: NDArray[np.int64], out: Truths) -> None:
         self.rows, self.out = rows, out
-        ids = run.observed.ids[rows]
-        self.template: Truths = ~out & np.array([digest64(KL_MATCHING, one) & 1 for one in ids], bool)
+        units = _template_units(run, rows)
+        self.template: Truths = ~out & np.array([digest64(KL_MATCHING, unit) & 1 for unit in units], bool)
+        # OOD images of a group that templates are made of are left out too: they have been seen.
+        self._seen_by_templates: Truths = np.isin(units, list(set(units[self.template])))
         logits = run.observed.gives_logits
         names = [one for one in WORDS if logits or one not in OF_LOGITS]
         self.values: dict[str, Numbers] = {name: np.empty(len(rows)) for name in names}
         templates = self._templates(run)
         self.few = self._classes_with_few(run)
-        if not templates.count or 2 * self.few[0] > self.few[1]:
+        if not templates.count or 2 * self.few[0] > self.few[1] or not self._both_sides_scored:
             del self.values[KL_MATCHING]
         for where, scores in self._blocks(run):
             shares = log_shares(scores, logits=logits)
@@ -100,8 +104,38 @@ class Outside:
             before += pictures
 
     def taken_by(self, score: str) -> NDArray[np.int64]:
-        """Which of these pictures a score is judged on: all, but of KL-matching not its templates."""
-        return np.flatnonzero(~self.template) if score == KL_MATCHING else np.arange(len(self.rows))
+        """Rows a score is judged on: all, but for KL-matching none of its templates' images or groups."""
+        if score == KL_MATCHING:
+            return np.flatnonzero(~self._seen_by_templates)
+        return np.arange(len(self.rows))
+
+    @property
+    def _both_sides_scored(self) -> bool:
+        out = self.out[self.taken_by(KL_MATCHING)]
+        return bool(out.any() and not out.all())
+
+    @property
+    def why_no_kl_matching(self) -> str:
+        """The reason, where there is no KL-matching."""
+        few, classes = self.few
+        if 2 * few > classes or self._both_sides_scored:
+            return (
+                f"{few:,} of {classes:,} classes have fewer than {LEAST_TEMPLATES} of the clean "
+                "pictures that its templates are made of, about half of all"
+            )
+        return (
+            "its templates are made of about half of the groups, and without these no ID or no OOD image is "
+            "left to score"
+        )
+
+
+def _template_units(run: Run, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Per row, what is drawn for templates as a whole: the image's group, or else its id."""
+    ids: NDArray[np.object_] = run.observed.ids[rows]
+    if run.groups_of(run.observed.kept) is None:
+        return ids
+    groups = np.array(run.columns[run.group], object)[run.observed.kept][rows]
+    return np.where(groups == "", ids, groups)
 
 
 def outside_of(run: Run) -> Outside | None:
@@ -215,7 +249,9 @@ def _check_asked(score: str, found: Outside) -> None:
             f"{allowed}."
         )
     if score not in found.values:
-        raise UserError(f"There is no {score}: {_few(found)}; give more clean pictures of each class.")
+        raise UserError(
+            f"There is no {score}: {found.why_no_kl_matching}; give more clean pictures of each class."
+        )
 
 
 def _measure(judge: Judge, score: str, found: Outside) -> Measure:
@@ -232,14 +268,6 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
     )
 
 
-def _few(found: Outside) -> str:
-    """Why there is no KL-matching."""
-    return (
-        f"{found.few[0]:,} of {found.few[1]:,} classes have fewer than {LEAST_TEMPLATES} of the clean "
-        "pictures that its templates are made of, about half of all"
-    )
-
-
 def lost_scores(run: Run) -> list[str]:
     """Which out-of-distribution scores a run does not have, and why, a sentence each."""
     if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
@@ -253,7 +281,7 @@ def lost_scores(run: Run) -> list[str]:
         if lacking
         else []
     )
-    return lines + ([] if KL_MATCHING in found.values else [f"No {KL_MATCHING}: {_few(found)}."])
+    return lines + ([] if KL_MATCHING in found.values else [f"No {KL_MATCHING}: {found.why_no_kl_matching}."])
 
 
 def detection_notes(run: Run) -> list[str]:
@@ -267,6 +295,12 @@ def detection_notes(run: Run) -> list[str]:
             f"{KL_MATCHING} is judged on {found.template.sum():,} in pictures fewer, those its templates are "
             "made of: its AUPR has another chance and is not to be ranked among the others."
         )
+        shared = int(found.out.sum() - found.out[found.taken_by(KL_MATCHING)].sum())
+        if shared:
+            lines.append(
+                f"{KL_MATCHING} leaves out {counted(shared, 'OOD image')}: their groups also have images "
+                "that its templates are made of."
+            )
     return lines + lost_scores(run)
 
 

@@ -19,6 +19,8 @@ paper_rows.csv    networks in the ImageNet-C and -P paper: certain, and empty wh
 paper_cells.csv   of the paper's tables 1 to 4, the cells that a text copy confirms; no other is here
 leaderboard.csv   the README's leaderboards of ResNet-50 backbones: certain as listed
 robustbench_5k.csv  RobustBench's 12 models on its fixed 5,000 pictures: certain; fractions
+natural_rows.csv  figures that the texts of the ImageNet-A and -O paper and of the video paper state: certain
+testbed_rows.csv  some rows of imagenet-testbed's table, top-1 accuracy and pm-k: certain, to two decimals
 imagenet_s_decoders.csv, imagenet_s_resizes.csv  ImageNet-S tables 2 to 5, top-1 accuracy in per cent:
                   certain by cell; `mean` and `std` are computed anew, `printed_mean` and `printed_std` are
                   the paper's (its resize means of tables 2 and 3 are 6/7 of the true ones)

@@ -41,6 +41,7 @@ class NaturalSet:
     table: str = ""
     classes: tuple[str, ...] = ()
     frames: Frames = "accepted"
+    masked: bool = False
 
     def networks_that_filtered(self, *texts: str) -> tuple[str, ...]:
         """Which of the networks that chose the pictures a model's name or family says it is."""

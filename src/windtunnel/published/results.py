@@ -19,7 +19,10 @@ from windtunnel.metrics.names import SPREADS
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
-BENCHMARKS = ("imagenet-c", "imagenet-p", "imagenet-s")
+BENCHMARKS = (
+    "imagenet-c", "imagenet-p", "imagenet-s",
+    "imagenet-a", "imagenet-o", "objectnet-masked", "vid-robust", "ytbb-robust",
+)  # fmt: skip
 PUBLISHED, STORED, MADE = "published", "stored", "made"
 PUBLISHED_PICTURES = 50_000
 ALEXNET_50K = "AlexNet on the 50,000 published pictures"
@@ -47,6 +50,10 @@ METRICS = {
     "decode_accuracy_std": Metric("std over decoders", ignores=frozenset({"normaliser"})),
     "resize_mean_accuracy": Metric("mean accuracy over resizes", False, frozenset({"normaliser"})),
     "resize_accuracy_std": Metric("std over resizes", ignores=frozenset({"normaliser"})),
+    "accuracy": Metric("accuracy", False),
+    "msp_aupr": Metric("AUPR of msp", False),
+    "pm_0": Metric("pm-0", False),
+    "pm_10": Metric("pm-10", False),
 }
 
 
@@ -55,8 +62,8 @@ class Measured:
     """What a figure was measured on.
 
     Attributes:
-        benchmark: imagenet-c, imagenet-p or imagenet-s.
-        edition: whose severity table, in pixels.
+        benchmark: one of `BENCHMARKS`.
+        edition: whose severity table, in pixels; 0 for natural sets, which have none.
         pictures: how many.
         files: `published` (the benchmark's own), `stored` (a finished set that does not say who made it,
             taken for the published one) or `made` (from pictures at hand).
@@ -66,6 +73,8 @@ class Measured:
         classes: how many outputs compete.
         own_frost: frost was made with windtunnel's textures.
         difficulty: of sequences.
+        unit: what is counted in `pictures`.
+        id_images: how many in-distribution images the OOD ones are told from.
     """
 
     benchmark: str
@@ -78,9 +87,14 @@ class Measured:
     classes: int = 1000
     own_frost: bool = False
     difficulty: int = 1
+    unit: str = "pictures"
+    id_images: int = 0
 
     def describe(self) -> str:
         """The same in words."""
+        if not self.edition:
+            clean = f" and {self.id_images:,} ID images" if self.id_images else ""
+            return f"{self.pictures:,} {self.files} {self.unit}{clean}, {self.classes:,} classes compete"
         by = f", divided by {self.normaliser}" if self.normaliser else ""
         hard = f", difficulty {self.difficulty}" if self.difficulty != 1 else ""
         return (
@@ -216,15 +230,15 @@ def published_models(benchmark: str = "", source: str = "") -> tuple[PublishedMo
 def perturbation_normalisers() -> dict[str, dict[str, float]]:
     """AlexNet's flip probability (`fp`) and top-5 distance (`ut5d`) by ImageNet-P perturbation."""
     return {
-        row["perturbation"]: {"fp": _fraction(row["fp_pct"]), "ut5d": float(row["ut5d"])}
-        for row in _rows("alexnet_perturbation_normalisers.csv")
+        row["perturbation"]: {"fp": fraction(row["fp_pct"]), "ut5d": float(row["ut5d"])}
+        for row in rows_of("alexnet_perturbation_normalisers.csv")
     }
 
 
 @lru_cache(maxsize=2)
 def perturbations_of(part: str) -> tuple[str, ...]:
     """The perturbations of ImageNet-P's `test` or `validation` part."""
-    rows = _rows("alexnet_perturbation_normalisers.csv")
+    rows = rows_of("alexnet_perturbation_normalisers.csv")
     return tuple(row["perturbation"] for row in rows if row["set"] == part)
 
 
@@ -275,9 +289,11 @@ def _differences(yours: Measured, theirs: Measured) -> Iterator[tuple[str, str]]
     if yours.files == MADE and theirs.files == PUBLISHED:
         yield "files", "made from pictures at hand, theirs are the published files"
     if yours.pictures != theirs.pictures:
-        yield "pictures", f"{yours.pictures:,} pictures, theirs {theirs.pictures:,}"
-    elif yours.pictures != PUBLISHED_PICTURES:
+        yield "pictures", f"{yours.pictures:,} {theirs.unit}, theirs {theirs.pictures:,}"
+    elif theirs.edition and yours.pictures != PUBLISHED_PICTURES:
         yield "pictures", f"both {yours.pictures:,} pictures, but perhaps not the same ones"
+    if yours.id_images != theirs.id_images:
+        yield "id_images", f"{yours.id_images:,} ID images, theirs {theirs.id_images:,}"
     if yours.codec not in (theirs.codec, STORED):
         yield "codec", f"codec {yours.codec}, theirs {theirs.codec}"
     if yours.classes != theirs.classes:
@@ -302,6 +318,10 @@ def _whose(measured: Measured) -> str:
 
 def measured_on(run: Run) -> Measured:
     """What a run's scores were measured on."""
+    if run.recipe["data"].get("natural"):
+        from windtunnel.published.natural_results import natural_measured_on
+
+        return natural_measured_on(run)
     from windtunnel.imaging.geometry import Geometry
     from windtunnel.metrics.perturbed import difficulty_of, sequences_of
 
@@ -341,6 +361,8 @@ def _is_own_frost(condition: Mapping[str, Any]) -> bool:
 
 @lru_cache(maxsize=1)
 def _everything() -> tuple[PublishedModel, ...]:
+    from windtunnel.published.natural_results import natural_rows, testbed_rows
+
     return (
         *_paper("c"),
         *_leaderboard("c"),
@@ -348,6 +370,8 @@ def _everything() -> tuple[PublishedModel, ...]:
         *_paper("p"),
         *_leaderboard("p"),
         *_imagenet_s(),
+        *natural_rows(),
+        *testbed_rows(),
     )
 
 
@@ -358,11 +382,11 @@ _CELLS = {"c": ("ce", "relative_ce"), "p": ("fr", "t5d")}
 
 def _paper(kind: str) -> Iterator[PublishedModel]:
     cells: dict[str, dict[str, dict[str, float]]] = {}
-    for row in _rows("paper_cells.csv"):
+    for row in rows_of("paper_cells.csv"):
         if row["metric"] in _CELLS[kind]:
             of_model = cells.setdefault(row["model"], {})
-            of_model.setdefault(row["metric"], {})[row["unit"]] = _fraction(row["value_pct"])
-    for row in _rows("paper_rows.csv"):
+            of_model.setdefault(row["metric"], {})[row["unit"]] = fraction(row["value_pct"])
+    for row in rows_of("paper_rows.csv"):
         values = _figures(row, kind)
         if set(values) - {"clean_error"}:
             source = sources()[f"paper-{kind}"]
@@ -370,14 +394,14 @@ def _paper(kind: str) -> Iterator[PublishedModel]:
 
 
 def _leaderboard(kind: str) -> Iterator[PublishedModel]:
-    for row in _rows("leaderboard.csv"):
+    for row in rows_of("leaderboard.csv"):
         if row["benchmark"] == f"imagenet-{kind}":
             source = sources()[f"leaderboard-{kind}"]
             yield PublishedModel(row["model"], source, _figures(row, kind), note=row["note"])
 
 
 def _robustbench() -> Iterator[PublishedModel]:
-    for row in _rows("robustbench_5k.csv"):
+    for row in rows_of("robustbench_5k.csv"):
         figures = {name: float(value) for name, value in row.items() if name != "model"}
         values = {name: figures.pop(name) for name in ("mce", "mean_error")}
         yield PublishedModel(row["model"], sources()["robustbench-5k"], values, {"mean_error": figures})
@@ -386,14 +410,14 @@ def _robustbench() -> Iterator[PublishedModel]:
 def _imagenet_s() -> Iterator[PublishedModel]:
     for axis in ("decode", "resize"):
         source = sources()[f"imagenet-s-{axis}"]
-        for row in _rows(source.file):
+        for row in rows_of(source.file):
             name = f"{row['model']}, {row['training']}" if row["training"] else row["model"]
             values = {
-                f"{axis}_mean_accuracy": _fraction(row["mean"]),
-                f"{axis}_accuracy_std": _fraction(row["std"]),
+                f"{axis}_mean_accuracy": fraction(row["mean"]),
+                f"{axis}_accuracy_std": fraction(row["std"]),
             }
             cells = {
-                f"{axis}={method.replace('_', '-')}": _fraction(cell)
+                f"{axis}={method.replace('_', '-')}": fraction(cell)
                 for method, cell in row.items()
                 if method not in _IMAGENET_S_REST and cell
             }
@@ -406,13 +430,14 @@ _IMAGENET_S_REST = ("table", "model", "training", "mean", "std", "printed_mean",
 def _figures(row: Mapping[str, str], kind: str) -> dict[str, float]:
     """The figures of a row that belong to a benchmark and are there."""
     found = {name: row.get(f"{name}_pct", "") for name in _FIGURES[kind]}
-    return {name: _fraction(text) for name, text in found.items() if text}
+    return {name: fraction(text) for name, text in found.items() if text}
 
 
-def _fraction(per_cent: str) -> float:
+def fraction(per_cent: str) -> float:
     """Per cent as printed, as a fraction with no digits that were not printed."""
     return float(Decimal(per_cent) / 100)
 
 
-def _rows(name: str) -> Iterator[dict[str, str]]:
+def rows_of(name: str) -> Iterator[dict[str, str]]:
+    """The rows of one of this folder's tables."""
     return csv.DictReader(io.StringIO(published.read_text(name)))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from windtunnel.metrics.headlines import PAPERS_SCORE
 from windtunnel.metrics.names import NORMALISED, NORMALISED_SEQUENCES
 from windtunnel.metrics.score import Score
 from windtunnel.published.results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
 from windtunnel.store.run import Run
 
+# By metric and condition of a score, what published tables call it.
+NATURAL_NAMES = {("aupr", PAPERS_SCORE): "msp_aupr", ("pm_k", "pm-0"): "pm_0", ("pm_k", "pm-10"): "pm_10"}
 # Published models shown on either side of one's own; the page holds the rest folded.
 NEAREST = 4
 
@@ -27,6 +31,7 @@ def published_field(run: Run, scores: Sequence[Score]) -> list[dict[str, Any]]:
         return []
     found = []
     divided = (*NORMALISED, *NORMALISED_SEQUENCES) if run.baseline else ()
+    scores = _under_published_names(run, scores)
     # mCE and mFR first: they are what the field compares.
     for score in sorted(scores, key=lambda one: one.metric not in ("mce", "mfr")):
         if score.condition or score.metric not in METRICS or score.metric in divided:
@@ -52,6 +57,21 @@ def published_field(run: Run, scores: Sequence[Score]) -> list[dict[str, Any]]:
                 "sources": _sources([*place.better, *place.others]),
             }
         )
+    return found
+
+
+def _under_published_names(run: Run, scores: Sequence[Score]) -> list[Score]:
+    """The scores over everything, and those of a natural set that papers publish, as papers name them."""
+    shifted = {part.name for part in run.parts if part.role == "shifted"}
+    found = []
+    for score in scores:
+        if not score.condition:
+            found.append(score)
+        elif name := NATURAL_NAMES.get((score.metric, score.condition)):
+            found.append(replace(score, metric=name, condition=""))
+        elif score.metric == "top1_error" and score.condition in shifted:
+            value, low, high = 1 - score.value, 1 - score.high, 1 - score.low
+            found.append(replace(score, metric="accuracy", condition="", value=value, low=low, high=high))
     return found
 
 

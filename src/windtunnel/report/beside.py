@@ -188,7 +188,7 @@ def public_scatter(placed: Placed) -> dict[str, Any]:
         {
             "type": "scatter",
             "mode": "markers",
-            "name": f"{len(pairs):,} public models",
+            "name": f"{len(pairs):,} public results",
             "x": across,
             "y": up,
             "text": [_public_text(clean, shifted) for clean, shifted in pairs],

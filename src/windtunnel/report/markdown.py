@@ -179,7 +179,10 @@ def _published(document: dict[str, Any]) -> list[str]:
     sources = {source["name"]: source for field in document["published"] for source in field["sources"]}
     return [
         *lines,
-        *(f"- {name}: {source['unlike']}" for name, source in sources.items() if source["unlike"]),
+        *(
+            f"- {name}, measured on {source['measured']}: {source['unlike'] or 'like with like.'}"
+            for name, source in sources.items()
+        ),
     ]
 
 
@@ -189,7 +192,7 @@ def _public(placed: Sequence[dict[str, Any]]) -> list[str]:
     for one in placed:
         fit = f", r = {one['fit']['correlation']:.3f} on logit axes" if one["fit"] else ""
         lines += [
-            f"## {one['title']}: among {one['models']:,} public models{fit}",
+            f"## {one['title']}: among {one['models']:,} public results{fit}",
             "",
             *markdown_table(one["header"], one["rows"]),
             "",

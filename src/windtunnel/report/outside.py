@@ -28,13 +28,20 @@ def detection_section(run: Run) -> dict[str, Any]:
         name: (np.histogram(confidence[some], edges)[0] / some.sum()).tolist()
         for name, some in (("out", found.out), ("in", ~found.out))
     }
-    return {"n_out": int(found.out.sum()), "n_in": int((~found.out).sum()), "edges": edges.tolist(), **shares}
+    out_counts = {name: int(found.out[found.taken_by(name)].sum()) for name in found.values}
+    return {
+        "n_out": int(found.out.sum()),
+        "n_in": int((~found.out).sum()),
+        "n_out_by_score": out_counts,
+        "edges": edges.tolist(),
+        **shares,
+    }
 
 
 def detection_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One row per out-of-distribution score: its name, pictures, chance, and by metric how it tells them.
 
-    KL-matching is judged on fewer pictures that are in, and so has a chance of its own:
+    KL-matching is judged on fewer images, and so has a chance of its own:
     chance = out pictures / (out + in pictures), the AUPR of a score that says nothing.
     """
     rows: dict[str, dict[str, Any]] = {}
@@ -42,9 +49,14 @@ def detection_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         if score["metric"] in DETECTION_TITLES:
             rows.setdefault(score["condition"], {})[score["metric"]] = score
     whole = {name: found for name, found in rows.items() if set(found) == set(DETECTION_TITLES)}
-    out = document["detection"].get("n_out", 0)
+    out = document["detection"].get("n_out_by_score", {})
     return [
-        {"score": name, "n_in": found["aupr"]["n"] - out, "chance": out / found["aupr"]["n"], **found}
+        {
+            "score": name,
+            "n_in": found["aupr"]["n"] - out[name],
+            "chance": out[name] / found["aupr"]["n"],
+            **found,
+        }
         for name, found in whole.items()
     ]
 

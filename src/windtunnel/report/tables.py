@@ -12,6 +12,7 @@ from typing import Any
 from windtunnel.analysis.marks import marks
 from windtunnel.analysis.placing import Placed
 from windtunnel.analysis.plausibility import implausible
+from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.finished import AS_STORED
 from windtunnel.metrics.against_clean import clean_with_codec_of
@@ -100,12 +101,7 @@ def notes(run: Run) -> list[str]:
     lines += _score_notes(run)
     if canvas["note"]:
         lines.append(f"Canvas: {canvas['note']}.")
-    trained = set(run.info["model"]["trained_on"]) & {suite["name"], *suite["units"]}
-    if trained:
-        lines.append(
-            f"The model was trained on {', '.join(sorted(trained))}: errors there say little of robustness."
-        )
-    return lines
+    return lines + training_notes(run)
 
 
 def _score_notes(run: Run) -> list[str]:

@@ -283,7 +283,11 @@ def signed_rank(change: NDArray[np.float64]) -> tuple[float, float]:
     """Wilcoxon's signed-rank test that values lie evenly about 0: z, and p two-sided (normal approximation).
 
     Of the values that are not 0, ranked by size (equal ones share the mean of their ranks r), with S the sum
-    of the signed ranks: z = S / sqrt(sum r^2), p = 2*Phi(-|z|). With few values it errs towards a larger p.
+    of the signed ranks: z = S / sqrt(sum r^2), p = 2*Phi(-|z|).
+
+    Compared with the exact test, this p is larger wherever it is below 1 %. Near 5 % it is smaller: 0.043
+    where the exact p is 0.0625 (5 values, all on one side), 0.046 for 0.0625 (6 values), from 7 values on by
+    at most 0.006.
     """
     values = change[change != 0]
     if not len(values):

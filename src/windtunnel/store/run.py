@@ -287,7 +287,8 @@ class Run:
         found = copy(self)
         if group is not None:
             found.group, found.group_found = group, False
-            found.__dict__.pop("groups", None)
+            for cached in ("groups", "detectors"):  # both depend on the groups
+                found.__dict__.pop(cached, None)
         if baseline is not None:
             found.baseline = baseline if isinstance(baseline, Run) else Run(baseline)
             check_baseline(found, found.baseline)

@@ -1,0 +1,119 @@
+"""Corruptions that a run scores and its model was trained on, as the model's `trained_on` declares.
+
+`trained_on` is free text. These entries are recognised, in any spelling of the words (`ImageNet_C`):
+
+- a suite's name, or the name of a published corrupted set, perhaps with more words behind it;
+- a corruption or a sequence: `gaussian_noise`, `fog:3`, `seq/tilt`;
+- a family of corruptions: `noise`, `blur`, `weather`, `digital`, `geometry`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
+from windtunnel.published.natural import is_data_set
+from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.store.run import Run
+from windtunnel.suites.files import load_suite, suite_names
+
+# Published sets that have a suite's corruptions on other images.
+SAME_CORRUPTIONS = {
+    "cifar-10-c": "imagenet-c",
+    "cifar-100-c": "imagenet-c",
+    "tiny-imagenet-c": "imagenet-c",
+    "imagenet-64x64-c": "imagenet-c",
+    "imagenet-100-c": "imagenet-c",
+    "cifar-10-p": "imagenet-p",
+    "tiny-imagenet-p": "imagenet-p",
+}
+# Words after a corruption's name that do not change which one it is.
+GENERIC_WORDS = ("augmentation", "augmentations", "corruption", "corruptions", "sequence", "sequences")
+# More names than this are counted instead.
+NAMES_SHOWN = 6
+
+
+def training_notes(run: Run) -> list[str]:
+    """One sentence for scored corruptions the model was trained on, one for each family it has seen."""
+    scored = tuple(
+        dict.fromkeys(
+            bare_name(str(condition["unit"]))
+            for condition in run.conditions
+            if condition["kind"] in ("corruption", "sequence")
+        )
+    )
+    sources = {text: corruptions_named(text, scored) for text in run.info["model"]["trained_on"]}
+    seen = {name: text for text, names in sources.items() for name in names}
+    same = [name for name in scored if name in seen]
+    lines = []
+    if same:
+        lines.append(
+            f"The model was trained on {_declared(seen[name] for name in same)} (trained_on): scores under "
+            f"{_listed(same, scored)} say little about robustness."
+        )
+    families = {family_of(name): text for name, text in seen.items()}
+    for family in dict.fromkeys(family_of(name) for name in scored if name not in seen):
+        if family and family in families:
+            related = [name for name in scored if name not in seen and family_of(name) == family]
+            lines.append(
+                f"The model was trained on {families[family]} (trained_on), which has other corruptions of "
+                f"the family {family}: scores under {', '.join(related)} are not those of an unseen family."
+            )
+    return lines
+
+
+def corruptions_named(text: str, scored: Sequence[str] = ()) -> tuple[str, ...]:
+    """Bare names of the corruptions and sequences that an entry of `trained_on` stands for; () for none.
+
+    `scored` are names that are recognised although windtunnel does not ship the corruption.
+    """
+    named = re.sub(r":\d+$", "", text.strip().lower()).removeprefix(SEQUENCE_PREFIX)
+    words = re.findall(r"[a-z0-9]+", named)
+    while len(words) > 1 and words[-1] in GENERIC_WORDS:
+        words.pop()
+    whole = "_".join(words)
+    units = _families_by_name()
+    if whole in units or whole in scored:
+        return (whole,)
+    if whole in units.values():
+        return tuple(name for name, family in units.items() if family == whole)
+    sets = {**{name: name for name in suite_names()}, **SAME_CORRUPTIONS}
+    # One-word suite names (demo, smoke) are ordinary words: only the whole text names them.
+    matches = [name for name in sets if (is_data_set(text, name) if "-" in name else whole == name)]
+    if not matches:
+        return ()
+    return tuple(bare_name(unit) for unit in load_suite(sets[max(matches, key=len)]).units)
+
+
+def bare_name(unit: str) -> str:
+    """A unit's name without the prefix of sequences."""
+    return unit.removeprefix(SEQUENCE_PREFIX)
+
+
+def family_of(name: str) -> str:
+    """The family of a corruption or sequence; "" for those of stored sets that windtunnel does not make."""
+    return _families_by_name().get(name, "")
+
+
+@lru_cache(maxsize=1)
+def _families_by_name() -> dict[str, str]:
+    """By bare name, the family of every shipped corruption and sequence."""
+    return {
+        name: registry.get(name).family
+        for registry in (SEQUENCES, CORRUPTIONS)
+        for name in registry.shipped()
+    }
+
+
+def _declared(texts: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(texts))
+
+
+def _listed(names: Sequence[str], scored: Sequence[str]) -> str:
+    """Some of the scored corruptions, named where they are few and counted where they are many."""
+    if len(names) <= NAMES_SHOWN:
+        return ", ".join(names)
+    return f"all {len(names)} of them" if len(names) == len(scored) else f"{len(names)} of {len(scored)}"

@@ -1,0 +1,100 @@
+"""What a model was trained on, compared with the corruptions that a run scores."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windtunnel
+from tests.conftest import Command
+from windtunnel.analysis.training_overlap import corruptions_named, training_notes
+from windtunnel.corruptions import REGISTRY
+from windtunnel.data.demo import demo_model_path
+from windtunnel.metrics.corruption_error import THE_FIFTEEN
+from windtunnel.report.tables import notes
+
+ONLY = {
+    "imagenet-c": ["fog", "contrast", "shot_noise"],
+    "imagenet-c-quick": ["fog"],
+    "imagenet-p-quick": ["brightness", "tilt"],
+}
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten images of 32 pixels."""
+    path = tmp_path_factory.mktemp("images") / "images.npz"
+    pixels = np.random.default_rng(0).integers(0, 256, (10, 32, 32, 3), np.uint8)
+    np.savez(path, x=pixels, y=np.arange(10))
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(images: Path) -> dict[str, windtunnel.Run]:
+    return {
+        suite: windtunnel.run("demo", images, suite, only=only, out=images.parent / suite)
+        for suite, only in ONLY.items()
+    }
+
+
+def declared(run: windtunnel.Run, trained_on: str) -> windtunnel.Run:
+    """The same run of a model that declares what it was trained on."""
+    found = windtunnel.load_run(run.path)
+    found.info["model"]["trained_on"] = [trained_on]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("suite", "trained_on", "expected"),
+    [
+        ("imagenet-c", "imagenet-c", "under shot_noise, fog, contrast say little"),
+        ("imagenet-c", "imagenet-c-quick", "under shot_noise, fog, contrast say little"),
+        ("imagenet-c", "CIFAR-10-C", "under shot_noise, fog, contrast say little"),
+        ("imagenet-c-quick", "imagenet-c", "under fog say little"),
+        ("imagenet-p-quick", "imagenet-p", "under brightness, tilt say little"),
+        ("imagenet-p-quick", "ImageNet_C (v1)", "under brightness say little"),
+        ("imagenet-c", "fog:3", "under fog say little"),
+        ("imagenet-c", "weather", "under fog say little"),
+        ("imagenet-c", "Gaussian noise", "under shot_noise are not those of an unseen family"),
+        ("imagenet-c", "imagenet-c-extra", "under shot_noise are not those of an unseen family"),
+    ],
+)
+def test_scored_corruptions_that_were_trained_on_are_flagged(
+    suite: str, trained_on: str, expected: str, runs: dict[str, windtunnel.Run]
+) -> None:
+    found = notes(declared(runs[suite], trained_on))
+    flagged = [note for note in found if f"trained on {trained_on} (trained_on)" in note]
+    assert any(expected in note for note in flagged), found
+
+
+@pytest.mark.parametrize(
+    "trained_on", ["imagenet-1k", "imagenet-c-bar", "demo images", "snow leopards", "contrast", "our own"]
+)
+def test_other_training_data_is_not_flagged(trained_on: str, runs: dict[str, windtunnel.Run]) -> None:
+    assert not training_notes(declared(runs["imagenet-c-quick"], trained_on))
+
+
+def test_the_command_line_says_so(images: Path, tmp_path: Path, windtunnel_command: Command) -> None:
+    text = demo_model_path().with_name("digits.onnx.toml").read_text()
+    file = tmp_path / "model.toml"
+    file.write_text(re.sub("(?m)^trained_on = .*$", 'trained_on = ["imagenet-c"]', text))
+    done = windtunnel_command(
+        "run", "demo", images, "--suite", "imagenet-c-quick", "--only", "contrast", "--preprocess", file,
+        "--out", "run",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "trained on imagenet-c (trained_on): scores under contrast say little" in done.stdout
+
+
+def test_what_an_entry_stands_for() -> None:
+    assert set(corruptions_named("imagenet-c")) == set(THE_FIFTEEN)
+    blurs = {name for name in REGISTRY.shipped() if REGISTRY.get(name).family == "blur"}
+    assert set(corruptions_named("blur")) == blurs >= {"zoom_blur", "glass_blur"}
+    assert corruptions_named("seq/zoom_blur") == corruptions_named("zoom-blur") == ("zoom_blur",)
+    assert "blue_noise_sample" in corruptions_named("imagenet-c-bar")
+    assert corruptions_named("caustic_refraction", ["caustic_refraction"]) == ("caustic_refraction",)
+    assert corruptions_named("Shot noise augmentation") == ("shot_noise",)
+    assert corruptions_named("imagenet-1k") == corruptions_named("demo data") == ()
