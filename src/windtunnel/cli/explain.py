@@ -19,7 +19,7 @@ from windtunnel.models import load_model
 from windtunnel.report.overlay import range_text, scale_of, side_by_side
 
 
-@click.command()
+@click.command(short_help="Draw the regions of an image that a prediction depends on.")
 @click.argument("model")
 @click.argument("picture")
 @click.option(
