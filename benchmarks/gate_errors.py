@@ -100,7 +100,8 @@ def lines(simulations: int, n: int = 1000) -> Iterator[str]:
 def _test(text: str, columns: list[int], old: Array, new: Array) -> Trial:
     weights = None if len(columns) == 1 else np.full(len(columns), 1 / len(columns))
     first, second = (Measure("", "", "", (), one[:, columns], weights) for one in (old, new))
-    return Trial(parse_rule(text), text, first.value, second.value, estimate_difference(first, second))
+    estimate = estimate_difference(first, second)
+    return Trial(parse_rule(text), text, first.value, second.value, estimate, len(first.columns))
 
 
 def main() -> None:

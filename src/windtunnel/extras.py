@@ -1,4 +1,4 @@
-"""Libraries that come with extras: imported when they are needed, or one line on how to get them."""
+"""Libraries of extras: imported when they are needed, or one line on how to install them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from typing import Any
 
 from windtunnel.errors import UserError
 
-# Which extra brings a library.
-EXTRAS = {"av": "video", "onnx": "numerics", "torch": "torch"}
+# The requirement of each extra's library, as pyproject.toml has it. The library can be installed from PyPI
+# however windtunnel itself was installed.
+REQUIREMENTS = {"av": "av>=14", "onnx": "onnx>=1.17", "torch": "torch>=2.6"}
 MOST_SHOWN = 200
 
 
 def load_extra(library: str, what: str) -> Any:
     """An extra's library; `what` needs it, and is refused where it is missing or cannot be imported."""
-    cure = f"'windtunnel[{EXTRAS[library]}]'"
     try:
         return importlib.import_module(library)
     except Exception as error:  # an installed library may fail in any way: a missing .so, another NumPy
         if isinstance(error, ModuleNotFoundError) and error.name == library:
-            raise UserError(f"{what} needs an extra that is not installed: pip install {cure}.") from error
+            raise UserError(f"{what} needs {library}, which is not installed: {install(library)}.") from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:MOST_SHOWN].rstrip(".")
         raise UserError(
             f"{what} needs {library}, which is installed and cannot be imported ({reason}): "
-            f"pip install --force-reinstall {cure}."
+            f"{install(library, '--force-reinstall')}."
         ) from error
+
+
+def install(library: str, *options: str) -> str:
+    """The command that installs an extra's library."""
+    return " ".join(("pip install", *options, f"'{REQUIREMENTS[library]}'"))

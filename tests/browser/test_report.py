@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -246,6 +247,23 @@ def test_maps_stand_beside_what_they_explain(open_page: Open, demo_run: Path, op
     pair = table.locator("tbody tr").first.locator("img").all()
     assert len({round(one.bounding_box()["y"]) for one in pair}) == 1 and len(pair) == 2
     assert page.evaluate("document.scrollingElement.scrollWidth") <= page.viewport_size["width"]
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_maps_have_a_legend_that_names_both_ends(open_page: Open, demo_run: Path, width: int) -> None:
+    page = open_page(demo_run / "report.html", viewport={"width": width, "height": 800})
+    legends = page.locator(".map-legend").all()
+    assert len(legends) == 2, "failures and confusions"
+    for legend in legends:
+        assert legend.locator(".ends").inner_text().split() == ["rises", "falls"]
+        marks = legend.locator(".marks span").all()
+        assert [one.inner_text() for one in marks] == ["50+", "20", "5", "0", "5", "20", "50+"]
+        bar = legend.locator(".bar").bounding_box()
+        assert bar["width"] > 300 and bar["height"] > 8
+        boxes = [one.bounding_box() for one in marks]
+        assert all(left["x"] + left["width"] < right["x"] for left, right in itertools.pairwise(boxes))
+        assert boxes[0]["x"] >= bar["x"] - 1
+        assert boxes[-1]["x"] + boxes[-1]["width"] <= bar["x"] + bar["width"] + 1
 
 
 def test_a_run_of_sequences_has_its_own_parts_and_no_empty_ones(

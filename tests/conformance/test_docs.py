@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import pytest
 
 from windtunnel import cli
 from windtunnel.analysis.gate import DEFAULT_RULES, DEFAULT_SEQUENCE_RULES
+from windtunnel.extras import REQUIREMENTS
 from windtunnel.published.results import published_models
 from windtunnel.registry import import_file
 from windtunnel.stats.intervals import wilson
@@ -101,3 +103,21 @@ def test_suites_and_default_rules_of_sequences_are_told() -> None:
         assert all(rule in " ".join(text.split()) for rule in (*DEFAULT_RULES, *DEFAULT_SEQUENCE_RULES))
     for name in ("score", "report"):
         assert "FR" in every_command(cli.cli)[f"windtunnel {name}"].get_help(click.Context(cli.cli))
+
+
+def test_install_commands_work_without_a_release_on_pypi() -> None:
+    root = DOCS.parent
+    pages = [*root.glob("*.md"), *DOCS.rglob("*.md"), *(root / "src").rglob("*.py")]
+    for page in pages:
+        if page.name != "CHANGELOG.md":
+            found = re.findall(
+                r"pip install[^\n`]*?[ ']windtunnel\b[^\n`]*|windtunnel\[\w+\]", page.read_text()
+            )
+            assert not found, (page.name, found)
+
+
+def test_the_libraries_of_extras_are_those_of_the_package() -> None:
+    extras = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    declared = {one for name, needed in extras.items() if name != "test" for one in needed}
+    assert declared == set(REQUIREMENTS.values())
+    assert all(needed.startswith(f"{library}>=") for library, needed in REQUIREMENTS.items())

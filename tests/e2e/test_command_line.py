@@ -245,6 +245,41 @@ def test_a_crash_is_exit_70_with_the_line_that_resumes(windtunnel_command: Comma
     assert "Traceback" not in out.stderr
 
 
+@pytest.mark.parametrize("group", [(), ("data",), ("dev",), ("labels",)])
+def test_help_describes_every_command_in_one_line_of_80_columns(group: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(cli, [*group, "--help"], terminal_width=80)
+    listed = result.output.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+    assert listed and (group or [line.split()[0] for line in listed] == sorted(COMMANDS))
+    for line in listed:
+        assert len(line) <= 80 and line.endswith(".") and not line.endswith("..."), line
+
+
+@pytest.mark.parametrize("kind", ["corruptions", "sequences", "suites", "presets", "metrics"])
+def test_lists_are_readable_at_80_columns(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is longer, and no text is squeezed into a column of a few words."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = CliRunner().invoke(cli, ["list", kind]).output.splitlines()
+    rows = json.loads(CliRunner().invoke(cli, ["list", kind, "--json"]).output)
+    assert max(map(len, lines)) <= 80
+    starts = [line.split()[0] for line in lines if line.split()]
+    assert {row["name"] for row in rows} <= set(starts)
+    assert len(lines) <= 5 * len(rows) + 5
+
+
+def test_every_metric_is_listed_with_unit_direction_and_its_whole_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    blocks = CliRunner().invoke(cli, ["list", "metrics"]).output.strip("\n").split("\n\n")
+    rows = json.loads(CliRunner().invoke(cli, ["list", "metrics", "--json"]).output)
+    assert len(blocks) == len(rows)
+    for block, row in zip(blocks, rows, strict=True):
+        first, *about = block.splitlines()
+        assert first.split()[0] == row["name"] and " ".join(map(str.strip, about)) == row["about"]
+        direction = {"less": "lower is better", "more": "higher is better"}.get(row["better"], "")
+        assert direction in first and row["unit"] in first and row["written"] in first
+
+
 def test_help_alone_is_help(windtunnel_command: Command) -> None:
     out = windtunnel_command()
     assert out.returncode == 2

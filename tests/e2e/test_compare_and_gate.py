@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -262,7 +263,7 @@ def test_the_gate_fails_a_worse_run_everywhere_it_speaks(invoke: object, runs: P
         "gate", "bad", "--against", "good", "--markdown", "gate.md", "--junit", "gate.xml", "--github"
     )
     assert result.exit_code == 1, result.output
-    assert "failed: 2 worse (200 pictures, paired)" in result.output
+    assert "✗ failed: 2 worse (200 images, paired)" in result.output
     assert result.output.count("::error title=windtunnel gate::") == 2
     assert "| `mean_error <= +1` | mean_error |" in (runs / "gate.md").read_text()
     suite = ElementTree.parse(runs / "gate.xml").getroot()[0]
@@ -290,17 +291,44 @@ def test_a_default_rule_that_cannot_be_asked_is_told(
     assert only.warnings == ()
 
 
-def test_what_cannot_be_told_passes_unless_it_must_not(invoke: object) -> None:
-    rules = ("--rule", "mean_error <= +1.2", "--rule", "each jpeg_compression error <= +30", "--github")
-    result = invoke("gate", "near", "--against", "good", *rules)  # type: ignore[operator]
+def test_what_cannot_be_told_does_not_read_like_a_pass(invoke: object, runs: Path) -> None:
+    rules = ("--rule", "mean_error <= +1.2", "--rule", "each jpeg_compression error <= +30")
+    files = ("--markdown", "unsure.md", "--junit", "unsure.xml", "--github")
+    result = invoke("gate", "near", "--against", "good", *rules, *files)  # type: ignore[operator]
     assert result.exit_code == 0, result.output
-    assert "passed: 5 not worse, 1 cannot tell" in result.output
+    check = windtunnel.gate(runs / "near", runs / "good", rules[1::2]).checks[0]
+    assert check.images_to_decide is not None and check.images_to_decide > 200
+    lines = result.output.splitlines()
+    verdict = next(line for line in lines if "not worse (200" in line)
+    assert verdict.startswith("? undecided: 1 cannot tell, 5 not worse (200 images, paired)")
+    assert "exit code 0" in verdict and "--unsure fail" in verdict and "passed" not in result.output
+    own = [line for line in lines if line.startswith("? cannot tell")]
+    assert len(own) == 1 and "mean_error <= +1.2" in own[0]
+    shown = re.search(r"about ([\d,]+) images would decide it", own[0])
+    assert shown is not None
+    # Two digits, rounded up.
+    assert 1 <= int(shown[1].replace(",", "")) / check.images_to_decide < 1.1
+    for text in (result.output, (runs / "unsure.md").read_text(), (runs / "unsure.xml").read_text()):
+        assert shown[0] in text and "--unsure fail" in text and "undecided" in text
     assert "::warning title=windtunnel gate::mean_error cannot be told" in result.output
+    assert (runs / "unsure.md").read_text().startswith("### windtunnel gate: ? undecided: 1 cannot tell")
+    suite = ElementTree.parse(runs / "unsure.xml").getroot()[0]
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    assert shown[0] in str(suite.findall("testcase/skipped")[0].get("message"))
+
+    result = invoke("gate", "near", "--against", "good", *rules, "--unsure", "fail")  # type: ignore[operator]
+    assert result.exit_code == 1
+    assert "✗ failed: 1 cannot tell, 5 not worse (200 images, paired)" in result.output
+    assert "--unsure fail" in result.output
     result = invoke("gate", "near", "--against", "good", *rules, "--unsure", "fail", "--json")  # type: ignore[operator]
     assert result.exit_code == 1
     document = json.loads(result.stdout)
-    assert document["failed"] is True
+    assert document["failed"] is True and document["verdict"] == "failed"
     assert [one["outcome"] for one in document["checks"]].count("unsure") == 1
+    assert document["checks"][0]["images_to_decide"] == check.images_to_decide
+    assert {one["images_to_decide"] for one in document["checks"][1:]} == {None}
+    passing = invoke("gate", "near", "--against", "good", *rules, "--json")  # type: ignore[operator]
+    assert json.loads(passing.stdout)["verdict"] == "undecided"
 
 
 def test_scores_that_are_no_shares_keep_their_unit(digit_folder: Path, tmp_path: Path) -> None:
@@ -319,7 +347,7 @@ def test_scores_that_are_no_shares_keep_their_unit(digit_folder: Path, tmp_path:
     assert check_cells(nll)[2:5] == [f"{nll.base:.4f} nats", f"{nll.run:.4f} nats", f"{nll.difference:+.4f}"]
     assert check_cells(nll)[6] == "+0.05" and check_cells(error)[6] == "+90"
     assert "percentage points (brier, nll in their own units)" in gate_markdown(found)
-    assert " points on" not in sentence(nll, 40) and " points on" in sentence(error, 40)
+    assert " points on" not in sentence(nll) and " points on" in sentence(error)
 
 
 def test_a_better_run_passes(invoke: object) -> None:
@@ -327,7 +355,8 @@ def test_a_better_run_passes(invoke: object) -> None:
         "gate", "good", "--against", "bad", "--rule", "mean error <= +0", "--rule", "* error <= +0"
     )  # type: ignore[operator]
     assert result.exit_code == 0
-    assert "passed: 2 not worse" in result.output
+    assert "✓ passed: 2 not worse (200 images, paired)" in result.output
+    assert "cannot tell" not in result.output
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,18 @@ def test_the_command_writes_both_pictures_and_says_where(picture: Path, tmp_path
     out = tmp_path / "why.png"
     done = call("explain", model, picture, "--out", out)
     assert done.exit_code == 0, done.exception
-    assert Image.open(out).size == (2 * 448 + 8, 448)
+    width, height = Image.open(out).size
+    assert width == 2 * 448 + 8 and height > 448, "both images over a legend"
     lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("hangs"))
     assert len(re.findall(r"\d \d+\.\d %", lines["says"])) == 4
     assert re.search(r"hangs on +the \w+( \w+)?: covered, .*\nframed +5x5 pixels at \d+,\d+\n", done.stdout)
     assert lines["written"] == str(out)
+    found = windtunnel.explain(model, picture)
+    rises, falls = -100 * found.map.min(), 100 * found.map.max()
+    assert lines["colours"] == (
+        "orange: the probability falls when covered, blue: it rises; full colour at 50+ points; this map: "
+        f"falls by up to {falls:.1f} points, rises by up to {rises:.1f} points"
+    )
 
 
 def test_json_is_the_library_s_explanation(picture: Path, tmp_path: Path) -> None:
@@ -129,7 +136,7 @@ def test_a_map_of_nothing_hangs_nowhere(picture: Path, tmp_path: Path) -> None:
     assert re.search(r"hangs on +no place: Grad-CAM finds none that speaks for 0\n", done.stdout)
     assert not re.search("^(framed|spread)", done.stdout, re.MULTILINE)
     # No frame: the second picture is the first one in pale grey.
-    drawn = np.asarray(Image.open(out))[:, -found.picture.shape[1] :]
+    drawn = np.asarray(Image.open(out))[: 2 * found.picture.shape[0], -found.picture.shape[1] :]
     assert (drawn.min(axis=2) == drawn.max(axis=2)).all() and drawn.min() > 0
     as_json = call("explain", model, picture, "--method", "grad-cam", "--out", out, "--json")
     assert json.loads(as_json.stdout)["hang"] is None
@@ -181,7 +188,7 @@ def test_reports_carry_maps_only_when_asked(demo: Path) -> None:
     shown = re.findall(r'alt="What (\d) hangs on in (\d+) under', page)
     failures = worst_failures(windtunnel.load_run(demo)).failures
     assert shown == [(one.said, one.picture) for one in failures[:6]]
-    assert "It hangs on the " in page and "The last picture is the answer's map" in page
+    assert "It hangs on the " in page and page.count("saliency map of the predicted class") == 2
 
 
 def test_a_map_is_of_the_picture_and_the_answer_the_run_holds(demo: Path) -> None:

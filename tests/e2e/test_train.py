@@ -344,9 +344,7 @@ def test_without_torch_the_cure_is_named() -> None:
         "try:\n    from windtunnel.train import fit\nexcept UserError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == (
-        "Training needs an extra that is not installed: pip install 'windtunnel[torch]'.\n"
-    )
+    assert done.stdout == ("Training needs torch, which is not installed: pip install 'torch>=2.6'.\n")
 
 
 def test_the_how_to_pages_python_runs(tmp_path: Path) -> None:

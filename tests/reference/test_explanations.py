@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -9,15 +10,16 @@ import pytest
 import torch
 from scipy.special import softmax
 
+import windtunnel
 from windtunnel.analysis.explain import explain_seen, half_in
 from windtunnel.analysis.grad_cam import grad_cam, last_convolution
-from windtunnel.analysis.occlusion import class_scores, covered_picture, occlude, patches_of
+from windtunnel.analysis.occlusion import Kind, class_scores, covered_picture, occlude, patches_of
 from windtunnel.errors import UserError
 from windtunnel.labels import Projection
 from windtunnel.models import Model, load_model
 from windtunnel.models.preprocess import Tensor
 from windtunnel.models.torch import TorchPredictor
-from windtunnel.report.overlay import AGAINST, FOR, overlay, side_by_side
+from windtunnel.report.overlay import AGAINST, FOR, FULL_COLOUR, overlay, range_text, scale_of, side_by_side
 
 CORNER = 40
 
@@ -243,9 +245,58 @@ def test_both_methods_find_the_same_place() -> None:
 
 def test_colours_say_for_and_against() -> None:
     picture = np.full((2, 2, 3), 100, np.uint8)
-    drawn = overlay(picture, np.array([[0.5, -0.5], [0.0, 0.25]])).astype(int)
+    drawn = overlay(picture, np.array([[0.5, -0.5], [0.0, 0.25]]), 0.5).astype(int)
     assert np.abs(drawn[0, 0] - FOR).max() < 45 and np.abs(drawn[0, 1] - AGAINST).max() < 45
-    assert len(set(drawn[1, 0])) == 1, "grey where nothing hangs"
-    np.testing.assert_array_equal(overlay(picture, np.zeros((2, 2))), drawn[1, 0, 0])
-    found = explain_seen(corner_model(), picture_with_corner())
-    assert side_by_side(found.picture, found.map, found.hang.patch).size == (2 * 448 + 8, 448)
+    assert len(set(drawn[1, 0])) == 1, "grey where the prediction depends on nothing"
+    np.testing.assert_array_equal(overlay(picture, np.zeros((2, 2)), 0.5), drawn[1, 0, 0])
+
+
+def test_a_colour_means_the_same_fall_in_every_map() -> None:
+    """A fall of 10 points of probability is drawn alike in a map of 10 and in one of 50 points."""
+    picture = np.full((1, 2, 3), 100, np.uint8)
+    full = FULL_COLOUR["probability"]
+    weak = overlay(picture, np.array([[0.1, 0.0]]), full)
+    strong = overlay(picture, np.array([[0.1, full]]), full)
+    np.testing.assert_array_equal(weak[0, 0], strong[0, 0])
+    # By hand: grey 100 made pale is 154.25; 0.8 * sqrt(0.1/0.5) = 35.777 % of (213, 94, 0) on it.
+    wanted = [round(0.64223 * 154.25 + 0.35777 * colour) for colour in (213, 94, 0)]
+    assert weak[0, 0].tolist() == wanted
+    beyond = overlay(picture, np.array([[2 * full, full]]), full)
+    np.testing.assert_array_equal(beyond[0, 0], beyond[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("probability", ["50+", "20", "5", "0", "5", "20", "50+"]),
+     ("logit", ["5+", "2", "0.5", "0", "0.5", "2", "5+"])],
+)  # fmt: skip
+def test_occlusion_maps_have_a_legend_with_a_fixed_scale(kind: Kind, names: list[str]) -> None:
+    found = explain_seen(corner_model(), picture_with_corner(), kind=kind)
+    scale = scale_of(found)
+    assert [name for _, name in scale.marks] == names and scale.full == FULL_COLOUR[kind]
+    # The colour of the legend at a mark is the colour of the map at that value.
+    bar = scale.colours(1001)
+    for place, name in scale.marks:
+        value = float(name.rstrip("+")) / (100 if kind == "probability" else 1)
+        drawn = overlay(
+            np.full((1, 1, 3), 128, np.uint8), np.array([[math.copysign(value, place - 0.5)]]), scale.full
+        )
+        assert np.abs(bar[round(1000 * place)].astype(int) - drawn[0, 0]).max() <= 1
+    sheet = side_by_side(found)
+    assert sheet.size[0] == 2 * 448 + 8 and sheet.size[1] > 448 + 40
+    # The bar under the images holds the colours of the map, from one end of the scale to the other.
+    legend = np.asarray(sheet)[448:].reshape(-1, 3)
+    ends_drawn = overlay(np.full((1, 2, 3), 128, np.uint8), np.array([[-scale.full, scale.full]]), scale.full)
+    for colour in ends_drawn[0]:
+        assert (legend == colour).all(axis=1).any()
+    assert (legend.max(axis=1) < 60).sum() > 200, "text"
+
+
+def test_a_map_without_unit_says_that_its_scale_is_its_own() -> None:
+    image = np.zeros((224, 224, 3), np.uint8)
+    image[48:112, 128:192, 0] = 255
+    found = windtunnel.explain(two_channels(stride=16), image, 0, method="grad-cam")
+    scale = scale_of(found)
+    assert found.score is None and scale.full == pytest.approx(found.map.max())
+    assert "not comparable between images" in scale.title and range_text(found).startswith("0 to ")
+    assert [place for place, _ in scale.marks] == pytest.approx([0, 0.1**0.5, 0.4**0.5, 1])

@@ -137,9 +137,9 @@ def test_no_decoder_takes_half_a_picture_for_a_whole_one(kind: str, share: float
 def test_a_missing_library_names_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     for library in ("av", "torch"):
         monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(UserError, match=r"pip install 'windtunnel\[video\]'"):
+    with pytest.raises(UserError, match="pip install 'av>="):
         decode(FILES["4:4:4"], read_header(FILES["4:4:4"]), "ffmpeg")
-    with pytest.raises(UserError, match=r"pip install 'windtunnel\[torch\]'"):
+    with pytest.raises(UserError, match="pip install 'torch>="):
         resize(PICTURE, 60, 40, "torch-bilinear")
 
 

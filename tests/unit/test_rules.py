@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from windtunnel.analysis.gate import ALARM_LEVEL, Trial, holm_levels, judge, worse
+from windtunnel.analysis.gate import ALARM_LEVEL, Check, Trial, holm_levels, judge, worse
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
 from windtunnel.metrics.score import Measure
-from windtunnel.stats.paired import Symmetric
+from windtunnel.report.gating import sentence
+from windtunnel.stats.paired import Symmetric, estimate_difference
 
 KINDS = {
     "native": "native",
@@ -142,7 +143,7 @@ def test_holms_levels_stop_at_the_first_that_stands() -> None:
 def test_outcomes_are_where_the_interval_lies() -> None:
     def test(value: float, error: float, sign: str = "<=") -> Trial:
         rule = Rule("r", False, "", "m", sign, 0.01 if sign == "<=" else -0.01)  # type: ignore[arg-type]
-        return Trial(rule, "m", 0.2, 0.2 + value, Symmetric(value, error, 0, "z"))
+        return Trial(rule, "m", 0.2, 0.2 + value, Symmetric(value, error, 0, "z"), 400)
 
     tests = [
         test(0.05, 0.01),
@@ -160,6 +161,64 @@ def test_outcomes_are_where_the_interval_lies() -> None:
     alone = judge([test(0.05, 0.01)])[0]
     assert alone.level == ALARM_LEVEL
     assert alone.low > checks[0].low
+
+
+@pytest.mark.parametrize("per_image", [1, 15])
+@pytest.mark.parametrize(
+    ("limit", "broken"),
+    [
+        ("<= +2", 0.03),  # the estimate lies on the side that fails
+        ("<= +4", 0.03),  # and on the side that passes
+        ("<= +1", 0.0),  # no prediction differs
+    ],
+)
+def test_the_images_that_would_decide_are_those_at_which_copies_of_the_data_decide(
+    limit: str, broken: float, per_image: int
+) -> None:
+    rng = np.random.default_rng(3)
+    old = rng.random((150, per_image)) < 0.2
+    new = old.copy()
+    flat = new.reshape(-1)
+    flat[np.flatnonzero(~flat)[: round(broken * flat.size)]] = True
+    if per_image > 1:
+        old, new = rng.permuted(old, axis=0), rng.permuted(new, axis=0)
+    weights = np.full(per_image, 1 / per_image)
+
+    def outcome(copies: int) -> Check:
+        before, after = (
+            Measure("mean_error", "", "", (), np.tile(wrong, (copies, 1)), weights if per_image > 1 else None)
+            for wrong in (old, new)
+        )
+        estimate = estimate_difference(before, after)
+        rule = parse_rule(f"mean_error {limit}")
+        return judge([Trial(rule, "", before.value, after.value, estimate, 150 * copies)])[0]
+
+    first = outcome(1)
+    assert first.outcome == "unsure" and first.images_to_decide is not None
+    copies = next(number for number in range(2, 500) if outcome(number).outcome != "unsure")
+    assert 150 * (copies - 1) * 0.97 <= first.images_to_decide <= 150 * copies * 1.03
+    assert outcome(copies).images_to_decide is None
+
+
+def test_the_images_that_would_decide_by_hand() -> None:
+    """z = (0.03 - 0.01) / 0.02 = 1; the gate asks for 1.7507 at 4 %: 1.7507^2 = 3.0649 times the images."""
+    rule = parse_rule("mean_error <= +1")
+    worse_side = judge([Trial(rule, "", 0.2, 0.23, Symmetric(0.03, 0.02, 0, "z"), 1000)])[0]
+    assert worse_side.images_to_decide == 3065
+    # z = (0 - 0.01) / 0.01 = -1, and 1.6449 is asked for "not worse" at 5 %: 2.7055 times.
+    fine_side = judge([Trial(rule, "", 0.2, 0.2, Symmetric(0.0, 0.01, 0, "z"), 1000)])[0]
+    assert fine_side.images_to_decide == 2706
+    falling = parse_rule("aurra >= -1")
+    mirrored = judge([Trial(falling, "", 0.2, 0.17, Symmetric(-0.03, 0.02, 0, "z"), 1000)])[0]
+    assert mirrored.images_to_decide == 3065
+
+
+@pytest.mark.parametrize("value", [0.01, 0.0100001])
+def test_no_number_of_images_is_promised_where_the_estimate_lies_at_the_limit(value: float) -> None:
+    rule = parse_rule("mean_error <= +1")
+    found = judge([Trial(rule, "mean_error", 0.2, 0.2 + value, Symmetric(value, 0.02, 0, "z"), 1000)])[0]
+    assert found.outcome == "unsure" and found.images_to_decide is None
+    assert "too close to the limit" in sentence(found)
 
 
 def test_scores_over_all_conditions_take_none() -> None:

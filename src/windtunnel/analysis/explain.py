@@ -73,6 +73,7 @@ class Explanation:
         picture: what the model saw.
         top: its best answers.
         explained: the class that the map is of.
+        score: what falls in the map of occlusion, `probability` or `logit`; None of Grad-CAM.
         map: a number per pixel. Of occlusion the mean fall of the class's score when the pixel's patches are
             covered, negative where it rises; of Grad-CAM in units of its own, never negative.
         hang: the patch with the largest fall; of Grad-CAM, with the largest mean of the map. None where no
@@ -87,6 +88,7 @@ class Explanation:
     picture: Image
     top: tuple[Answer, ...]
     explained: Answer
+    score: Kind | None
     map: NDArray[np.float64]
     hang: Hang | None
     half_in: float
@@ -117,6 +119,8 @@ class Explanation:
             "size": [width, height],
             "top": [asdict(one) for one in self.top],
             "explained": asdict(self.explained),
+            "score": self.score,
+            "map_range": [float(self.map.min()), float(self.map.max())],
             "hang": asdict(self.hang) if self.hang else None,
             "half_in": self.half_in,
             "patches": self.patches,
@@ -190,6 +194,7 @@ def explain_seen(
     best = int(found.falls.argmax())
     return asked.explained(
         "occlusion",
+        kind,
         found.map,
         found.patches[best] if found.falls[best] > 0 else None,
         len(found.patches),
@@ -214,7 +219,7 @@ def _by_gradient(
     found = grad_cam(cast(Any, model.predictor), picture, asked.target, layer)
     patches = patches_of(*picture.shape[:2]) if found.max() > 0 else []
     patch = max(patches, key=lambda one: float(inside(found, one).mean()), default=None)
-    return asked.explained("grad-cam", found, patch)
+    return asked.explained("grad-cam", None, found, patch)
 
 
 class _Asked:
@@ -237,6 +242,7 @@ class _Asked:
     def explained(
         self,
         method: Method,
+        score: Kind | None,
         found: NDArray[np.float64],
         patch: Window | None,
         patches: int = 0,
@@ -250,6 +256,7 @@ class _Asked:
             self._picture,
             tuple(self._answer(self.shares, int(index)) for index in best if self.shares[index] > 0),
             self._answer(self.shares, self.target),
+            score,
             found,
             self._hang(patch) if patch else None,
             half_in(found),

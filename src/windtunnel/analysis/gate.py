@@ -15,12 +15,14 @@ truth worse than a limit is called "not worse" by that rule at most 5 % of the t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from windtunnel.analysis.join import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.analysis.missing_scores import has_score, why_no_score, written
@@ -38,12 +40,15 @@ from windtunnel.store.run import Run
 ALARM_LEVEL = 0.04
 # Wrong "not worse" of one rule.
 MISS_LEVEL = 0.05
+# Where more than this many times the images would be needed, the estimate is taken to lie at the limit.
+MOST_TIMES_IMAGES = 1000
 # What a gate without rules holds a run to. Clean rests on one answer per picture and is less surely known.
 DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
 DEFAULT_SEQUENCE_RULES = ("mfp <= +1", "clean error <= +2")
 
 Outcome = Literal["worse", "not worse", "unsure"]
 Unsure = Literal["pass", "fail"]
+Verdict = Literal["passed", "undecided", "failed"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Trial:
     base: float
     run: float
     estimate: Estimate
+    images: int
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,9 @@ class Check:
         level: what the end that faces the alarm leaves out.
         test: how the interval was made.
         outcome: worse, not worse or unsure.
+        images: how many images the difference is based on.
+        images_to_decide: of a check that is unsure, about how many images would decide it if the difference
+            stays as it is; None where the difference lies at the limit.
     """
 
     rule: str
@@ -86,6 +95,8 @@ class Check:
     level: float
     test: str
     outcome: Outcome
+    images: int
+    images_to_decide: int | None
 
 
 @dataclass(frozen=True)
@@ -122,6 +133,13 @@ class Gate:
         """Whether the run may not pass."""
         return bool(self.count("worse") or (self.unsure == "fail" and self.count("unsure")))
 
+    @property
+    def verdict(self) -> Verdict:
+        """`passed` only where every rule is known to hold: what is unsure and does not fail is undecided."""
+        if self.failed:
+            return "failed"
+        return "undecided" if self.count("unsure") else "passed"
+
     def count(self, outcome: Outcome) -> int:
         """How many rules ended so."""
         found = sum(check.outcome == outcome for check in self.checks)
@@ -129,7 +147,7 @@ class Gate:
 
     def to_json(self) -> dict[str, object]:
         """The gate as one JSON document."""
-        return {"schema": 1, "failed": self.failed, **asdict(self)}
+        return {"schema": 1, "failed": self.failed, "verdict": self.verdict, **asdict(self)}
 
 
 def gate(
@@ -271,7 +289,7 @@ def _test(rule: Rule, keys: Sequence[Key], joined: Joined) -> Trial:
     single = keys[0][1] if len(keys) == 1 else f"{rule.pattern} (mean of {len(keys)})"
     name = " ".join(filter(None, (single, rule.metric)))
     old, new = (pooled([measures[key] for key in keys], single) for measures in joined.measures)
-    return Trial(rule, name, old.value, new.value, _estimate(old, new, joined))
+    return Trial(rule, name, old.value, new.value, _estimate(old, new, joined), len(old.columns))
 
 
 def _estimate(old: Measure, new: Measure, joined: Joined) -> Estimate:
@@ -307,4 +325,21 @@ def _check(test: Trial, alarm: float, level: float) -> Check:
         level,
         found.test,
         outcome,
+        test.images,
+        images_to_decide(test.images, alarm, level) if outcome == "unsure" else None,
     )
+
+
+def images_to_decide(images: int, alarm: float, level: float) -> int | None:
+    """About how many images would decide a check that is unsure, if the difference stays as it is.
+
+    A test statistic grows with the square root of the number of images. With z(p) the normal quantile, p the
+    one-sided p-value towards the side of the limit that the difference lies on, and a the level asked there:
+    images * (z(a) / z(p))^2. None where that is more than MOST_TIMES_IMAGES times the images.
+    """
+    p, asked = (alarm, level) if alarm < 0.5 else (1 - alarm, MISS_LEVEL)
+    statistic = abs(float(ndtri(p)))
+    wanted = abs(float(ndtri(asked)))
+    if wanted**2 > MOST_TIMES_IMAGES * statistic**2:
+        return None
+    return math.ceil(images * (wanted / statistic) ** 2)

@@ -26,7 +26,7 @@ from windtunnel.store.run import load_run
 CHANGED_SHOWN = 20
 
 
-@click.command()
+@click.command(short_help="Compare finished runs with the first one, image by image.")
 @click.argument("runs", metavar="BASE RUN [RUN]...", nargs=-1)
 @GROUP
 @AS_JSON

@@ -21,12 +21,12 @@ EXIT_DAMAGED = 1
 DAMAGE_SHOWN = 20
 
 
-@click.group()
+@click.group(short_help="Inspect datasets and verify made ones.")
 def command() -> None:
     """Look at data sets."""
 
 
-@command.command("inspect")
+@command.command("inspect", short_help="Count images, classes, sizes, formats and unreadable files.")
 @click.argument("data")
 @AS_JSON
 def inspect_command(data: str, as_json: bool) -> None:
@@ -73,7 +73,7 @@ def _lines(found: Inspection) -> list[tuple[str, str]]:
     return lines
 
 
-@command.command("verify")
+@command.command("verify", short_help="Check every file that windtunnel make wrote.")
 @click.argument("folder")
 @AS_JSON
 def verify_command(folder: str, as_json: bool) -> None:

@@ -14,12 +14,12 @@ from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.units import find_unit, include_units, unit_names
 
 
-@click.group()
+@click.group(short_help="Tools for adding corruptions and sequences.")
 def command() -> None:
     """Tools for adding units."""
 
 
-@command.command("golden")
+@command.command("golden", short_help="Print the golden digests of corruptions and sequences.")
 @click.argument("units", nargs=-1)
 @click.option("--check", is_flag=True, help="Exit 1 where a digest differs from the one in the unit's file.")
 @INCLUDE
@@ -42,7 +42,7 @@ def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> Non
         raise SystemExit(1)
 
 
-@command.command("gallery")
+@command.command("gallery", short_help="Write a page with every corruption at every severity.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

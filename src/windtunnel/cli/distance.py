@@ -11,7 +11,7 @@ from windtunnel.cli.present import Bar, print_lines
 from windtunnel.wording import counted
 
 
-@click.command()
+@click.command(short_help="Measure the Fréchet distance between two datasets.")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option(

@@ -29,7 +29,7 @@ LEAST_P = 1e-6
 SHOWN = 4
 
 
-@click.command()
+@click.command(short_help="Check whether the preprocessing and label order are right.")
 @click.argument("model")
 @click.argument("data")
 @click.option(

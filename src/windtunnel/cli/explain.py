@@ -16,10 +16,10 @@ from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import Bar, describe_model, print_lines
 from windtunnel.errors import UserError
 from windtunnel.models import load_model
-from windtunnel.report.overlay import side_by_side
+from windtunnel.report.overlay import range_text, scale_of, side_by_side
 
 
-@click.command()
+@click.command(short_help="Draw the regions of an image that a prediction depends on.")
 @click.argument("model")
 @click.argument("picture")
 @click.option(
@@ -44,8 +44,9 @@ def command(
     """Write PICTURE beside a map of what MODEL's answer hangs on, and print the best answers.
 
     Occlusion, for any model: the picture is covered patch by patch, and the map is how far the answer's
-    probability falls. Orange: the answer hangs on it; blue: the answer gains when it is covered. Grad-CAM,
-    for torch modules: the last layer's maps by the gradient of the answer's score.
+    probability falls. Orange: it falls when this region is covered; blue: it rises. The scale of the
+    colours is the same in every image and stands in the legend. Grad-CAM, for torch modules: the last
+    layer's maps by the gradient of the class's score; its values have no unit.
 
     \b
     Examples:
@@ -57,7 +58,7 @@ def command(
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
         found = explain(loaded, picture, advance=bar.look, **options)
-    side_by_side(found.picture, found.map, found.hang.patch if found.hang else None).save(target, "PNG")
+    side_by_side(found).save(target, "PNG")
     if as_json:
         print_json({"model": loaded.name, "picture": picture, "written": str(target), **found.to_json()})
         return
@@ -97,7 +98,18 @@ def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
         patch = found.hang.patch
         lines.append(("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"))
         lines.append(("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"))
+    lines.append(("colours", f"{_colours(found)}; this map: {range_text(found)}"))
     if found.patches:
         what = f"{found.patches} covered one by one; {found.lowering} lower the {kind}"
         lines.append(("patches", f"{what}, {found.changing} change the best answer"))
     return lines
+
+
+def _colours(found: Explanation) -> str:
+    """What the colours of the written map mean."""
+    scale = scale_of(found)
+    full = f"full colour at {scale.ticks[-1][1]}"
+    if found.score is None:
+        return f"orange: the class depends on it; {full}, no unit, not comparable between images"
+    unit = " points" if found.score == "probability" else ""
+    return f"orange: the {found.score} falls when covered, blue: it rises; {full}{unit}"

@@ -14,19 +14,21 @@ from windtunnel.cli.present import print_table
 from windtunnel.report.gating import (
     HEADER,
     INTERVALS,
+    MARKS,
     check_cells,
+    full_verdict,
     gate_annotations,
     gate_junit,
     gate_markdown,
-    remarks,
-    verdict,
+    undecided,
 )
 from windtunnel.store.run import load_run
 
 EXIT_WORSE = 1
+STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold red"}
 
 
-@click.command()
+@click.command(short_help="Exit with 1 if a run is worse than a baseline run.")
 @click.argument("run", metavar="RUN")
 @click.option(
     "--against", required=True, metavar="BASE", help="The run folder that RUN must not be worse than."
@@ -44,7 +46,7 @@ EXIT_WORSE = 1
     type=click.Choice(["pass", "fail"]),
     default="pass",
     show_default=True,
-    help="Whether a rule that these pictures cannot decide passes with a warning, or fails.",
+    help="Whether rules that cannot be told leave the exit code at 0 (pass) or make it 1 (fail).",
 )
 @GROUP
 @AS_JSON
@@ -94,6 +96,11 @@ def show(console: Console, found: Gate) -> None:
     """Print a gate for people."""
     print_table(console, HEADER, [check_cells(check) for check in found.checks])
     console.print(INTERVALS, markup=False, highlight=False, soft_wrap=True)
-    for text in remarks(found):
+    for text in undecided(found):
+        console.print(MARKS["unsure"], style="bold yellow", highlight=False, end="  ")
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    for text in found.warnings:
         console.print(f"warning  {text}", markup=False, highlight=False, soft_wrap=True)
-    console.print(verdict(found), markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        full_verdict(found), style=STYLES[found.verdict], markup=False, highlight=False, soft_wrap=True
+    )

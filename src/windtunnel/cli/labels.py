@@ -16,12 +16,12 @@ from windtunnel.wordnet import LeafMap, map_leaves, read_is_a, read_targets
 SHOWN = 5
 
 
-@click.group()
+@click.group(short_help="Map a model's outputs to the classes of your data.")
 def command() -> None:
     """Make maps from a model's outputs to the classes of your data."""
 
 
-@command.command("map")
+@command.command("map", short_help="Map ImageNet's 1,000 classes to your classes.")
 @click.argument("targets", metavar="TARGETS")
 @click.argument("is_a", metavar="IS_A_TABLE")
 @click.option("--out", required=True, metavar="FILE.csv", help="Where the map is written, for --map.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,17 @@ def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     console.print(table)
 
 
+def _show_metrics(console: Console, _kind: str, rows: list[dict[str, Any]]) -> None:
+    """Name, unit and direction of every metric in one line, and below it what it is."""
+    for place, row in enumerate(rows):
+        told = ", ".join(filter(None, (row["written"], row["unit"], DIRECTIONS.get(row["better"], ""))))
+        console.print(f"[bold]{row['name']}[/bold]  ", end="", highlight=False)
+        console.print(told, markup=False, highlight=False, soft_wrap=True)
+        lines = textwrap.wrap(row["about"], console.width - len(INDENT), break_on_hyphens=False)
+        for line in [*lines, *([""] if place < len(rows) - 1 else [])]:
+            console.print(f"{INDENT}{line}".rstrip(), markup=False, highlight=False)
+
+
 def _show_published(console: Console, _kind: str, _rows: list[dict[str, Any]]) -> None:
     """A table for every source, under what its figures were measured on."""
     for source in sources().values():
@@ -118,6 +130,8 @@ def _percent(value: float | None) -> str:
     return f"{text}0" if text.endswith(".") else text
 
 
+INDENT = "    "
+DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 # What a unit's row has no room for on a screen; --json prints it all.
 WIDE = {"corruptions": ("met_by", "source"), "sequences": ("random", "met_by", "source", "frames")}
 KINDS = {
@@ -128,10 +142,13 @@ KINDS = {
     "metrics": _metrics,
     "published": _published,
 }
-SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {"published": _show_published}
+SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
+    "metrics": _show_metrics,
+    "published": _show_published,
+}
 
 
-@click.command("list")
+@click.command("list", short_help="List corruptions, sequences, suites, presets, metrics, results.")
 @click.argument("kind", type=click.Choice(sorted(KINDS)), default="corruptions")
 @INCLUDE
 @AS_JSON

@@ -21,7 +21,7 @@ from windtunnel.units import include_units
 from windtunnel.wording import counted
 
 
-@click.command()
+@click.command(short_help="Write a corrupted copy of a dataset.")
 @click.argument("suite")
 @click.argument("data")
 @click.argument("out")

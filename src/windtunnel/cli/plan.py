@@ -14,7 +14,7 @@ from windtunnel.cli.run import plan_with_progress
 from windtunnel.engine.local import finished_predictions
 
 
-@click.command()
+@click.command(short_help="Show how much work a run is, without running it.")
 @plan_options
 @AS_JSON
 def command(as_json: bool, out: str | None, **options: Any) -> None:

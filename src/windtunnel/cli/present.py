@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -34,6 +35,7 @@ from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.pipeline import axis_of
 from windtunnel.report.amounts import number, unit
+from windtunnel.report.deployment import certain, step_rows, step_verdict
 from windtunnel.report.natural import counted_text, parts_text
 from windtunnel.report.recipe import classes_text
 from windtunnel.report.tables import normaliser_notes
@@ -233,7 +235,7 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)
-    return [*lines, *_step_lines(scores), *_left_out_lines(seen)]
+    return [*lines, *_step_lines(run, scores), *_left_out_lines(seen)]
 
 
 def _warning_lines(run: Run) -> list[tuple[str, str]]:
@@ -319,17 +321,15 @@ def _sequence_lines(scores: list[Score]) -> list[tuple[str, str]]:
     return [(condition, "   ".join(shown)) for condition, shown in found.items()]
 
 
-def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
-    """Which swapped steps cost most, or change most answers, and how accuracy scatters along each axis."""
-    costs = [one for one in scores if one.metric == "step_cost"]
-    if not costs:
+def _step_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
+    """The report's verdict on swapped steps, the costliest ones, and the spread along each axis."""
+    if not any(one.metric == "step_cost" for one in scores):
         return _changed_lines(scores)
-    costly = sorted((one for one in costs if one.value > 0), key=lambda one: -one.value)
-    shown = "   ".join(
-        f"{one.condition} {100 * one.value:.1f} points [{100 * one.low:.1f}, {100 * one.high:.1f}]"
-        for one in costly[:WORST_SHOWN]
-    )
-    lines = [("costliest", shown or "none: no step costs accuracy on these pictures")]
+    rows = step_rows(run)
+    shown = "   ".join(_cost_text(row) for row in rows[:WORST_SHOWN] if row["cost"]["value"] > 0)
+    told = f"{shown}   p adjusted over all steps (Holm)" if shown else ""
+    lines = [("verdict", step_verdict(rows, len(run.observed.answered.ids)))] if rows else []
+    lines.append(("costliest", told or "none: no step costs accuracy on these images"))
     spreads = [one for one in scores if one.metric.endswith("_accuracy_std")]
     points = {one.metric: f"{100 * one.value:.3f}" for one in scores}
     shown = "   ".join(
@@ -338,6 +338,13 @@ def _step_lines(scores: list[Score]) -> list[tuple[str, str]]:
     )
     told = f"{shown}   points of accuracy, sample (without what chance adds)"
     return [*lines, ("std by axis", told)] if shown else lines
+
+
+def _cost_text(row: Mapping[str, Any]) -> str:
+    """What a step costs, and whether that is more than chance."""
+    value, low, high = (100 * row["cost"][key] for key in ("value", "low", "high"))
+    doubt = "" if certain(row) else " (not certain)"
+    return f"{row['step']} {value:.1f} points [{low:.1f}, {high:.1f}], p {row['p']:.2g}{doubt}"
 
 
 def _changed_lines(scores: list[Score]) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ from windtunnel.store.run import Run, load_run
 SEVERAL_FILE = "windtunnel-report.html"
 
 
-@click.command()
+@click.command(short_help="Write the report of one or more finished runs.")
 @click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
 @click.option(
     "--baseline",

@@ -22,7 +22,7 @@ from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 
 
-@click.command()
+@click.command(short_help="Run a suite on a model and write scores and a report.")
 @plan_options
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."

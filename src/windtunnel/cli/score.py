@@ -17,7 +17,7 @@ from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 
 
-@click.command()
+@click.command(short_help="Print the scores of a run, or score a file of predictions.")
 @click.argument("run_folder", metavar="[RUN]", required=False)
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
 @click.option(

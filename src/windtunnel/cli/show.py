@@ -17,7 +17,7 @@ from windtunnel.store.files import write_whole
 from windtunnel.units import find_unit, include_units
 
 
-@click.command()
+@click.command(short_help="Write sample images of a corruption or sequence.")
 @click.argument("unit")
 @click.option("--image", metavar="FILE", help="Your own picture; by default one drawn for this purpose.")
 @click.option("--out", metavar="FILE.png", help="Where to write; default <unit>.png.")

@@ -19,7 +19,7 @@ from windtunnel.store.run import Run, load_run
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
 
 
-@click.command()
+@click.command(short_help="Score a run by class, image size or metadata column.")
 @click.argument("run_folder", metavar="RUN")
 @click.option("--by", required=True, metavar="class|size|COLUMN", help="What divides the pictures.")
 @click.option("--metric", default="top1_error", show_default=True, help="A metric that is a mean.")

@@ -14,7 +14,7 @@ from windtunnel.golden import golden_picture
 from windtunnel.sequences import REGISTRY as SEQUENCES
 
 
-@click.command()
+@click.command(short_help="Compile and cache all corruptions ahead of time.")
 def command() -> None:
     """Compile and cache every corruption and sequence (some seconds, once after installation)."""
     begin = time.perf_counter()

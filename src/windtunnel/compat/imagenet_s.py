@@ -17,7 +17,7 @@ Other than there:
 - sub-folders of names are made; a file is written whole or not at all;
 - no decoder applies an EXIF orientation, where OpenCV did and the others did not;
 - `save_dir`, as the paper writes it, is another name of `save_root`;
-- FFmpeg is PyAV (`pip install 'windtunnel[video]'`) and not the program; sizes come from the picture itself.
+- FFmpeg is PyAV (`pip install 'av>=14'`) and not the program; sizes come from the image itself.
 """
 
 from __future__ import annotations

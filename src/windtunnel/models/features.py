@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.extras import load_extra
+from windtunnel.extras import install, load_extra
 from windtunnel.models import Scores, probe_pictures
 from windtunnel.models.onnx import (
     DTYPES,
@@ -94,7 +94,7 @@ def _giving(session: Any, path: Path, output: str) -> Any:
     if output in outputs:
         return session
     if importlib.util.find_spec("onnx") is None:
-        hint = "inner tensors can be named too with: pip install 'windtunnel[numerics]'"
+        hint = f"inner tensors can be named too after: {install('onnx')}"
         raise unknown_name(f"output of {path.name}", output, outputs, hint)
     onnx = load_extra("onnx", f"Output {output}")
     proto = onnx.load(str(path))

@@ -35,6 +35,11 @@ class Examples:
     pictures: dict[tuple[str, str, int], Example]
     note: str
 
+    @property
+    def has_maps(self) -> bool:
+        """Whether any image has a saliency map."""
+        return any(example.hanging for example in self.pictures.values())
+
 
 def plain_condition(run: Run) -> str:
     """The condition that does nothing to pictures: the model's own way, or the canvas; "" for none."""

@@ -47,10 +47,31 @@ def section(run: Run) -> dict[str, Any] | None:
 
     Without labels nothing is said of accuracy, and the step that changes most answers is the first.
     """
+    rows = step_rows(run)
+    if not rows:
+        return None
+    seen, first = run.observed.answered, rows[0]
+    labelled = first["cost"] is not None
+    return {
+        "reference": reference_of(seen),
+        "labelled": labelled,
+        "accuracy": first["accuracy"] + first["cost"]["value"] if labelled else None,
+        "pictures": len(seen.ids),
+        "answer": step_verdict(rows, len(seen.ids)),
+        "rows": rows,
+        "axes": _axes(measure_run(run, ["axis_accuracy"]), seen),
+    }
+
+
+def step_rows(run: Run) -> list[dict[str, Any]]:
+    """Every swapped step: its cost, p adjusted over all steps (Holm), answers and pixels that change.
+
+    The costliest step comes first; none of a run that swaps no step, or has fewer than two images.
+    """
     seen = run.observed.answered
     if not step_columns(run) or len(seen.ids) < 2:
-        return None
-    before, same = reference_of(seen), identical_steps(run, seen)
+        return []
+    same = identical_steps(run, seen)
     costs = {one.condition: one for one in measure_run(run, ["step_cost"])}
     mean, largest = seen.pixel_change, seen.pixel_change_max
     p_values = {
@@ -72,16 +93,12 @@ def section(run: Run) -> dict[str, Any] | None:
         }
         for one in measure_run(run, ["step_flip_share"])
     ]
-    rows.sort(key=lambda row: (-row["cost"]["value"] if costs else 0.0, -row["flips"]["value"]))
-    return {
-        "reference": before,
-        "labelled": bool(costs),
-        "accuracy": 1 - _share(next(iter(costs.values())), 1).value if costs else None,
-        "pictures": len(seen.ids),
-        "answer": _answer(rows, len(seen.ids)) if costs else _unlabelled_answer(rows),
-        "rows": rows,
-        "axes": _axes(measure_run(run, ["axis_accuracy"]), seen),
-    }
+    return sorted(rows, key=lambda row: (-row["cost"]["value"] if costs else 0.0, -row["flips"]["value"]))
+
+
+def certain(row: Mapping[str, Any]) -> bool:
+    """Whether a step changes accuracy at 5 %, adjusted over all steps of the run."""
+    return bool(row["p"] <= ALPHA)
 
 
 def _judged(cost: Measure | None, adjusted: Mapping[str, float]) -> dict[str, Any]:
@@ -121,10 +138,12 @@ def _axes(measures: Sequence[Measure], seen: Observed) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _answer(rows: Sequence[dict[str, Any]], pictures: int) -> str:
-    """Which step costs most, in a sentence or two."""
-    sure = [row for row in rows if row["p"] <= ALPHA and row["cost"]["value"] > 0]
-    gains = [row for row in rows if row["p"] <= ALPHA and row["cost"]["value"] < 0]
+def step_verdict(rows: Sequence[dict[str, Any]], pictures: int) -> str:
+    """Which step costs most, in a sentence or two; without labels, which changes most answers."""
+    if rows[0]["cost"] is None:
+        return _unlabelled_answer(rows)
+    sure = [row for row in rows if certain(row) and row["cost"]["value"] > 0]
+    gains = [row for row in rows if certain(row) and row["cost"]["value"] < 0]
     parts = []
     if sure:
         shown = ", ".join(f"{row['step']} ({100 * row['cost']['value']:.1f} points)" for row in sure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from xml.etree import ElementTree
 
 from windtunnel.analysis.gate import Check, Gate, Unchecked
@@ -10,6 +11,12 @@ from windtunnel.report.amounts import amount, change, scale
 from windtunnel.report.markdown import markdown_table
 
 MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
+VERDICTS = {"passed": "✓ passed", "undecided": "? undecided", "failed": "✗ failed"}
+# What happens to rules that cannot be told, by --unsure.
+UNSURE_TEXT = {
+    "pass": "Rules that cannot be told do not fail (exit code 0); with --unsure fail they do (exit code 1).",
+    "fail": "Rules that cannot be told fail because of --unsure fail.",
+}
 # What the intervals are, for readers who do not know the gate.
 INTERVALS = (
     "Intervals are those the rules decide by: one-sided ends, at levels that keep all rules together at 5 %."
@@ -32,30 +39,25 @@ def check_cells(check: Check) -> list[str]:
 
 
 def verdict(found: Gate) -> str:
-    """The gate in one sentence."""
+    """The gate in one line: symbol, verdict, counts."""
     numbers = {
         "worse": found.count("worse"),
-        "not worse": found.count("not worse"),
         "cannot tell": found.count("unsure"),
+        "not worse": found.count("not worse"),
     }
     counts = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
-    return f"{'failed' if found.failed else 'passed'}: {counts} ({found.pictures:,} pictures, paired)"
+    return f"{VERDICTS[found.verdict]}: {counts} ({found.pictures:,} images, paired)"
 
 
-def advice(found: Gate) -> str:
-    """What to do about rules that cannot be told, or ""."""
-    few = sum(check.outcome == "unsure" for check in found.checks)
-    if not few:
-        return ""
-    return (
-        f"{few} of {len(found.checks)} cannot be told with {found.pictures:,} pictures: "
-        "use more pictures or a wider limit."
-    )
+def full_verdict(found: Gate) -> str:
+    """The verdict, and what becomes of rules that cannot be told where there are any."""
+    return f"{verdict(found)}. {UNSURE_TEXT[found.unsure]}" if found.count("unsure") else verdict(found)
 
 
-def remarks(found: Gate) -> list[str]:
-    """What a reader must know beside the checks: rules that cannot be told, and warnings."""
-    return [text for text in (advice(found), *map(untold, found.unchecked), *found.warnings) if text]
+def undecided(found: Gate) -> list[str]:
+    """One sentence for every rule that cannot be told."""
+    checks = [sentence(check) for check in found.checks if check.outcome == "unsure"]
+    return [*checks, *map(untold, found.unchecked)]
 
 
 def untold(one: Unchecked) -> str:
@@ -68,20 +70,22 @@ def gate_markdown(found: Gate) -> str:
     others = sorted({check.metric for check in found.checks} & set(NOT_SHARES))
     beside = f" ({', '.join(others)} in their own units)" if others else ""
     lines = [
-        f"### windtunnel gate {verdict(found)}",
+        f"### windtunnel gate: {verdict(found)}",
         "",
         f"`{found.run}` against `{found.base}`; changes in percentage points{beside}.",
         "",
         *markdown_table(HEADER, ([f"`{rule}`", *rest] for rule, *rest in map(check_cells, found.checks))),
     ]
-    lines += [f"\n{text}" for text in (INTERVALS, *remarks(found))]
+    unsure = [f"**{MARKS['unsure']}** {text}" for text in undecided(found)]
+    unsure += [UNSURE_TEXT[found.unsure]] if unsure else []
+    lines += [f"\n{text}" for text in (*unsure, INTERVALS, *found.warnings)]
     return "\n".join(lines) + "\n"
 
 
 def gate_junit(found: Gate) -> str:
     """The gate as JUnit XML: a test case per check; what cannot be told is skipped, or fails.
 
-    Warnings stand in the suite's system-err.
+    The verdict is a property of the suite; warnings stand in its system-err.
     """
     unsure_fails = found.unsure == "fail"
     failures = found.count("worse") + (found.count("unsure") if unsure_fails else 0)
@@ -93,12 +97,14 @@ def gate_junit(found: Gate) -> str:
         errors="0",
         skipped=str(0 if unsure_fails else found.count("unsure")),
     )
+    properties = ElementTree.SubElement(suite, "properties")
+    ElementTree.SubElement(properties, "property", name="verdict", value=full_verdict(found))
     for check in found.checks:
         case = ElementTree.SubElement(suite, "testcase", classname=check.rule, name=check.score)
         if check.outcome == "worse" or (check.outcome == "unsure" and unsure_fails):
-            ElementTree.SubElement(case, "failure", message=sentence(check, found.pictures))
+            ElementTree.SubElement(case, "failure", message=sentence(check))
         elif check.outcome == "unsure":
-            ElementTree.SubElement(case, "skipped", message=sentence(check, found.pictures))
+            ElementTree.SubElement(case, "skipped", message=sentence(check))
     for one in found.unchecked:
         case = ElementTree.SubElement(suite, "testcase", classname=one.rule, name=one.rule)
         ElementTree.SubElement(case, "failure" if unsure_fails else "skipped", message=untold(one))
@@ -118,22 +124,37 @@ def gate_annotations(found: Gate) -> list[str]:
             continue
         fails = check.outcome == "worse" or found.unsure == "fail"
         kind = "error" if fails else "warning"
-        text = _escaped(sentence(check, found.pictures))
+        text = _escaped(sentence(check))
         lines.append(f"::{kind} title=windtunnel gate::{text}")
     kind = "error" if found.unsure == "fail" else "warning"
     lines += [f"::{kind} title=windtunnel gate::{_escaped(untold(one))}" for one in found.unchecked]
     return lines
 
 
-def sentence(check: Check, pictures: int) -> str:
-    """A check in one sentence."""
+def sentence(check: Check) -> str:
+    """A check in one sentence; of one that cannot be told, another says what would decide it."""
     what = {"worse": "is worse", "not worse": "is not worse", "unsure": "cannot be told"}[check.outcome]
     _, _, base, run, moved, interval, *_ = check_cells(check)
     unit = "" if check.metric in NOT_SHARES else " points"
-    return (
-        f"{check.score} {what}: {base} to {run}, change {moved} {interval}{unit} on {pictures:,} pictures, "
+    text = (
+        f"{check.score} {what}: {base} to {run}, change {moved} {interval}{unit} on {check.images:,} images, "
         f"rule {check.rule}"
     )
+    return f"{text}. {_what_decides(check)}" if check.outcome == "unsure" else text
+
+
+def _what_decides(check: Check) -> str:
+    """What would decide a check that cannot be told."""
+    if check.images_to_decide is None:
+        return "The change is too close to the limit for more images to decide it: choose another limit."
+    needed = round_up(check.images_to_decide)
+    return f"If the change stays the same, about {needed:,} images would decide it."
+
+
+def round_up(number: int) -> int:
+    """A whole number rounded up to two significant digits."""
+    step = int(10 ** max(0, len(str(number)) - 2))
+    return math.ceil(number / step) * step
 
 
 def _escaped(text: str) -> str:

@@ -14,7 +14,7 @@ from windtunnel.errors import UserError
 from windtunnel.imaging import Image
 from windtunnel.models import Model
 from windtunnel.report.originals import class_names, thumbnail
-from windtunnel.report.overlay import overlay
+from windtunnel.report.overlay import overlay, scale_of
 from windtunnel.store.run import Run
 
 # So many pictures of each part of the report, and no longer than this for each part.
@@ -115,4 +115,5 @@ class _OutOfTime(Exception):
 
 
 def _hanging(found: Explanation, side_px: int) -> Hanging:
-    return Hanging(thumbnail(overlay(found.picture, found.map), side_px), f"It hangs on {found.words}.")
+    drawn = overlay(found.picture, found.map, scale_of(found).full)
+    return Hanging(thumbnail(drawn, side_px), f"It hangs on {found.words}.")

@@ -27,6 +27,7 @@ from windtunnel.report.figures import (
 from windtunnel.report.frames import WorstSets, frame_figures
 from windtunnel.report.natural import document_heads
 from windtunnel.report.outside import confidence_histogram, detection_rows
+from windtunnel.report.overlay import occlusion_scale
 from windtunnel.report.recipe import recipe_lines
 from windtunnel.report.timelines import Timelines
 
@@ -179,6 +180,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["number"] = number
     environment.filters["unit"] = unit
     environment.filters["for_script"] = _for_script
+    environment.globals["map_scale"] = occlusion_scale("probability")
     environment.filters["thousands"] = lambda value: f"{value:,}"
     return environment
 
