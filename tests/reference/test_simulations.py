@@ -15,6 +15,7 @@ import axis_coverage
 import doctor_alarms
 import gate_errors
 import interval_coverage
+import low_error_coverage
 
 
 @pytest.mark.parametrize("case", interval_coverage.CASES, ids=lambda case: case.name)
@@ -33,6 +34,23 @@ def test_intervals_of_top_5_distances_hold_the_truth(changes: str) -> None:
     assert 0.91 <= ours <= 0.99
     # Student's has no width where no picture of the sample changes.
     assert student <= 0.70 or changes == "often"
+
+
+@pytest.mark.parametrize("world", low_error_coverage.WORLDS, ids=lambda world: world.name)
+@pytest.mark.parametrize(("rate", "n"), [(0.005, 50), (0.01, 100), (0.02, 50), (0.02, 200)])
+def test_intervals_of_low_errors_contain_the_truth(
+    world: low_error_coverage.World, rate: float, n: int
+) -> None:
+    covered, width = low_error_coverage.coverage(world, rate, n, 300)
+    # 94 % or more of 2,000 simulations; less three standard errors of 300.
+    assert covered >= 0.90
+    # No wider than an interval of 0 wrong of n, and of the image as the unit at this rate.
+    assert width <= 4 / n + 4 * np.sqrt(rate / n)
+
+
+def test_differences_of_low_errors_contain_the_truth() -> None:
+    assert min(low_error_coverage.difference_coverage(0.02, 100, 150)) >= 0.90
+    assert low_error_coverage.mce_coverage(0.01, 100, 150) >= 0.90
 
 
 @pytest.mark.parametrize("std", [0.0, 0.02])

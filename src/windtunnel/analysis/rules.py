@@ -153,7 +153,11 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
     columns = np.hstack([measure.columns for measure in measures])
     if all(measure.combine is None for measure in measures):
         weights = np.concatenate([measure.linear_weights for measure in measures]) / len(measures)
-        return Measure(first.metric, name, formula, parts, columns, weights, groups=first.groups)
+        low, high = np.mean([measure.limits for measure in measures], axis=0)
+        limits = (float(low), float(high))
+        return Measure(
+            first.metric, name, formula, parts, columns, weights, limits=limits, groups=first.groups
+        )
     cuts = np.cumsum([measure.columns.shape[1] for measure in measures])[:-1]
 
     def combine(means: NDArray[np.float64]) -> NDArray[np.float64]:

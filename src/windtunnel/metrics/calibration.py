@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from windtunnel.metrics.confident import Numbers, Truths, confident_measures, mean_over_ties
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
+from windtunnel.stats.intervals import mean_of_predictions_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -35,11 +36,12 @@ RMS_BIN_SIZE = 100
 def ece_values(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> Numbers:
     """ECE as one value per picture (pictures x conditions pooled): the signed gap of its predictions.
 
-    A prediction's gap c - r counts with the sign of its bin's sum; the mean over predictions is the ECE.
+    A prediction's gap c - r counts with the sign of its bin's sum (+ where that is 0); the mean over
+    predictions is the ECE.
     """
     gap = confidence - right
     place = _equal_width_bins(confidence, bins)
-    signs = np.sign(np.bincount(place.ravel(), gap.ravel(), minlength=bins))
+    signs = np.where(np.bincount(place.ravel(), gap.ravel(), minlength=bins) < 0, -1.0, 1.0)
     return np.asarray((signs[place] * gap).mean(axis=1), np.float64)
 
 
@@ -49,9 +51,10 @@ def rms_values(
     """RMS calibration error as one value per picture (pictures x conditions pooled).
 
     With m_b a bin's mean gap, the mean square MS is the mean of 2 m_b (c - r) - m_b^2; the root is taken by
-    its derivative: RMS + (that - MS) / (2 RMS). The last bin takes the remainder; fewer predictions than a
-    bin holds are one bin. Equal confidences count as right in the share that they are right together, so
-    that their order cannot matter.
+    its derivative: RMS + (that - MS) / (2 RMS), or c - r where RMS is 0. The last bin takes the remainder;
+    fewer predictions than a bin holds are one bin. Equal confidences count as right in the share that they
+    are right together, so that their order cannot matter. A prediction still enters with its own c - r, and
+    with the mean m_b and m_b^2 of the bins that its equals are in: their shares are random as well.
 
     Args:
         confidence: of each prediction.
@@ -63,20 +66,28 @@ def rms_values(
     """
     flat = confidence.ravel()
     order = np.argsort(flat, kind="stable" if compat else "quicksort")
-    truths = right.ravel()[order].astype(np.float64)
-    gap = flat[order] - (truths if compat else mean_over_ties(flat[order], truths))
-    bins = _equal_count_bins(len(gap), bin_size)
-    means = (np.bincount(bins, gap) / np.bincount(bins))[bins]
-    terms = np.empty(len(gap))
-    terms[order] = 2 * means * gap - means**2
-    if compat:
-        terms[order[bins == bins[-1]]] = 0.0
-    squares = terms.reshape(confidence.shape).mean(axis=1)
+    keys, truths = flat[order], right.ravel()[order].astype(np.float64)
+
+    def shared(values: Numbers) -> Numbers:
+        return values if compat else mean_over_ties(keys, values)
+
+    bins = _equal_count_bins(len(keys), bin_size)
+    means = (np.bincount(bins, keys - shared(truths)) / np.bincount(bins))[bins]
+    dropped = (bins == bins[-1]) & compat
+    own = np.where(dropped, 0.0, keys - truths)
+    terms = np.where(dropped, 0.0, 2 * shared(means) * own - shared(means**2))
+    gaps, squares = (_per_image(values, order, confidence.shape) for values in (own, terms))
     whole = float(squares.mean())
     root = np.sqrt(max(whole, 0.0))
-    return np.asarray(
-        root + (squares - whole) / (2 * root) if root > 0 else np.zeros(len(squares)), np.float64
-    )
+    return np.asarray(root + (squares - whole) / (2 * root) if root > 0 else gaps - gaps.mean(), np.float64)
+
+
+def calibration_interval(measure: Measure) -> tuple[float, float]:
+    """Student's interval of a calibration error; of one image nothing but the limits is known."""
+    if measure.units < 2:
+        return measure.limits
+    right = measure.columns[:, 1]
+    return mean_of_predictions_interval(measure.picture_values, right, measure.groups)
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,13 @@ def ece_by_chance(confidence: Numbers, bins: int = ECE_BINS) -> float:
     return float(np.sqrt(2 / np.pi * spread).sum() / flat.size)
 
 
+def _per_image(ordered: Numbers, order: NDArray[np.int64], shape: tuple[int, ...]) -> Numbers:
+    """Mean over each image's conditions of sorted predictions."""
+    values = np.empty(len(ordered))
+    values[order] = ordered
+    return np.asarray(values.reshape(shape).mean(axis=1), np.float64)
+
+
 def _equal_width_bins(confidence: Numbers, bins: int) -> NDArray[np.int64]:
     """The bin of each confidence: (0, 1/bins], (1/bins, 2/bins], ..."""
     return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], confidence)
@@ -142,7 +160,7 @@ def ece(run: Run, seen: Observed) -> list[Measure]:
         f"expected calibration error: gap between confidence and share of right answers, {ECE_BINS} bins of "
         "equal width weighted by their pictures; larger on few pictures than on many, and so is its interval"
     )
-    return confident_measures(run, seen, "ece", formula, ece_values)
+    return confident_measures(run, seen, "ece", formula, ece_values, calibration_interval)
 
 
 def rms(run: Run, seen: Observed) -> list[Measure]:
@@ -151,7 +169,7 @@ def rms(run: Run, seen: Observed) -> list[Measure]:
         "root of the mean squared gap between confidence and share of right answers, bins of "
         f"{RMS_BIN_SIZE} sorted by confidence; larger on few pictures than on many, and so is its interval"
     )
-    return confident_measures(run, seen, "rms_calibration_error", formula, rms_values)
+    return confident_measures(run, seen, "rms_calibration_error", formula, rms_values, calibration_interval)
 
 
 def rms_compat(run: Run, seen: Observed) -> list[Measure]:
@@ -164,7 +182,12 @@ def rms_compat(run: Run, seen: Observed) -> list[Measure]:
         f"{RMS_BIN_SIZE} sorted by confidence, the most confident bin left out as in ImageNet-A's code"
     )
     found = confident_measures(
-        run, seen, "rms_calibration_error_compat", formula, partial(rms_values, compat=True)
+        run,
+        seen,
+        "rms_calibration_error_compat",
+        formula,
+        partial(rms_values, compat=True),
+        calibration_interval,
     )
     return [one for one in found if len(one.columns) * len(one.parts) >= 2 * RMS_BIN_SIZE]
 

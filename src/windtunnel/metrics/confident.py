@@ -19,6 +19,7 @@ Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 # From confidences and truths (pictures, conditions) to one value per picture, whose mean is the score.
 Values = Callable[[Numbers, Truths], Numbers]
+IntervalOf = Callable[[Measure], tuple[float, float]]
 
 
 def mean_over_ties(ordered: Numbers, values: Numbers) -> Numbers:
@@ -28,8 +29,40 @@ def mean_over_ties(ordered: Numbers, values: Numbers) -> Numbers:
     return np.asarray((np.bincount(group, values) / np.bincount(group))[group], np.float64)
 
 
+def confident_measure(
+    metric: str,
+    condition: str,
+    formula: str,
+    parts: tuple[str, ...],
+    confidence: Numbers,
+    right: Truths,
+    values: Values,
+    interval_of: IntervalOf,
+) -> Measure:
+    """A score of confidences, from 0 to 1, of predictions (images x conditions pooled).
+
+    The second column is each image's share of right predictions: it has no weight in the score, only in its
+    interval.
+    """
+
+    def remake(rows: NDArray[np.int64]) -> Numbers:
+        return np.stack([values(confidence[rows], right[rows]), right[rows].mean(axis=1)], axis=1)
+
+    return Measure(
+        metric,
+        condition,
+        formula,
+        parts,
+        remake(np.arange(len(right))),
+        np.array([1.0, 0.0]),
+        limits=(0, 1),
+        remake=remake,
+        interval_of=interval_of,
+    )
+
+
 def confident_measures(
-    run: Run, seen: Observed, metric: str, formula: str, values: Values, limits: tuple[float, float] = (0, 1)
+    run: Run, seen: Observed, metric: str, formula: str, values: Values, interval_of: IntervalOf
 ) -> list[Measure]:
     """A score of confidences under every condition, and pooled over the corruptions.
 
@@ -40,13 +73,11 @@ def confident_measures(
     right = ~top_k_wrong(seen.rank, 1)
 
     def measure(condition: str, what: str, columns: list[int]) -> Measure:
-        def remake(rows: NDArray[np.int64]) -> Numbers:
-            some = np.ix_(rows, np.array(columns))
-            return values(seen.confidence[some], right[some])[:, None]
-
         parts = tuple(seen.conditions[column] for column in columns)
-        whole = remake(np.arange(len(seen.ids)))
-        return Measure(metric, condition, what, parts, whole, limits=limits, remake=remake)
+        confidence = seen.confidence[:, columns]
+        return confident_measure(
+            metric, condition, what, parts, confidence, right[:, columns], values, interval_of
+        )
 
     found = [measure(name, formula, [column]) for column, name in enumerate(seen.conditions)]
     columns = corruption_columns(run)

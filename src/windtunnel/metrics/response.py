@@ -13,7 +13,7 @@ import numpy as np
 
 from windtunnel.metrics.confident import Numbers, Truths, confident_measures, mean_over_ties
 from windtunnel.metrics.observed import Observed
-from windtunnel.metrics.score import Measure
+from windtunnel.metrics.score import Measure, log_odds_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -44,4 +44,4 @@ def aurra(run: Run, seen: Observed) -> list[Measure]:
         "area under the response rate accuracy curve: accuracy among the most confident pictures, averaged "
         "over all shares answered"
     )
-    return confident_measures(run, seen, "aurra", formula, aurra_values)
+    return confident_measures(run, seen, "aurra", formula, aurra_values, log_odds_interval)

@@ -258,12 +258,17 @@ def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
     """Wilson's of a linear score between 0 and its upper limit, of so many answers a picture.
 
     As of shares of that limit, at the number of pictures they are worth: where nothing changes, some change
-    may still be among the pictures not seen. Of one picture nothing but the limits is known.
+    may still be among the pictures not seen. Of one picture nothing but the limits is known. An image that
+    changes in all of its answers is taken to change by as much as answers do that change.
     """
     most = measure.limits[1]
     if measure.units < 2 or not most:
         return measure.limits
-    low, high = clustered_share(measure.picture_values / most, answers, groups=measure.groups)
+    changed = measure.columns[measure.columns > 0]
+    failing = float(changed.mean() * measure.linear_weights.sum() / most) if len(changed) else 1.0
+    low, high = clustered_share(
+        measure.picture_values / most, answers, groups=measure.groups, failing=failing
+    )
     return low * most, high * most
 
 

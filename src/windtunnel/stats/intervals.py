@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, ndtri, stdtrit
 
 CONFIDENCE = 0.95
+# Numbers that differ by no more than this share of their size are equal but for rounding.
+ROUNDING = 1e-12
+# Weight, against K^2 in `worth`, of the assumption that an image's conditions fail together: by simulation.
+PRIOR = 2.0
 
 # Which pictures were drawn together: a number per picture, or None where every picture stands for itself.
 Groups = NDArray[np.int64] | None
@@ -31,31 +35,49 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
 
 
 def clustered_share(
-    values: NDArray[np.float64], per_cluster: int, confidence: float = CONFIDENCE, groups: Groups = None
+    values: NDArray[np.float64],
+    per_cluster: int,
+    confidence: float = CONFIDENCE,
+    groups: Groups = None,
+    failing: float = 1.0,
 ) -> tuple[float, float]:
     """Wilson's interval for a mean of per-picture shares, at the number of pictures it is really worth.
 
     Each value is one picture's share of wrong conditions; the number is `worth` of p(1-p); the normal
-    quantile is replaced by Student's, one degree less than there are pictures (or groups of them).
+    quantile is replaced by Student's, one degree less than there are pictures (or groups of them). `failing`
+    is the share of an image all of whose conditions fail, on average; 1 for right and wrong.
     """
     share = float(values.mean())
     units = unit_count(len(values), groups)
     quantile = stdtrit(units - 1, (1 + confidence) / 2) if units > 1 else ndtri((1 + confidence) / 2)
-    return _wilson(share, worth(values, share * (1 - share), per_cluster, groups), float(quantile))
+    effective = worth(values, share * (1 - share), per_cluster, groups, failing)
+    return _wilson(share, effective, float(quantile))
 
 
-def worth(values: NDArray[np.float64], spread: float, per_picture: int, groups: Groups = None) -> float:
-    """How many independent answers, each of variance `spread`, are as sure as this mean over pictures.
+def worth(
+    values: NDArray[np.float64], spread: float, per_picture: int, groups: Groups = None, failing: float = 1.0
+) -> float:
+    """The number of independent answers of variance `spread` whose mean is known as well as this one.
 
-    spread / variance of the mean, at most all answers there are. Without groups at least n, which a picture's
-    conditions all alike are worth; with groups there is no such floor, since large groups may be the hard
-    ones. Where nothing varies: n, or n^2 / sum m_g^2, what groups of m_g pictures all alike are worth.
+    `values` are one share per image, between -1 and 1. spread / variance of the mean, at most all answers
+    there are. Without groups at least n, the worth of images whose conditions all fail together; with groups
+    there is no such floor, since large groups may be the hard ones. Where nothing varies: n, or
+    n^2 / sum m_g^2, the worth of groups of m_g images that all fail together.
+
+    Few failing images say little of how often their conditions fail together, so that the estimate is
+    averaged with that worth: 1/worth = (K^2 variance/spread + 2 failing/n) / (K^2 + 2). K =
+    (sum d^2)^2 / sum d^4 is the number of images (or groups) that the variance depends on, d being their
+    deviations from the mean; `failing` is the value of an image all of whose conditions fail.
     """
     n = len(values)
-    variance = variance_of_mean(values, groups)
-    _, sizes = per_group(np.empty((n, 0)), groups)
+    away, sizes = _deviations(values, groups, 1.0)
     alike = n * n / float((sizes**2).sum())
-    found = spread / variance if variance > 0 and spread > 0 else alike
+    variance = _variance(away, n)
+    if variance == 0 or spread <= ROUNDING:
+        found = alike
+    else:
+        certain, share = _support(away) ** 2, variance / spread
+        found = 1 / max(share, (certain * share + PRIOR * failing / alike) / (certain + PRIOR))
     return min(max(found, float(n) if groups is None else 1.0), float(n * per_picture))
 
 
@@ -69,6 +91,25 @@ def mean_interval(
     quantile = float(stdtrit(unit_count(len(values), groups) - 1, (1 + confidence) / 2))
     mean, reach = float(values.mean()), quantile * math.sqrt(variance_of_mean(values, groups))
     return mean - reach, mean + reach
+
+
+def mean_of_predictions_interval(
+    values: NDArray[np.float64], right: NDArray[np.float64], groups: Groups = None
+) -> tuple[float, float]:
+    """Student's interval for a mean that varies because some predictions are right and others wrong.
+
+    `right` is each image's share of right predictions. Where few images (or groups) differ in it, predictions
+    of the other kind may be among the images not sampled. The variance is then averaged with
+    (2 / n)^2, or larger where it is larger: up to 3/n of all predictions may be of a kind that n do not show.
+    The weights are K^2 and 2, K being the number of images that the variance of `right` depends on (`worth`).
+    """
+    away, sizes = _deviations(right, groups, 1.0)
+    certain, n = _support(away) ** 2, len(values)
+    found = variance_of_mean(values, groups)
+    least = (2 * float((sizes**2).sum()) / (n * n)) ** 2
+    variance = (certain * found + PRIOR * max(found, least)) / (certain + PRIOR)
+    reach = float(stdtrit(len(sizes) - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
+    return float(values.mean()) - reach, float(values.mean()) + reach
 
 
 def clopper_pearson(successes: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -120,18 +161,38 @@ def unit_count(pictures: int, groups: Groups) -> int:
     return pictures if groups is None else len(np.unique(groups))
 
 
-def variance_of_mean(values: NDArray[np.float64], groups: Groups = None) -> float:
+def variance_of_mean(values: NDArray[np.float64], groups: Groups = None, scale: float | None = None) -> float:
     """Variance of a mean over pictures that were drawn one by one, or by whole groups.
 
     G/(G - 1) * sum_g (S_g - m_g*mean)^2 / n^2, with S_g the sum and m_g the size of a group; without groups
-    every picture is its own. One group alone says nothing of its variance: 0.
+    every picture is its own. One group alone says nothing of its variance: 0. Deviations that rounding alone
+    explains are 0; `scale` is the size of the numbers that the values were computed from, by default that of
+    the largest value.
     """
-    sums, sizes = per_group(np.asarray(values, np.float64)[:, None], groups)
-    count = len(sums)
-    if count < 2:
-        return 0.0
+    away, _ = _deviations(values, groups, scale)
+    return _variance(away, len(values))
+
+
+def _deviations(
+    values: NDArray[np.float64], groups: Groups, scale: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Deviation of every image's (or group's) sum from its size times the mean, and the sizes."""
+    values = np.asarray(values, np.float64)
+    sums, sizes = per_group(values[:, None], groups)
     away = sums[:, 0] - sizes * (sums[:, 0].sum() / sizes.sum())
-    return float(count / (count - 1) * (away**2).sum() / sizes.sum() ** 2)
+    size = float(np.abs(values).max(initial=0.0)) if scale is None else scale
+    return np.where(np.abs(away) <= ROUNDING * size * sizes, 0.0, away), sizes
+
+
+def _support(away: NDArray[np.float64]) -> float:
+    """Number of images (or groups) that a variance depends on: (sum d^2)^2 / sum d^4, 0 without any."""
+    fourth = float((away**4).sum())
+    return float((away**2).sum()) ** 2 / fourth if fourth > 0 else 0.0
+
+
+def _variance(away: NDArray[np.float64], n: int) -> float:
+    count = len(away)
+    return float(count / (count - 1) * (away**2).sum() / n**2) if count > 1 else 0.0
 
 
 def per_group(

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from windtunnel.stats.bootstrap import replicated_values
-from windtunnel.stats.intervals import CONFIDENCE, Groups, unit_count, variance_of_mean, worth
+from windtunnel.stats.intervals import (
+    CONFIDENCE,
+    ROUNDING,
+    Groups,
+    unit_count,
+    variance_of_mean,
+    worth,
+)
 
 if TYPE_CHECKING:
     from windtunnel.metrics.score import Measure
@@ -183,9 +190,10 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
         return _bootstrapped(old, new)
     change = new.picture_values - old.picture_values
     if not _same_shares(old, new):
-        error = math.sqrt(variance_of_mean(change, old.groups))
+        scale = float(max(np.abs(one.picture_values).max(initial=0.0) for one in (old, new)))
+        error = math.sqrt(variance_of_mean(change, old.groups, scale))
         if error == 0:
-            error = _least_error(float(np.ptp(old.picture_values)), len(change), old.groups)
+            error = _least_error_of_constant(old, new, ROUNDING * scale)
         return Symmetric(float(change.mean()), error, old.units - 1, f"paired t-test {_over(old.groups)}")
     whole = float(np.abs(old.linear_weights).sum())
     return Scaled(shares_of_change(change / whole, old.columns.shape[1], old.groups), whole)
@@ -193,6 +201,7 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
 
 def shares_of_change(change: NDArray[np.float64], per_picture: int, groups: Groups) -> Shares:
     """The mean of what changed in each picture, between -1 and 1, in `per_picture` answers or fewer."""
+    change = np.where(np.abs(change) <= ROUNDING, 0.0, change)
     up, down = float(np.maximum(change, 0).mean()), float(np.maximum(-change, 0).mean())
     answers = worth(change, up + down - (up - down) ** 2, per_picture, groups)
     # Counts of single answers take the normal quantile, as Wilson's interval; estimated variances Student's.
@@ -339,6 +348,21 @@ def _least_error(reach: float, pictures: int, groups: Groups) -> float:
     n is what pictures all alike within a group are worth.
     """
     return 2 * reach / worth(np.zeros(pictures), 0.0, 1, groups)
+
+
+def _least_error_of_constant(old: Measure, new: Measure, rounding: float) -> float:
+    """The least standard error of a difference that is the same for every image.
+
+    An image can move the score by as much as images differ in it; where they do not differ, by the width of
+    the score's limits. A score of two sides is as sure as its smaller side is large.
+    """
+    reach = max(float(np.ptp(one.picture_values)) for one in (old, new))
+    if reach <= rounding:
+        width = old.limits[1] - old.limits[0]
+        reach = width if math.isfinite(width) else 0.0
+    if old.sides is not None:
+        return _least_error(reach, old.deciding_units, None)
+    return _least_error(reach, len(old.columns), old.groups)
 
 
 def _reach(measure: Measure) -> float:
