@@ -20,6 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from windtunnel.analysis.marks import marks
+from windtunnel.conditions import grid_text, is_uneven
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
@@ -167,7 +168,13 @@ def _contents(plan: Plan) -> str:
         )
     elif spoilt:
         levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
-        parts.append(f"{counted(units, 'corruption')} x severities {levels}")
+        places = [(one.unit, one.level) for one in spoilt]
+        uneven = is_uneven(places) and not plan.info["missing"]
+        parts.append(
+            f"{len(places)} conditions: {grid_text(places)}"
+            if uneven
+            else f"{counted(units, 'corruption')} x severities {levels}"
+        )
     if spoilt:
         parts[0] += f", codec {spoilt[-1].codec}"
     if steps:
