@@ -11,12 +11,13 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.present import Bar, print_lines
+from windtunnel.cli.present import print_lines
 from windtunnel.conditions import grid_text, is_uneven
 from windtunnel.data import open_dataset
 from windtunnel.make.local import check_target, make
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
 from windtunnel.make.systematic import SPLITS
+from windtunnel.progress import Bar
 from windtunnel.units import include_units
 from windtunnel.wording import counted
 

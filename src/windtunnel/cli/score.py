@@ -8,10 +8,11 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
-from windtunnel.cli.present import Bar, print_asked, print_lines, score_lines
+from windtunnel.cli.present import print_asked, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
 from windtunnel.metrics.names import OF_DETECTION, OF_FRAMES, TITLES, metric_named
+from windtunnel.progress import Bar
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 
