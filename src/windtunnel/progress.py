@@ -80,18 +80,21 @@ class _Lines:
         self._console = console
         self._title = title
         self._clock = clock
+        # Time and count where the rate begins, and of the last line.
         self._begun: tuple[float, int] | None = None
-        self._last = (0.0, 0)
+        self._last: tuple[float, int] | None = None
         self._now: tuple[int, int | None, str] = (0, None, "")
         self._shown: tuple[int, int | None, str] | None = None
 
     def update(self, done: int, total: int | None, remark: str) -> None:
         now = self._clock()
         self._now = done, total, remark
-        if self._begun is None:
-            # What was there before the work began says nothing of its rate.
-            self._begun = self._last = now, done
+        if self._last is None:
+            self._last = now, done
             return
+        if self._begun is None:
+            # What was there before, and the time until workers were ready, say nothing of the rate.
+            self._begun = now, done
         seconds, further = now - self._last[0], done - self._last[1]
         tenth = total is not None and further >= LINE_SHARE * total
         if (tenth and seconds >= LINE_SECONDS) or seconds >= QUIET_SECONDS:
@@ -99,13 +102,14 @@ class _Lines:
 
     def finish(self) -> None:
         """The state in which the work ended, whole or not."""
-        if self._begun is not None and self._shown != self._now:
+        if self._last is not None and self._shown != self._now:
             self._print()
 
     def _print(self) -> None:
         done, total, remark = self._shown = self._now
-        begun, before = self._begun or (0.0, 0)
-        self._last = now, _ = self._clock(), done
+        now = self._clock()
+        begun, before = self._begun or (now, done)
+        self._last = now, done
         rate = (done - before) / (now - begun) if now > begun else 0.0
         parts = [f"{done:,}" if total is None else f"{done:,} of {total:,} ({_percent(done, total)} %)"]
         if rate:
