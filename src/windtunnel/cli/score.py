@@ -46,7 +46,11 @@ from windtunnel.store.run import Run, load_run
 @click.option(
     "--seed", default=0, show_default=True, help="With --predictions: the seed the pictures were made with."
 )
-@click.option("--partial", is_flag=True, help="With --predictions: leave out pictures without a prediction.")
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="With --predictions: score only images that have a prediction under every condition.",
+)
 @click.option("--out", metavar="FOLDER", help="With --predictions: the run folder to write.")
 @GROUP
 @INCLUDE

@@ -27,6 +27,7 @@ from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 from windtunnel.units import include_units
+from windtunnel.wording import counted
 
 
 def execute(
@@ -66,17 +67,65 @@ def execute(
         missing = [chunk for chunk in plan.chunks if not _is_done(plan, target, chunk)]
         advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
         if missing:
-            target.check_versions(plan.info["versions"])
-            probe = _ready(plan, work, missing, workers, source, includes, probing=expect is not None)
-            time = expected(probe, missing, plan.views, workers)
-            if time and expect:
-                expect(time)
-            for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
-                try:
-                    target.write_shard(chunk.name, table)
-                except OSError as error:
-                    raise RunFailed(f"a shard cannot be written: {error}") from error
+            counter = _Counter(advance)
+            with _says_what_is_kept(plan, target, missing, counter):
+                _do(plan, target, work, missing, workers, source, includes, counter, expect)
     return Run(folder)
+
+
+class _Counter:
+    """Counts the predictions that are passed on."""
+
+    def __init__(self, advance: Advance) -> None:
+        self._advance = advance
+        self.done = 0
+
+    def __call__(self, done: int, failed: int) -> None:
+        self.done += done
+        self._advance(done, failed)
+
+
+@contextmanager
+def _says_what_is_kept(
+    plan: Plan, target: RunFolder, missing: list[Chunk], counter: _Counter
+) -> Iterator[None]:
+    """Note on whatever stops the work how many predictions are stored, and how many were made in vain."""
+    try:
+        yield
+    except BaseException as error:
+        rows = {chunk.name: _rows(plan, chunk) for chunk in missing}
+        fresh = sum(count for name, count in rows.items() if target.has_shard(name, count))
+        kept = plan.predictions - sum(rows.values()) + fresh
+        lost = max(0, counter.done - fresh)
+        error.add_note(
+            f"{kept:,} of {counted(plan.predictions, 'prediction')} are stored in {target.path}"
+            + (f"; {lost:,} of unfinished shards are lost." if lost else ".")
+        )
+        raise
+
+
+def _do(
+    plan: Plan,
+    target: RunFolder,
+    work: Work,
+    missing: list[Chunk],
+    workers: int,
+    source: ModelSource | None,
+    includes: tuple[Path, ...],
+    advance: Advance,
+    expect: Callable[[Expected], None] | None,
+) -> None:
+    """Score the missing chunks and store each as it ends."""
+    target.check_versions(plan.info["versions"])
+    probe = _ready(plan, work, missing, workers, source, includes, probing=expect is not None)
+    time = expected(probe, missing, plan.views, workers)
+    if time and expect:
+        expect(time)
+    for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
+        try:
+            target.write_shard(chunk.name, table)
+        except OSError as error:
+            raise RunFailed(f"a shard cannot be written: {error}") from error
 
 
 def _work(plan: Plan, *, strict: bool) -> Work:
