@@ -154,7 +154,8 @@ def _newer_than_supported(said: str, runtime: str) -> str:
         found, newest = ir["found"], ir["newest"]
         return (
             f"has ONNX IR version {found}; ONNX Runtime {runtime} supports IR versions up to {newest}. "
-            f"Export the model with an older onnx package or set its ir_version to {newest}, or upgrade onnxruntime."
+            f"Export the model with an older onnx package or set its ir_version to {newest}, or upgrade "
+            "onnxruntime."
         )
     if opset := _NEW_OPSET.search(said):
         found, newest, domain = opset["found"], opset["newest"], opset["domain"]
