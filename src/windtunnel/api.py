@@ -140,6 +140,7 @@ def run(
     include: Sequence[str | Path] = (),
     workers: int = 1,
     strict: bool = False,
+    progress: bool | None = None,
     advance: Callable[[int, int], None] = lambda _done, _failed: None,
 ) -> Run:
     """Run a suite: one model on one data set under many conditions; continue where it stopped before.
@@ -172,6 +173,8 @@ def run(
         include: Python files with your own corruptions.
         workers: processes; more than one needs a model and data that can be loaded again.
         strict: stop at the first picture that cannot be scored.
+        progress: whether to show the expected time and a progress bar (plain lines on standard error where
+            there is no terminal); None shows them in notebooks only.
         advance: called with (predictions done, pictures failed) as work goes on.
 
     Returns:
@@ -202,15 +205,24 @@ def run(
         group=group,
         include=include,
     )
-    return execute(
-        made,
-        Path(out) if out else made.default_folder(),
-        workers=workers,
-        source=model_source(model, preprocess),
-        includes=tuple(map(Path, include)),
-        strict=strict,
-        advance=advance,
-    )
+    from windtunnel.progress import shown
+
+    with shown(made.predictions, progress) as (advance_bar, expect):
+
+        def advance_both(done: int, failed: int) -> None:
+            advance_bar(done, failed)
+            advance(done, failed)
+
+        return execute(
+            made,
+            Path(out) if out else made.default_folder(),
+            workers=workers,
+            source=model_source(model, preprocess),
+            includes=tuple(map(Path, include)),
+            strict=strict,
+            advance=advance_both,
+            expect=expect,
+        )
 
 
 def make_set(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -189,6 +189,30 @@ def _settings(recipe: Mapping[str, Any]) -> dict[str, str]:
     if any(one["kind"] == "sequence" for one in spoilt):
         found["difficulty"] = str(recipe["suite"]["levels"][0])
     return found
+
+
+def grid_text(places: Iterable[tuple[str, int]]) -> str:
+    """Corruptions and severities in words, corruptions that have the same severities together."""
+    units: dict[tuple[int, ...], list[str]] = {}
+    for unit, found in _levels_by_unit(places).items():
+        units.setdefault(tuple(sorted(found)), []).append(unit)
+    return "; ".join(
+        f"{', '.join(names)} at {'severities' if len(levels) > 1 else 'severity'} "
+        f"{', '.join(map(str, levels))}"
+        for levels, names in units.items()
+    )
+
+
+def is_uneven(places: Iterable[tuple[str, int]]) -> bool:
+    """Whether some corruptions have other severities than the rest."""
+    return len(set(map(frozenset, _levels_by_unit(places).values()))) > 1
+
+
+def _levels_by_unit(places: Iterable[tuple[str, int]]) -> dict[str, set[int]]:
+    levels: dict[str, set[int]] = {}
+    for unit, level in places:
+        levels.setdefault(unit, set()).add(level)
+    return levels
 
 
 def digest(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A user's map from a model's outputs to the data's classes, read from CSV."""
+"""How the data's labels meet a model's outputs: what does not fit, and a user's map between them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,48 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from windtunnel.data import Sample
 from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace, Projection, imagenet_1k
+from windtunnel.labels import LabelSpace, Projection, imagenet_1k, stray_names
+from windtunnel.metrics.names import NEED_NO_LABEL
+from windtunnel.wording import counted
+
+
+def refuse_unlabelled(location: str, suite: str, metrics: Sequence[str], samples: Sequence[Sample]) -> None:
+    """Refuse images without any label where every score of the suite needs one."""
+    if any(sample.labels for sample in samples) or set(metrics) & set(NEED_NO_LABEL):
+        return
+    raise UserError(
+        f"None of the {counted(len(samples), 'image')} of {location} has a label, and every score of suite "
+        f"{suite} needs labels. Put the images into one folder per class, or give a table with the columns "
+        "path and label. Suites imagenet-p and systematic need no labels."
+    )
+
+
+def odd_labels(space: LabelSpace, used: Sequence[int], samples: Sequence[Sample], outputs: int) -> str:
+    """Which labels stand out, and on which image: indices beyond a model's outputs, or mixed names."""
+    if space.name == "indices":
+        beyond = [label for label in used if label >= outputs]
+        if not beyond:
+            return ""
+        image = next(sample.id for sample in samples if max(used) in sample.labels)
+        return (
+            f"{len(beyond):,} of {len(used):,} labels in the data {'lies' if len(beyond) == 1 else 'lie'} "
+            f"beyond the model's {outputs:,} outputs; the highest is {max(used)} (image '{image}')."
+        )
+    kind, others = stray_names([space.classes[label] for label in used])
+    if not others:
+        return ""
+    image = next(
+        sample.id for sample in samples if others[0] in [space.classes[label] for label in sample.labels]
+    )
+    are = (
+        f"'{others[0]}' is not" if len(others) == 1 else f"'{others[0]}' and {len(others) - 1:,} more are not"
+    )
+    return (
+        f"{len(used) - len(others):,} of {len(used):,} class names are {kind}, {are} (image '{image}'): all "
+        "count as names, in sorted order."
+    )
 
 
 def read_map(

@@ -25,6 +25,7 @@ DECLARABLE = (IMAGENET_1K, INDICES)
 WNID = re.compile(r"n\d{8}")
 # "7", "007", and "7.0" as spreadsheets write it. Longer numbers are names: a date, a serial number.
 _INDEX = re.compile(r"\d{1,5}(\.0+)?", re.ASCII)
+MAX_CLASS_INDEX = 99_999
 _NEGATIVE = re.compile(r"-\d+(\.0+)?", re.ASCII)
 
 
@@ -79,6 +80,19 @@ def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:
     else:
         space = LabelSpace("names", tuple(found), "sorted class names")
     return space, {name: index for index, name in enumerate(space.classes)}
+
+
+def stray_names(classes: Sequence[str]) -> tuple[str, list[str]]:
+    """What most class names are (indices, WordNet ids), and those that are not; "" where names do not mix."""
+    known = set(imagenet_1k().classes)
+    for kind, is_one in (
+        ("class indices", lambda name: _INDEX.fullmatch(name) is not None),
+        ("WordNet ids of ImageNet-1k", known.__contains__),
+    ):
+        others = [name for name in classes if not is_one(name)]
+        if others and 2 * len(others) < len(classes):
+            return kind, others
+    return "", []
 
 
 def model_space(classes: Sequence[str]) -> LabelSpace:

@@ -96,7 +96,7 @@ def test_only_keeps_some_units_or_levels() -> None:
     suite = load_suite("smoke")
     part = suite.only(["defocus_blur:3", "gaussian_noise:3"])
     assert (part.units, part.levels, part.name) == (("gaussian_noise", "defocus_blur"), (3,), "smoke-part")
-    for bad in (["fogg"], ["defocus_blur:9"], ["defocus_blur:"], ["defocus_blur", "gaussian_noise:1"]):
+    for bad in (["fogg"], ["defocus_blur:9"], ["defocus_blur:"]):
         with pytest.raises(UserError):
             suite.only(bad)
 

@@ -92,10 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Click's own message takes three lines; the first says it all.
         command = getattr(getattr(error, "ctx", None), "command_path", "windtunnel")
         _stop(f"error: {error.format_message()} ({command} --help)", EXIT_USER_ERROR)
-    except (KeyboardInterrupt, click.Abort):
-        _stop(f"stopped; what was finished is kept. To go on: {_again(given)}", EXIT_INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _stop(f"stopped. {_kept(error)}{_again(given)}", EXIT_INTERRUPTED)
     except RunFailed as error:
-        _stop(f"failed: {error}. What was finished is kept. To go on: {_again(given)}", EXIT_CRASH)
+        _stop(f"failed: {error}. {_kept(error)}{_again(given)}", EXIT_CRASH)
     except BrokenPipeError:
         # Whoever read our output has had enough (| head); that is no failure.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -108,10 +108,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         where = traceback.extract_tb(error.__traceback__)[-1]
         _stop(
             f"crashed: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno}). "
-            f"What was finished is kept. To go on: {_again(given)} (WINDTUNNEL_TRACEBACK=1 shows more)",
+            f"{_kept(error)}{_again(given)} (WINDTUNNEL_TRACEBACK=1 shows more)",
             EXIT_CRASH,
         )
     sys.exit(0)
+
+
+def _kept(error: BaseException) -> str:
+    """What the work that an exception stopped has stored, where it stores anything, and how to repeat it."""
+    # Click raises its own exception for Ctrl-C, from the one that holds the notes.
+    notes = [note for one in (error, error.__context__) for note in getattr(one, "__notes__", ())]
+    return f"{' '.join(notes)} To go on: " if notes else "To run it again: "
 
 
 def _again(arguments: Sequence[str]) -> str:

@@ -10,10 +10,11 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, print_json
-from windtunnel.cli.present import Bar, print_lines
+from windtunnel.cli.present import print_lines
 from windtunnel.data.inspection import Inspection, inspect
 from windtunnel.data.stored import open_as_run_reads
 from windtunnel.make.check import Verification, verify
+from windtunnel.progress import Bar
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.wording import counted
 

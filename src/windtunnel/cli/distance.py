@@ -7,7 +7,8 @@ from rich.console import Console
 
 from windtunnel.analysis.distance import SPLITS, Distance, OverSplits, PictureSet, distance
 from windtunnel.cli.options import AS_JSON, print_json
-from windtunnel.cli.present import Bar, print_lines
+from windtunnel.cli.present import print_lines
+from windtunnel.progress import Bar
 from windtunnel.wording import counted
 
 

@@ -16,12 +16,13 @@ from rich.console import Console
 from windtunnel.analysis.doctor import PICTURES, Diagnosis, diagnose
 from windtunnel.analysis.trials import LEAST_GAIN, Trial, gain
 from windtunnel.cli.options import AS_JSON, LABELS, print_json
-from windtunnel.cli.present import Bar, describe_model, print_lines
+from windtunnel.cli.present import describe_model, print_lines
 from windtunnel.data.demo import demo_model_path
 from windtunnel.data.stored import open_as_run_reads
 from windtunnel.errors import UserError
 from windtunnel.models import Model, load_model
 from windtunnel.models.declaration import declaration_text, declared_before
+from windtunnel.progress import Bar
 
 # Probabilities below this are not told apart.
 LEAST_P = 1e-6

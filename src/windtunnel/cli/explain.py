@@ -13,9 +13,10 @@ from rich.console import Console
 from windtunnel.analysis.explain import Explanation, Method, explain
 from windtunnel.analysis.occlusion import Cover, Kind
 from windtunnel.cli.options import AS_JSON, print_json
-from windtunnel.cli.present import Bar, describe_model, print_lines
+from windtunnel.cli.present import describe_model, print_lines
 from windtunnel.errors import UserError
 from windtunnel.models import load_model
+from windtunnel.progress import Bar
 from windtunnel.report.overlay import range_text, scale_of, side_by_side
 
 

@@ -11,12 +11,14 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.present import Bar, print_lines
+from windtunnel.cli.present import print_lines
+from windtunnel.conditions import grid_text, is_uneven
 from windtunnel.data import open_dataset
 from windtunnel.labels import DECLARABLE
 from windtunnel.make.local import check_target, make
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
 from windtunnel.make.systematic import SPLITS
+from windtunnel.progress import Bar
 from windtunnel.units import include_units
 from windtunnel.wording import counted
 
@@ -166,6 +168,9 @@ def _contents(plan: MakePlan) -> str:
     units = len({one.unit for one in spoilt})
     levels = ", ".join(map(str, sorted({one.level for one in spoilt if one.level})))
     is_clip = spoilt[-1].kind == "sequence"
+    places = [(one.unit, one.level) for one in spoilt]
+    if not is_clip and is_uneven(places):
+        return f"{len(places)} conditions: {grid_text(places)}, {plan.layout}, codec {spoilt[-1].codec}"
     what = counted(units, "sequence" if is_clip else "corruption")
     what += f" x {'difficulty' if is_clip else 'severities'} {levels}" if levels else ""
     return f"{what}, {plan.layout}, codec {spoilt[-1].codec}"

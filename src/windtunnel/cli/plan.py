@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 import click
@@ -11,17 +13,23 @@ from rich.console import Console
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.present import plan_lines, print_lines
 from windtunnel.cli.run import plan_with_progress
-from windtunnel.engine.local import finished_predictions
+from windtunnel.engine.local import expected_time, finished_predictions
 
 
 @click.command(short_help="Show how much work a run is, without running it.")
 @plan_options
 @AS_JSON
 def command(as_json: bool, out: str | None, **options: Any) -> None:
-    """Count the work of a run on MODEL over DATA, and say how much of it is already done."""
+    """Count the work of a run on MODEL over DATA: how much is done already, how long the rest will take.
+
+    The time is an estimate: a few images are made and predicted, which takes a few seconds.
+    """
     plan = plan_with_progress(Console(stderr=True), **options)
     folder = folder_for(out, plan.default_folder())
     done = finished_predictions(plan, folder)
+    workers = min(os.cpu_count() or 1, len(plan.chunks))
+    with redirect_stdout(sys.stderr):
+        time = expected_time(plan, folder, workers)
     if as_json:
         print_json(
             {
@@ -33,10 +41,11 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
                 "predictions": plan.predictions,
                 "done": done,
                 "shards": len(plan.chunks),
+                "workers": workers,
+                "expected_seconds": time.seconds if time else None,
                 "folder": str(folder),
                 "recipe": plan.recipe,
             }
         )
         return
-    workers = min(os.cpu_count() or 1, len(plan.chunks))
-    print_lines(Console(), plan_lines(plan, folder, workers, done))
+    print_lines(Console(), plan_lines(plan, folder, workers, done, time))

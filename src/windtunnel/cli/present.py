@@ -8,23 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from windtunnel.analysis.marks import marks
 from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.training_overlap import training_notes
+from windtunnel.conditions import grid_text, is_uneven
 from windtunnel.corruptions import SEVERITIES
+from windtunnel.engine.estimate import Expected
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
 from windtunnel.metrics.names import SHORT_NAMES
@@ -50,63 +42,6 @@ EACH_SEQUENCE = ("flip_probability", "ut5d")
 ASKED_HEADER = ("score", "of", "value", "95 % interval", "pictures")
 
 
-class RateColumn(ProgressColumn):
-    """Predictions per second."""
-
-    def render(self, task: Task) -> Text:
-        """The rate, once it is known."""
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
-
-
-class Bar:
-    """A progress bar with counts, rate, time left and a remark.
-
-    It appears with the first advance: a mistake found before any work is told in one line.
-    """
-
-    def __init__(self, console: Console, title: str, total: int | None = None) -> None:
-        self._progress = Progress(
-            TextColumn(title),
-            BarColumn(),
-            TaskProgressColumn(),
-            MofNCompleteColumn(),
-            RateColumn(),
-            TimeRemainingColumn(),
-            TextColumn("left {task.fields[remark]}"),
-            console=console,
-        )
-        self._task = self._progress.add_task("", total=total, remark="")
-        self._failed = 0
-
-    def look(self, done: int, total: int) -> None:
-        """Count pictures looked at, of a total known only now."""
-        self.see(done, 0, total)
-
-    def see(self, done: int, failed: int, total: int) -> None:
-        """Count pictures looked at and failed, of a total known only now."""
-        self._progress.update(self._task, total=total)
-        self.advance(done, failed)
-
-    def advance(self, done: int, failed: int = 0) -> None:
-        """Count finished work, and pictures that failed."""
-        self._failed += failed
-        self._progress.start()
-        remark = f"  {counted(self._failed, 'picture')} failed" if self._failed else ""
-        self._progress.update(self._task, advance=done, remark=remark)
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def finish(self) -> None:
-        """Leave the bar as it is, so that another may appear: a terminal holds one at a time."""
-        if self._progress.live.is_started:
-            self._progress.stop()
-
-    def __exit__(self, *_: object) -> None:
-        self.finish()
-
-
 def describe_model(model: Model) -> str:
     """A model in one line: kind, input, outputs, classes, preprocess and where that is declared."""
     side = model.preprocess.geometry.output_px
@@ -119,8 +54,10 @@ def describe_model(model: Model) -> str:
     )
 
 
-def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[str, str]]:
-    """A plan as labelled lines; `done` predictions are already in the folder."""
+def plan_lines(
+    plan: Plan, folder: Path, workers: int, done: int, time: Expected | None = None
+) -> list[tuple[str, str]]:
+    """A plan as labelled lines; `done` predictions are already in the folder, the rest takes `time`."""
     total, count = plan.recipe["data"]["of"], len(plan.surveyed)
     amount = (
         counted(count, "picture")
@@ -153,6 +90,7 @@ def plan_lines(plan: Plan, folder: Path, workers: int, done: int) -> list[tuple[
             f"{counted(plan.predictions, 'prediction')} in {counted(len(plan.chunks), 'shard')} on "
             f"{counted(workers, 'worker')}" + (f"; {done:,} already done" if done else ""),
         ),
+        *([("time", str(time))] if time else []),
         ("run", str(folder)),
     ]
 
@@ -172,7 +110,13 @@ def _contents(plan: Plan) -> str:
         )
     elif spoilt:
         levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
-        parts.append(f"{counted(units, 'corruption')} x severities {levels}")
+        places = [(one.unit, one.level) for one in spoilt]
+        uneven = is_uneven(places) and not plan.info["missing"]
+        parts.append(
+            f"{len(places)} conditions: {grid_text(places)}"
+            if uneven
+            else f"{counted(units, 'corruption')} x severities {levels}"
+        )
     if spoilt:
         parts[0] += f", codec {spoilt[-1].codec}"
     if steps:
@@ -197,8 +141,9 @@ def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
     """Print labelled lines in one column."""
     width = max(len(label) for label, _ in lines)
     for label, text in lines:
-        console.print(f"[bold]{label:<{width}}[/bold]  ", end="")
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        # In one piece: a progress bar may be drawn below.
+        line = Text.assemble((f"{label:<{width}}", "bold"), "  ", text)
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 def print_table(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

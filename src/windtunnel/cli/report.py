@@ -13,10 +13,10 @@ from rich.console import Console
 from windtunnel.analysis.placing import Placed, place_runs
 from windtunnel.analysis.several import Several, several
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
-from windtunnel.cli.present import Bar
 from windtunnel.errors import UserError
 from windtunnel.metrics.score import Score
 from windtunnel.models import load_model
+from windtunnel.progress import Bar
 from windtunnel.report.beside import several_document, shifts_csv
 from windtunnel.report.comparing import comparison_csv
 from windtunnel.report.files import Written, write_reports, write_several

@@ -9,10 +9,11 @@ from rich.console import Console
 
 from windtunnel.analysis.missing_scores import needed_run
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, LABELS, print_json
-from windtunnel.cli.present import Bar, print_asked, print_lines, score_lines
+from windtunnel.cli.present import print_asked, print_lines, score_lines
 from windtunnel.cli.run import finish
 from windtunnel.errors import UserError
 from windtunnel.metrics.names import OF_DETECTION, OF_FRAMES, TITLES, metric_named
+from windtunnel.progress import Bar
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 
@@ -47,7 +48,11 @@ from windtunnel.store.run import Run, load_run
 @click.option(
     "--seed", default=0, show_default=True, help="With --predictions: the seed the pictures were made with."
 )
-@click.option("--partial", is_flag=True, help="With --predictions: leave out pictures without a prediction.")
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="With --predictions: score only images that have a prediction under every condition.",
+)
 @click.option("--out", metavar="FOLDER", help="With --predictions: the run folder to write.")
 @GROUP
 @INCLUDE

@@ -11,10 +11,11 @@ from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.present import print_lines
 from windtunnel.errors import UserError
 from windtunnel.metrics.names import NOT_SHARES
-from windtunnel.metrics.slices import MINIMUM, Slice, group_of_pictures, slices
+from windtunnel.metrics.slices import MINIMUM, Omitted, Slice, omitted_slices, slices
 from windtunnel.report.tables import csv_text
 from windtunnel.report.worst import slice_name
 from windtunnel.store.run import Run, load_run
+from windtunnel.wording import counted
 
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
 
@@ -24,8 +25,14 @@ COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition"
 @click.option("--by", required=True, metavar="class|size|COLUMN", help="What divides the pictures.")
 @click.option("--metric", default="top1_error", show_default=True, help="A metric that is a mean.")
 @click.option("--condition", metavar="NAME", help="As fog:3; default clean, or all corruptions together.")
-@click.option("--minimum", default=MINIMUM, show_default=True, help="Pictures a slice needs to be shown.")
-@click.option("--top", default=20, show_default=True, help="How many slices to print, the worst first.")
+@click.option("--minimum", default=MINIMUM, show_default=True, help="Images a slice needs to be shown.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many slices to print, the worst first.",
+)
 @GROUP
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -48,21 +55,41 @@ def command(
         raise UserError("--json and --csv exclude each other; give one.")
     run = load_run(run_folder, group=group)
     found = slices(run, by, metric, condition, minimum=minimum)
+    left_out = _left_out_lines(omitted_slices(run, by, metric, condition, minimum=minimum), minimum)
     if as_json:
         print_json([asdict(one) for one in found])
     elif as_csv:
         click.echo(csv_text(COLUMNS, found), nl=False)
     else:
-        print_lines(Console(), _lines(run, by, found, minimum, top))
+        print_lines(Console(), _lines(run, found, top, left_out))
+        return
+    if left_out and not found:
+        print_lines(Console(stderr=True), left_out)
 
 
-def _lines(run: Run, by: str, found: list[Slice], minimum: int, top: int) -> list[tuple[str, str]]:
-    small = len(group_of_pictures(run, by)) - len(found)
-    left_out = (
-        [("left out", f"{small} slices with fewer than {max(minimum, 2)} pictures, or of one group only")]
-        if small
-        else []
-    )
+def _left_out_lines(omitted: Omitted, minimum: int) -> list[tuple[str, str]]:
+    """How many slices are not shown, why, and which minimum would show one more."""
+    lines = []
+    if omitted.small:
+        group, size = max(omitted.small.items(), key=lambda item: item[1])
+        count = len(omitted.small)
+        cure = f"; --minimum {size} shows it" if size > 1 else ""
+        have = counted(count, "slice has", "slices have")
+        lines.append(
+            (
+                "left out",
+                f"{have} fewer than {counted(minimum, 'image')}; the largest is '{group.strip()}' with "
+                f"{size:,}{cure}",
+            )
+        )
+    if omitted.alone:
+        are = counted(len(omitted.alone), "slice is", "slices are")
+        what = f"{are} of one image or one group only (such as '{omitted.alone[0].strip()}') and "
+        lines.append(("left out", f"{what}{'has' if len(omitted.alone) == 1 else 'have'} no interval"))
+    return lines
+
+
+def _lines(run: Run, found: list[Slice], top: int, left_out: list[tuple[str, str]]) -> list[tuple[str, str]]:
     if not found:
         return [("slices", "none"), *left_out]
     scale, unit = (1.0, "") if found[0].metric in NOT_SHARES else (100.0, " %")

@@ -8,9 +8,9 @@ from collections import deque
 import click
 from rich.console import Console
 
-from windtunnel.cli.present import Bar
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
 from windtunnel.golden import golden_picture
+from windtunnel.progress import Bar
 from windtunnel.sequences import REGISTRY as SEQUENCES
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from windtunnel.data import Sample, nfc, refuse_duplicates
 from windtunnel.errors import UserError
 from windtunnel.imaging import Image
-from windtunnel.labels import index_space
+from windtunnel.labels import MAX_CLASS_INDEX, index_space
+from windtunnel.wording import counted
 
 SUFFIXES = (".npy", ".npz")
 # What may hold several sets, one of them named after `#`.
@@ -117,8 +118,14 @@ def class_indices(labels: NDArray[Any] | None, count: int) -> list[tuple[int, ..
     labels = np.asarray(labels)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if labels.shape != (count,) or not np.issubdtype(labels.dtype, np.integer) or (labels < 0).any():
+    if labels.shape != (count,) or not np.issubdtype(labels.dtype, np.integer):
         raise UserError(f"The labels are {labels.dtype} {labels.shape}; give {count} class indices from 0.")
+    wrong = np.flatnonzero((labels < 0) | (labels > MAX_CLASS_INDEX))
+    if len(wrong):
+        raise UserError(
+            f"The label of row {wrong[0]} is {labels[wrong[0]]} ({counted(len(wrong), 'such row')}); give "
+            f"class indices from 0 to {MAX_CLASS_INDEX:,}."
+        )
     return [(int(label),) for label in labels]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Sample
-from windtunnel.data.arrays import ArrayDataset
+from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.finished import CLEAN, Place
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
 from windtunnel.errors import PictureError, UserError
@@ -183,4 +183,5 @@ def read_labels(path: Path) -> NDArray[Any]:
             f"{path} is {labels.dtype} {labels.shape}; a finished set repeats the classes of its pictures "
             f"once for each of {len(SEVERITIES)} severities (for other arrays give the .npy file itself)."
         )
+    class_indices(labels, len(labels))
     return labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from windtunnel.data.finished import FinishedDataset
+from windtunnel.engine.estimate import (
+    Expected,
+    Probe,
+    expected,
+    measure,
+    probe_images,
+    warm_up_and_measure_apart,
+)
 from windtunnel.engine.mended import mended_pictures
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
@@ -19,6 +27,7 @@ from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 from windtunnel.units import include_units
+from windtunnel.wording import counted
 
 
 def execute(
@@ -30,6 +39,7 @@ def execute(
     includes: tuple[Path, ...] = (),
     strict: bool = False,
     advance: Advance = lambda _done, _failed: None,
+    expect: Callable[[Expected], None] | None = None,
 ) -> Run:
     """Do what is missing of a plan and return the run.
 
@@ -41,16 +51,14 @@ def execute(
         includes: files of the user's units, which workers need too.
         strict: stop at the first picture that cannot be scored.
         advance: told of finished and failed predictions.
+        expect: told how long it will take, as soon as that is known; None where nobody asks.
     """
     if workers < 1:
         raise UserError(f"--workers is {workers}; give at least 1.")
     if workers > 1 and not (source and plan.model.portable and plan.dataset.portable):
         raise UserError("A live Python model or array cannot be sent to worker processes; use workers=1.")
     target = RunFolder(folder)
-    work = Work(
-        plan.dataset, plan.conditions, plan.canvas.geometry, plan.seed, plan.label_map, plan.projection,
-        plan.logits_for, strict,
-    )  # fmt: skip
+    work = _work(plan, strict=strict)
     if strict:
         _refuse_failures(plan, target)
     target.check_free()
@@ -59,18 +67,112 @@ def execute(
         missing = [chunk for chunk in plan.chunks if not _is_done(plan, target, chunk)]
         advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
         if missing:
-            target.check_versions(plan.info["versions"])
-            if not isinstance(plan.dataset, FinishedDataset):
-                if _in_processes(workers, missing, source):
-                    warm_up_apart(plan.conditions, includes)
-                else:
-                    warm_up(plan.conditions)
-            for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
-                try:
-                    target.write_shard(chunk.name, table)
-                except OSError as error:
-                    raise RunFailed(f"a shard cannot be written: {error}") from error
+            counter = _Counter(advance)
+            with _says_what_is_kept(plan, target, missing, counter):
+                _do(plan, target, work, missing, workers, source, includes, counter, expect)
     return Run(folder)
+
+
+class _Counter:
+    """Counts the predictions that are passed on."""
+
+    def __init__(self, advance: Advance) -> None:
+        self._advance = advance
+        self.done = 0
+
+    def __call__(self, done: int, failed: int) -> None:
+        self.done += done
+        self._advance(done, failed)
+
+
+@contextmanager
+def _says_what_is_kept(
+    plan: Plan, target: RunFolder, missing: list[Chunk], counter: _Counter
+) -> Iterator[None]:
+    """Note on whatever stops the work how many predictions are stored, and how many were made in vain."""
+    try:
+        yield
+    except BaseException as error:
+        rows = {chunk.name: _rows(plan, chunk) for chunk in missing}
+        fresh = sum(count for name, count in rows.items() if target.has_shard(name, count))
+        kept = plan.predictions - sum(rows.values()) + fresh
+        lost = max(0, counter.done - fresh)
+        error.add_note(
+            f"{kept:,} of {counted(plan.predictions, 'prediction')} are stored in {target.path}"
+            + (f"; {lost:,} of unfinished shards are lost." if lost else ".")
+        )
+        raise
+
+
+def _do(
+    plan: Plan,
+    target: RunFolder,
+    work: Work,
+    missing: list[Chunk],
+    workers: int,
+    source: ModelSource | None,
+    includes: tuple[Path, ...],
+    advance: Advance,
+    expect: Callable[[Expected], None] | None,
+) -> None:
+    """Score the missing chunks and store each as it ends."""
+    target.check_versions(plan.info["versions"])
+    probe = _ready(plan, work, missing, workers, source, includes, probing=expect is not None)
+    time = expected(probe, missing, plan.views, workers)
+    if time and expect:
+        expect(time)
+    for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
+        try:
+            target.write_shard(chunk.name, table)
+        except OSError as error:
+            raise RunFailed(f"a shard cannot be written: {error}") from error
+
+
+def _work(plan: Plan, *, strict: bool) -> Work:
+    return Work(
+        plan.dataset, plan.conditions, plan.canvas.geometry, plan.seed, plan.label_map, plan.projection,
+        plan.logits_for, strict,
+    )  # fmt: skip
+
+
+def _ready(
+    plan: Plan,
+    work: Work,
+    missing: list[Chunk],
+    workers: int,
+    source: ModelSource | None,
+    includes: tuple[Path, ...],
+    *,
+    probing: bool,
+) -> Probe | None:
+    """Compile what the conditions need, and time a few predictions if asked.
+
+    A process that only hands out work compiles nothing itself.
+    """
+    if source is not None and _in_processes(workers, missing, source):
+        if isinstance(plan.dataset, FinishedDataset):
+            return _probe(plan, work) if probing else None
+        if probing:
+            return warm_up_and_measure_apart(work, source, probe_images(plan.surveyed), includes)
+        warm_up_apart(plan.conditions, includes)
+        return None
+    if not isinstance(plan.dataset, FinishedDataset):
+        warm_up(plan.conditions)
+    return _probe(plan, work) if probing else None
+
+
+def _probe(plan: Plan, work: Work) -> Probe | None:
+    with opencv_on_one_thread():
+        return measure(work, plan.model, probe_images(plan.surveyed))
+
+
+def expected_time(plan: Plan, folder: Path, workers: int) -> Expected | None:
+    """How long the predictions that a run folder does not hold yet will take, by timing a few of them."""
+    target = RunFolder(folder)
+    missing = [chunk for chunk in plan.chunks if not _is_done(plan, target, chunk)]
+    if not missing:
+        return None
+    return expected(_probe(plan, _work(plan, strict=False)), missing, plan.views, workers)
 
 
 def _refuse_failures(plan: Plan, target: RunFolder) -> None:

@@ -30,7 +30,7 @@ from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, data_space
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.errors import UserError
-from windtunnel.label_maps import read_map, without_pictures
+from windtunnel.label_maps import odd_labels, read_map, refuse_unlabelled, without_pictures
 from windtunnel.labels import (
     IMAGENET_1K,
     INDICES,
@@ -153,6 +153,8 @@ def make_plan(
     remarks += more
     # Images without labels are named by the model's classes.
     called = own_space if any(sample.labels for sample in total) else space
+    if natural is None:
+        refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
@@ -255,7 +257,13 @@ def _labels(
         declared = model_space(model.classes)
         return declared, tuple(range(len(declared))), None, []
     way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
-    return space, map_labels(space, used, model, trust=trust, way_out=way_out), None, []
+    odd = odd_labels(space, used, samples, model.class_count)
+    try:
+        label_map = map_labels(space, used, model, trust=trust, way_out=way_out)
+    except UserError as error:
+        raise UserError(" ".join(filter(None, (str(error), odd)))) from error
+    # Where the model names its classes they are matched by name, whatever they are.
+    return space, label_map, None, [] if model.classes or not odd else [odd]
 
 
 def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:

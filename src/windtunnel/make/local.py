@@ -32,6 +32,7 @@ from windtunnel.make.systematic import PictureArrays, paper_names
 from windtunnel.make.work import Making
 from windtunnel.store.files import check_own, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
+from windtunnel.wording import counted
 
 CHECKSUMS = pa.schema(
     [
@@ -103,8 +104,17 @@ def make(
                 plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, split, pending,
                 includes,
             )  # fmt: skip
-            for chunk, pieces in _made(job, missing, workers, advance):
-                _add_to_table(out, chunk, manifest, pieces)
+            stored_files = plan.files - left
+            try:
+                for chunk, pieces in _made(job, missing, workers, advance):
+                    _add_to_table(out, chunk, manifest, pieces)
+                    stored_files += len(chunk.pictures) * count_views(pending[chunk.name])
+            except BaseException as error:
+                error.add_note(
+                    f"{stored_files:,} of {counted(plan.files, 'image')} are in {out} and checked; those of "
+                    "unfinished chunks will be made again."
+                )
+                raise
     return manifest
 
 

@@ -416,7 +416,7 @@ def _row_names(pictures: Sequence[Surveyed]) -> dict[str, str]:
 
 
 def _check_arrays(suite: Suite, pictures: Sequence[Surveyed], canvas: Canvas) -> None:
-    if not suite.holds_sequences and sorted(suite.levels) != list(SEVERITIES):
+    if any(sorted(suite.levels_of(unit)) != list(SEVERITIES) for unit in suite.corruptions):
         raise UserError(
             "Arrays hold all five severities; leave severities out of --only, or use --layout folders."
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.conditions import grid_text, is_uneven
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.score import Measure
 from windtunnel.wording import counted
@@ -47,18 +48,24 @@ def mean_error(run: Run, seen: Observed) -> list[Measure]:
     columns = corruption_columns(run)
     if not columns:
         return []
-    units = {str(run.conditions[column]["unit"]) for column in columns}
-    levels = sorted({int(run.conditions[column]["level"]) for column in columns})
-    formula = (
-        f"top-1 error, mean over {counted(len(units), 'corruption')} and severities "
-        f"{', '.join(map(str, levels))}; not normalised by any other model's errors"
-    )
+    places = [
+        (str(run.conditions[column]["unit"]), int(run.conditions[column]["level"])) for column in columns
+    ]
+    formula = f"top-1 error, mean over {_averaged(run, places)}; not normalised by any other model's errors"
     if run.missing:
         formula += f"; {len(columns)} of {len(columns) + len(run.missing)} conditions: the set lacks the rest"
     parts = tuple(seen.conditions[column] for column in columns)
     wrong = top_k_wrong(seen.rank[:, columns], 1)
     weights = np.full(len(columns), 1 / len(columns))
     return [Measure("mean_error", "", formula, parts, wrong, weights)]
+
+
+def _averaged(run: Run, places: list[tuple[str, int]]) -> str:
+    """Which corruptions and severities a mean is over; what a stored set lacks is reported apart."""
+    if is_uneven(places) and not run.missing:
+        return f"{len(places)} conditions of equal weight ({grid_text(places)})"
+    units, levels = {unit for unit, _ in places}, sorted({level for _, level in places})
+    return f"{counted(len(units), 'corruption')} and severities {', '.join(map(str, levels))}"
 
 
 def weighted_error(run: Run, seen: Observed) -> list[Measure]:

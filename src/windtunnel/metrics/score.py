@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import unknown_name
+from windtunnel.metrics.facets import NO_FACETS, Facets, facets_by_condition
 from windtunnel.metrics.names import (
     ACROSS_PARTS,
     LIST_METRICS,
@@ -53,6 +54,9 @@ class Score:
         formula: in words.
         parts: the conditions it is made of.
         recipe: digest of the run's recipe.
+        corruption: name of the corruption or perturbation; "" where it has none, or is over several.
+        severity: 1..5; None where it has none, or is over several.
+        codec: how the images were stored before the model saw them; "" where it is over several.
     """
 
     metric: str
@@ -64,6 +68,9 @@ class Score:
     formula: str
     parts: tuple[str, ...] = field(default=())
     recipe: str = ""
+    corruption: str = ""
+    severity: int | None = None
+    codec: str = ""
 
     def to_json(self) -> dict[str, object]:
         """The score as JSON keeps it."""
@@ -98,6 +105,7 @@ class Measure:
         sides: pictures x sides, which pictures are on a side that the score rests on: it is as sure as the
             smallest side is large; None for one side of all pictures.
         detail: what else to say of it that is this run's own, such as counts; other pictures have none.
+        facets: corruption, severity and codec of its condition.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
     is the score, each picture's being the score plus the picture's influence on it. Over other pictures these
@@ -119,6 +127,7 @@ class Measure:
     interval_of: Callable[[Measure], tuple[float, float]] | None = None
     sides: NDArray[np.bool_] | None = None
     detail: str = ""
+    facets: Facets = NO_FACETS
 
     @property
     def units(self) -> int:
@@ -241,6 +250,9 @@ class Measure:
             "; ".join(filter(None, (self.formula, self.detail))),
             self.parts,
             recipe,
+            self.facets.corruption,
+            self.facets.severity,
+            self.facets.codec,
         )
 
 
@@ -287,7 +299,12 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
     ]
     every = dict.fromkeys(asked if metrics is None else map(metric_named, metrics))
     wanted = [one for one in every if labelled or one in NEED_NO_LABEL]
-    found = [one for metric in wanted for one in _measured(metric, run, seen)]
+    facets = facets_by_condition(run)
+    found = [
+        replace(one, facets=facets.get(one.condition, NO_FACETS))
+        for metric in wanted
+        for one in _measured(metric, run, seen)
+    ]
     # What is divided by a baseline rests on fewer pictures and has their groups already.
     return [one if one.groups is not None else one.in_groups(run.groups) for one in found]
 

@@ -66,12 +66,11 @@ def slices(
         metric: a metric that is a mean over pictures.
         condition: as `fog:3`; by default clean, or all corruptions for metrics over several conditions, or of
             a natural set its own pictures.
-        minimum: pictures a slice needs.
+        minimum: images a slice needs, at least 1; one image alone has no interval and is never a slice.
     """
+    _check_minimum(minimum)
     measure = _measure(run, metric, condition)
-    every = {group: measure.over(rows) for group, rows in group_of_pictures(run, by).items()}
-    # Of a natural set the score may be of one part, and a slice have no picture there.
-    parts = {group: part for group, part in every.items() if len(part.columns)}
+    parts = _parts(run, by, measure)
     if not parts:
         return []
     together = [part.groups for part in parts.values() if part.groups is not None] or None
@@ -82,6 +81,42 @@ def slices(
             score = part.score(run.digest)
             found.append(Slice(**vars(score), by=by, group=group, shrunk=float(shrunk)))
     return sorted(found, key=lambda one: (-one.shrunk, one.group))
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """Slices that are not shown.
+
+    Attributes:
+        small: those with fewer images than the minimum, and how many they have.
+        alone: those of one image, or whose images are all of one group: they have no interval.
+    """
+
+    small: dict[str, int]
+    alone: tuple[str, ...]
+
+
+def omitted_slices(
+    run: Run, by: str, metric: str = "top1_error", condition: str | None = None, *, minimum: int = MINIMUM
+) -> Omitted:
+    """Which slices `slices` leaves out, and why; the arguments are the same."""
+    _check_minimum(minimum)
+    parts = _parts(run, by, _measure(run, metric, condition))
+    small = {group: len(part.columns) for group, part in parts.items() if len(part.columns) < minimum}
+    return Omitted(
+        small, tuple(group for group, part in parts.items() if group not in small and part.units < 2)
+    )
+
+
+def _check_minimum(minimum: int) -> None:
+    if minimum < 1:
+        raise UserError(f"The minimum is {minimum} images in a slice; give 1 or more.")
+
+
+def _parts(run: Run, by: str, measure: Measure) -> dict[str, Measure]:
+    """A score of every slice that has images; of a natural set the score may be of one part only."""
+    every = {group: measure.over(rows) for group, rows in group_of_pictures(run, by).items()}
+    return {group: part for group, part in every.items() if len(part.columns)}
 
 
 def shrink(

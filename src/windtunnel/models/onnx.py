@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,12 @@ DTYPES: dict[str, Dtype] = {
 # Weights too large for one file lie beside the graph under one of these names.
 EXTERNAL_DATA = (".data", "_data")
 CHANNEL_COUNTS = (1, 3)
+
+_NEW_IR = re.compile(r"model IR version: (?P<found>\d+), max supported IR version: (?P<newest>\d+)")
+_NEW_OPSET = re.compile(
+    r"Opset (?P<found>\d+) is under development.*domain (?P<domain>\S+) is till opset (?P<newest>\d+)",
+    re.DOTALL,
+)
 
 
 class OnnxModel:
@@ -134,7 +141,30 @@ def open_session(path: Path, graph: bytes | None = None) -> Any:
             str(path) if graph is None else graph, options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # ONNX Runtime's own exceptions share no base class
+        reason = _newer_than_supported(str(error), onnxruntime.__version__)
+        if reason:
+            raise UserError(f"{path} {reason}") from error
         raise UserError(f"{path} is not a model ONNX Runtime can load: {first_line(error)}") from error
+
+
+def _newer_than_supported(said: str, runtime: str) -> str:
+    """Which version of a file is newer than ONNX Runtime supports, and what to do; "" where none is."""
+    # Its messages are the only place where ONNX Runtime tells its newest versions.
+    if ir := _NEW_IR.search(said):
+        found, newest = ir["found"], ir["newest"]
+        return (
+            f"has ONNX IR version {found}; ONNX Runtime {runtime} supports IR versions up to {newest}. "
+            f"Export the model with an older onnx package or set its ir_version to {newest}, or upgrade "
+            "onnxruntime."
+        )
+    if opset := _NEW_OPSET.search(said):
+        found, newest, domain = opset["found"], opset["newest"], opset["domain"]
+        of = "" if domain == "ai.onnx" else f" of domain {domain}"
+        return (
+            f"has ONNX opset {found}{of}; ONNX Runtime {runtime} supports opsets up to {newest}. Export the "
+            f"model with opset {newest} or older, or upgrade onnxruntime."
+        )
+    return ""
 
 
 def first_line(error: Exception) -> str:

@@ -18,7 +18,7 @@ from windtunnel.data import Dataset
 from windtunnel.data.finished import CLEAN
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
-from windtunnel.labels import IMAGENET_1K, INDICES, LabelSpace, imagenet_1k
+from windtunnel.labels import IMAGENET_1K, INDICES, MAX_CLASS_INDEX, LabelSpace, imagenet_1k
 from windtunnel.models import Scores, probe_outputs
 from windtunnel.models.preprocess import About, Preprocess
 from windtunnel.predictions.files import TOP_K, Block, PredictionFile
@@ -192,6 +192,11 @@ def _model(
             raise UserError(
                 f"{file.path}: none of its best classes ('{extra[0]}' ...) is a class of the data "
                 f"('{space.classes[0]}' ...); write the data's class names, or indices of outputs."
+            )
+        if look.highest > MAX_CLASS_INDEX:
+            raise UserError(
+                f"{file.path}: the highest of its best classes is {look.highest}; give indices of outputs "
+                f"from 0 to {MAX_CLASS_INDEX:,}, or the data's class names."
             )
         classes = (*space.classes, *extra) if look.names else ()
         count = len(classes) or max(look.highest + 1, len(space))

@@ -153,15 +153,29 @@ class Rows:
     def check(self, *, partial: bool) -> None:
         """Refuse what does not fit, with counts and examples; missing predictions too, unless `partial`."""
         missing = np.flatnonzero(~self._given)
-        if len(missing) and (not partial or not self._given.any()):
+        complete = int(self._given.reshape(-1, self._width).all(axis=1).sum())
+        if len(missing) and not (partial and complete):
             sample, condition = divmod(int(missing[0]), self._width)
             name = f"{self._ids[sample].as_py()} under {self._plan.conditions[condition].name}"
-            self._note("predictions missing (--partial leaves such pictures out)", len(missing), name)
+            self._note(f"predictions missing{self._after_partial(complete)}", len(missing), name)
         if self._wrong:
             told = "; ".join(
                 f"{count:,} {what} (such as '{example}')" for what, (count, example) in self._wrong.items()
             )
             raise UserError(f"{self._path}: {told}.")
+
+    def _after_partial(self, complete: int) -> str:
+        """What --partial would score, or which condition leaves nothing to score."""
+        if complete:
+            return (
+                f" (--partial scores only the {complete:,} of {len(self._ids):,} images that have them all)"
+            )
+        lacking = (~self._given).reshape(-1, self._width).sum(axis=0)
+        worst = int(lacking.argmax())
+        return (
+            f" (no image has a prediction under every condition; {self._plan.conditions[worst].name} lacks "
+            f"most, {int(lacking[worst]):,} of {len(self._ids):,})"
+        )
 
     def _note_where(self, what: str, rows: NDArray[np.bool_], ids: pa.Array) -> None:
         if rows.any():

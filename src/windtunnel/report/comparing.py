@@ -20,7 +20,8 @@ from windtunnel.wording import counted
 PICTURES_LISTED = 100
 
 CSV_COLUMNS = (
-    "metric", "condition", "base", "run", "base_value", "run_value", "difference", "low", "high", "p",
+    "metric", "condition", "corruption", "severity", "codec",
+    "base", "run", "base_value", "run_value", "difference", "low", "high", "p",
     "holm_p", "test", "n", "discordant", "effect", "effect_name", "broken", "mended",
 )  # fmt: skip
 
@@ -82,6 +83,9 @@ def comparison_csv(found: Comparison) -> str:
             **one.difference.to_json(),
             "metric": one.metric,
             "condition": one.condition,
+            "corruption": scores[0].corruption,
+            "severity": scores[0].severity,
+            "codec": scores[0].codec,
             "base": found.columns[0].run,
             "run": found.columns[one.other].run,
             "base_value": scores[0].value,

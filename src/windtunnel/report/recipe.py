@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from windtunnel.conditions import grid_text
 from windtunnel.report.natural import counted_text
 from windtunnel.wording import counted
 
@@ -73,6 +74,11 @@ def _suite(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
     what = "difficulty" if "sequence" in kinds else "severities"
     codecs = ", ".join(dict.fromkeys(one["codec"] for one in spoilt if one["kind"] != "pipeline")) or "none"
     levels = ", ".join(map(str, recipe["suite"]["levels"]))
+    if recipe["suite"].get("unit_levels"):
+        corrupted = [one for one in spoilt if one["kind"] == "corruption"]
+        steps = "".join(f"; {one['unit']}" for one in spoilt if one["kind"] == "pipeline")
+        grid = grid_text((one["unit"], one["level"]) for one in corrupted)
+        return f"{info['suite']}: {grid}{steps}; codec {codecs}"
     return f"{info['suite']}: {units or 'nothing corrupted'}; {what} {levels}; codec {codecs}"
 
 

@@ -222,7 +222,10 @@ def _judged(run: Run) -> dict[str, tuple[Observed, list[int]]]:
     return {name: (seen, columns) for name, columns in found.items() if columns}
 
 
-CSV_COLUMNS = ("metric", "condition", "value", "low", "high", "n", "recipe", "formula")
+CSV_COLUMNS = (
+    "metric", "condition", "corruption", "severity", "codec", "value", "low", "high", "n", "recipe",
+    "formula",
+)  # fmt: skip
 
 
 def scores_csv(scores: list[Score]) -> str:

@@ -25,6 +25,7 @@ _KINDS: dict[str, Any] = {
     "codec": str,
     "units": (list, tuple),
     "levels": (list, tuple),
+    "unit_levels": dict,
     "metrics": (list, tuple),
     "weights": dict,
     "subset": int,
@@ -105,6 +106,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
             if len(set(value)) < len(value):
                 raise UserError(f"{where}: {key} names something twice.")
             merged[key] = tuple(value)
+    merged["unit_levels"] = _read_unit_levels(merged.get("unit_levels", {}), where)
     merged["metrics"] = tuple(map(metric_named, merged.get("metrics", Suite.metrics)))
     suite = Suite(**merged)
     if suite.canvas not in CANVASES:
@@ -134,6 +136,14 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         if suite.codec == PUBLISHED
         else replace(suite, codec=check_stored_as(suite, suite.codec, where))
     )
+
+
+def _read_unit_levels(table: dict[str, Any], where: str) -> dict[str, tuple[int, ...]]:
+    """The severities of single corruptions; `check_levels` judges which they may be."""
+    for unit, levels in table.items():
+        if not isinstance(levels, list | tuple) or any(type(level) is not int for level in levels):
+            raise UserError(f"{where}: unit_levels of {unit} is {levels!r}; give a list of severities.")
+    return {unit: tuple(levels) for unit, levels in table.items()}
 
 
 def _check_weights(suite: Suite, where: str) -> None:

@@ -30,6 +30,8 @@ PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
 
 # The keys that only say how predictions are scored: a run may be scored anew without predicting anew.
 SCORING = ("metrics", "weights")
+# Keys that the first recipes did not have.
+LATER_KEYS = ("natural", "unit_levels")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Suite:
         units: corruptions and steps of the pipeline (`axis=value`, `axis=*` for all there are), or sequences
             (`seq/tilt`), which stand alone.
         levels: severities; of sequences the one difficulty.
+        unit_levels: the severities of corruptions that have others than `levels`.
         metrics: what is scored.
         weights: of corruptions, for the score `weighted_error`; empty for no such score.
         subset: how many pictures, drawn by class with the run's seed; 0 for all.
@@ -65,6 +68,7 @@ class Suite:
     codec: str = "none"
     units: tuple[str, ...] = ()
     levels: tuple[int, ...] = SEVERITIES
+    unit_levels: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     metrics: tuple[str, ...] = ("top1_error", "top5_error", "mean_error")
     weights: Mapping[str, float] = field(default_factory=dict)
     subset: int = 0
@@ -113,7 +117,8 @@ class Suite:
         for unit in self.corruptions:
             texts = settings.get(unit)
             found += [
-                corruption_condition(unit, one, edition, codec, overrides, texts) for one in self.levels
+                corruption_condition(unit, one, edition, codec, overrides, texts)
+                for one in self.levels_of(unit)
             ]
         return found + [
             Condition(
@@ -125,6 +130,10 @@ class Suite:
             )
             for step, change in overrides_of(self.units, canvas.geometry).items()
         ]
+
+    def levels_of(self, unit: str) -> tuple[int, ...]:
+        """The severities of a corruption, or the difficulty of a sequence."""
+        return self.unit_levels.get(unit, self.levels)
 
     @property
     def spoils(self) -> bool:
@@ -151,7 +160,9 @@ class Suite:
             )
         units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
         held = {(one.unit, one.level): one for one in stored}
-        wanted = list(dict.fromkeys((unit, level_of(unit, level)) for unit in units for level in self.levels))
+        wanted = list(
+            dict.fromkeys((unit, level_of(unit, level)) for unit in units for level in self.levels_of(unit))
+        )
         found: list[Condition] = []
         if dataset.clean is not None:
             if dataset.clean_is_given:
@@ -182,26 +193,26 @@ class Suite:
                 )
 
     def only(self, selected: Sequence[str]) -> Suite:
-        """The same suite with other units or levels (`fog`, `fog:3`), under a name of its own."""
+        """The same suite with some units or levels, in any mix (`fog:3`, `snow`), under a name of its own."""
         units: dict[str, set[int]] = {}
         for item in selected:
             written, colon, level = item.partition(":")
             unit = self._unit(written)
+            if colon and is_step(unit):
+                raise UserError(f"--only is '{item}'; a pipeline step has no severity. Write {unit}.")
             allowed = DIFFICULTIES if unit.startswith(SEQUENCE_PREFIX) else SEVERITIES
             if colon and (not level.isdecimal() or int(level) not in allowed):
                 raise UserError(f"'{item}' has no such level; give one of {listed(allowed)}.")
-            units.setdefault(unit, set()).update({int(level)} if colon else self.levels)
-        if len({frozenset(levels) for levels in units.values()}) > 1:
-            raise UserError(
-                "--only takes the same levels for every unit; write a suite file for anything else."
-            )
-        levels = sorted(next(iter(units.values())))
+            units.setdefault(unit, set()).update({int(level)} if colon else self.levels_of(unit))
+        levelled = {unit: tuple(sorted(levels)) for unit, levels in units.items() if not is_step(unit)}
+        levels = tuple(sorted({level for each in levelled.values() for level in each}) or sorted(self.levels))
         order = [unit for unit in self.units if unit in units] + sorted(set(units) - set(self.units))
         part = replace(
             self,
             name=f"{self.name}-part",
             units=tuple(order),
-            levels=tuple(levels),
+            levels=levels,
+            unit_levels={unit: each for unit, each in levelled.items() if each != levels},
             weights={unit: weight for unit, weight in self.weights.items() if unit in order},
         )
         check_levels(part, "--only")
@@ -258,8 +269,8 @@ class Suite:
     def recipe(self) -> dict[str, object]:
         """What of the suite decides predictions: neither its description nor how they are scored."""
         found = {key: value for key, value in asdict(self).items() if key not in ("about", *SCORING)}
-        # Where it says nothing it is left away, as in runs from before there were natural sets.
-        return found if self.natural else {key: value for key, value in found.items() if key != "natural"}
+        # Keys that came later are omitted where they say nothing, so that older recipes stay the same.
+        return {key: value for key, value in found.items() if value or key not in LATER_KEYS}
 
     def scoring(self) -> dict[str, object]:
         """How predictions are scored."""
@@ -279,6 +290,13 @@ def check_levels(suite: Suite, where: str) -> None:
             )
     elif not suite.levels or any(level not in SEVERITIES for level in suite.levels):
         raise UserError(f"{where}: levels are {listed(suite.levels)}; give some of {listed(SEVERITIES)}.")
+    for unit, levels in suite.unit_levels.items():
+        if suite.holds_sequences or (suite.units and unit not in suite.corruptions):
+            raise unknown_name(f"corruption in the unit_levels of {where}", unit, suite.corruptions)
+        if not levels or len(set(levels)) < len(levels) or not set(levels) <= set(SEVERITIES):
+            raise UserError(
+                f"{where}: the levels of {unit} are {listed(levels)}; give some of {listed(SEVERITIES)}."
+            )
 
 
 def check_stored_as(suite: Suite, codec: str, where: str) -> str:

@@ -1,0 +1,128 @@
+"""Expected time before a run, and progress during it, with and without a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import windtunnel
+from tests.conftest import Command
+from windtunnel.data.arrays import ArrayDataset
+from windtunnel.engine.local import expected_time
+from windtunnel.progress import Bar
+from windtunnel.wording import duration
+
+ESTIMATE = r"about .* on \d+ workers?; an estimate from \d[\d,]* predictions? timed on this machine"
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_log_gets_a_plain_line_now_and_then() -> None:
+    log, clock = io.StringIO(), Clock()
+    with Bar(Console(file=log), "running", 1000, clock) as bar:
+        bar.advance(100)  # what an earlier run has done
+        for _ in range(900):
+            clock.now += 0.1
+            bar.advance(1)
+    lines = log.getvalue().splitlines()
+    assert lines[0] == "running: 200 of 1,000 (20 %), 10/s, 80 s left"
+    assert lines[-1] == "running: 1,000 of 1,000 (100 %), 10/s"
+    assert len(lines) == 9
+    assert not re.search(r"[^\x20-\x7e\n]", log.getvalue())
+
+
+def test_slow_work_is_heard_of_every_minute_and_fast_work_once() -> None:
+    log, clock = io.StringIO(), Clock()
+    with Bar(Console(file=log), "running", 10_000, clock) as bar:
+        bar.advance(0)
+        for _ in range(30):
+            clock.now += 20
+            bar.advance(1, 1 if clock.now == 120 else 0)
+    lines = log.getvalue().splitlines()
+    assert lines[0] == "running: 3 of 10,000 (0 %), 0.05/s, 2 d 8 h left, 1 image failed"
+    assert len(lines) == 10
+    log = io.StringIO()
+    with Bar(Console(file=log), "running", 10, clock) as bar:
+        for _ in range(10):
+            bar.advance(1)
+    assert log.getvalue().splitlines() == ["running: 10 of 10 (100 %)"]
+
+
+def test_colour_that_is_forced_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many CI services set FORCE_COLOR; their logs are no terminals all the same."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    log = io.StringIO()
+    with Bar(Console(file=log), "running", 10) as bar:
+        bar.advance(10)
+    assert log.getvalue().splitlines() == ["running: 10 of 10 (100 %)"]
+
+
+def test_work_that_never_began_leaves_no_line() -> None:
+    log = io.StringIO()
+    with Bar(Console(file=log), "running", 10):
+        pass
+    assert not log.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (89, "89 s"), (95, "2 min"), (3600, "60 min"), (3 * 3600 + 1190, "3 h 20 min"),
+     (5 * 3600, "5 h"), (60 * 3600, "2 d 12 h"), (72 * 3600, "3 d")],
+)  # fmt: skip
+def test_lengths_of_time_are_rounded(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_plan_says_how_long_a_run_takes(windtunnel_command: Command, digit_folder: Path) -> None:
+    arguments = ("demo", digit_folder, "--suite", "smoke", "--out", "run")
+    out = windtunnel_command("plan", *arguments)
+    assert re.search(rf"^time +{ESTIMATE}$", out.stdout, re.MULTILINE), out.stdout
+    planned = json.loads(windtunnel_command("plan", *arguments, "--json").stdout)
+    assert planned["expected_seconds"] > 0
+    run = windtunnel_command("run", *arguments, "--workers", 2)
+    assert re.search(rf"^time +{ESTIMATE}$", run.stderr, re.MULTILINE), run.stderr
+    assert re.search(r"^running: 440 of 440 \(100 %\)", run.stderr, re.MULTILINE), run.stderr
+    again = windtunnel_command("plan", *arguments)
+    assert "440 already done" in again.stdout and "\ntime" not in again.stdout
+    assert json.loads(windtunnel_command("plan", *arguments, "--json").stdout)["expected_seconds"] is None
+
+
+def test_the_estimate_is_near_the_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model that sleeps makes the truth known: 20 ms a prediction, whatever else this machine does."""
+
+    def slow(batch: np.ndarray) -> np.ndarray:
+        time.sleep(0.02 * len(batch))
+        return np.eye(10)[batch[:, 0, 0, 0] % 10]
+
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
+    data = ArrayDataset(images, np.arange(12) % 10)
+    plan = windtunnel.plan(slow, data, "smoke")
+    found = expected_time(plan, tmp_path / "run", 1)
+    assert found is not None
+    assert plan.predictions * 0.02 <= found.seconds < plan.predictions * 0.06
+    begun = time.perf_counter()
+    windtunnel.run(slow, data, "smoke", out=tmp_path / "run", progress=True)
+    assert time.perf_counter() - begun < 4 * found.seconds
+    said = capsys.readouterr().err
+    assert re.search(f"time: {ESTIMATE}", " ".join(said.split())), said
+    assert "running: 132 of 132 (100 %)" in said
+
+
+def test_python_is_silent_unless_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    windtunnel.run("demo", "demo", "smoke", subset=10, out=tmp_path / "run")
+    assert capfd.readouterr() == ("", "")
