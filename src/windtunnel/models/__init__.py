@@ -117,6 +117,11 @@ def check_scores(scores: Any, count: int, name: str) -> Scores:
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
+def finite_rows(scores: Scores) -> NDArray[np.bool_]:
+    """Which rows are finite in every class; the prediction of any other row is wrong, whatever its class."""
+    return np.asarray(np.isfinite(scores).all(axis=1), np.bool_)
+
+
 def behaviour(scores: Scores) -> str:
     """A digest of what a model says of the probe pictures, rough enough to survive another thread count."""
     scale = float(np.abs(scores).max()) or 1.0
@@ -125,7 +130,10 @@ def behaviour(scores: Scores) -> str:
 
 
 def probe_outputs(scores: Scores) -> Outputs:
-    """Whether scores are probabilities: none negative, every row summing to one within 2e-2."""
+    """Whether finite scores are probabilities: none negative, every row summing to one within 2e-2."""
+    scores = scores[finite_rows(scores)]
+    if not len(scores):
+        return "logits"
     sums = scores.sum(axis=1, dtype=np.float64)
     if (scores >= 0).all() and (np.abs(sums - 1) <= SUM_TOLERANCE).all():
         return "probabilities"
