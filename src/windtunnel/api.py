@@ -11,6 +11,7 @@ from windtunnel.data.finished import FinishedDataset, open_with_clean
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.natural_found import how_found, perhaps_natural
 from windtunnel.data.natural_layouts import open_natural
+from windtunnel.data.survey import first_size
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
@@ -71,7 +72,7 @@ def plan(
     if codec is not None:
         chosen = chosen.stored_as(codec)
     return make_plan(
-        load_model(model, preprocess),
+        load_model(model, preprocess, data_size=first_size(dataset)),
         dataset,
         chosen,
         seed=seed,
@@ -200,7 +201,7 @@ def run(
         made,
         Path(out) if out else made.default_folder(),
         workers=workers,
-        source=model_source(model, preprocess),
+        source=model_source(model, preprocess, made),
         includes=tuple(map(Path, include)),
         strict=strict,
         advance=advance,
@@ -267,8 +268,9 @@ def make_set(
     return Path(out)
 
 
-def model_source(model: Any, preprocess: str | Path | None) -> ModelSource | None:
-    """How a worker loads the model again, or None for a live object."""
+def model_source(model: Any, preprocess: str | Path | None, planned: Plan) -> ModelSource | None:
+    """How a worker loads a plan's model again, or None for a live object."""
     if not isinstance(model, str | Path):
         return None
-    return ModelSource(str(model), None if preprocess is None else str(preprocess))
+    size = getattr(planned.model, "probe_size", None)
+    return ModelSource(str(model), None if preprocess is None else str(preprocess), size)

@@ -402,7 +402,7 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
     assert {row["reason"] for row in lost} == {"the model's output is not finite"}
     assert run.observed.left_out == 0
     for out in ("run", "fresh"):
-        with pytest.raises(UserError, match="--strict"):
+        with pytest.raises(UserError, match="strict=True stops"):
             windtunnel.run(sometimes, digit_folder, "smoke", out=tmp_path / out, strict=True, **options)  # type: ignore[arg-type]
 
 

@@ -225,7 +225,8 @@ class _Rows:
     def _check_model(self, error: Exception) -> None:
         """A model that no longer takes the pictures it was probed with is broken, not the picture."""
         try:
-            self._model.predict(probe_pictures(self._model.preprocess, 1))
+            size = getattr(self._model, "probe_size", None)
+            self._model.predict(probe_pictures(self._model.preprocess, 1, size))
         except Exception:  # the model's own code
             raise RunFailed(f"the model fails on every picture: {type(error).__name__}: {error}") from error
 
