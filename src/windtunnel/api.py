@@ -12,6 +12,7 @@ from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.natural_found import how_found, perhaps_natural
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.survey import first_size
+from windtunnel.determinism import check_deterministic
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
@@ -71,7 +72,7 @@ def plan(
         chosen = chosen.at_difficulty(difficulty)
     if codec is not None:
         chosen = chosen.stored_as(codec)
-    return make_plan(
+    made = make_plan(
         load_model(model, preprocess, data_size=first_size(dataset)),
         dataset,
         chosen,
@@ -86,6 +87,9 @@ def plan(
         group=group or "",
         advance=advance,
     )
+    if not isinstance(dataset, FinishedDataset):
+        check_deterministic(made.conditions)
+    return made
 
 
 def open_for_suite(
