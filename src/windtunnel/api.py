@@ -11,6 +11,8 @@ from windtunnel.data.finished import FinishedDataset, open_with_clean
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.natural_found import how_found, perhaps_natural
 from windtunnel.data.natural_layouts import open_natural
+from windtunnel.data.survey import first_size
+from windtunnel.determinism import check_deterministic
 from windtunnel.engine.local import execute
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.errors import UserError
@@ -71,8 +73,8 @@ def plan(
         chosen = chosen.at_difficulty(difficulty)
     if codec is not None:
         chosen = chosen.stored_as(codec)
-    return make_plan(
-        load_model(model, preprocess),
+    made = make_plan(
+        load_model(model, preprocess, data_size=first_size(dataset)),
         dataset,
         chosen,
         seed=seed,
@@ -87,6 +89,9 @@ def plan(
         group=group or "",
         advance=advance,
     )
+    if not isinstance(dataset, FinishedDataset):
+        check_deterministic(made.conditions)
+    return made
 
 
 def open_for_suite(
@@ -217,7 +222,7 @@ def run(
             made,
             Path(out) if out else made.default_folder(),
             workers=workers,
-            source=model_source(model, preprocess),
+            source=model_source(model, preprocess, made),
             includes=tuple(map(Path, include)),
             strict=strict,
             advance=advance_both,
@@ -289,8 +294,9 @@ def make_set(
     return Path(out)
 
 
-def model_source(model: Any, preprocess: str | Path | None) -> ModelSource | None:
-    """How a worker loads the model again, or None for a live object."""
+def model_source(model: Any, preprocess: str | Path | None, planned: Plan) -> ModelSource | None:
+    """How a worker loads a plan's model again, or None for a live object."""
     if not isinstance(model, str | Path):
         return None
-    return ModelSource(str(model), None if preprocess is None else str(preprocess))
+    size = getattr(planned.model, "probe_size", None)
+    return ModelSource(str(model), None if preprocess is None else str(preprocess), size)

@@ -11,13 +11,22 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal
 
+from windtunnel.phrasing import phrased
+
 Status = Literal["ok", "unreadable", "too_small", "too_large", "model_error", "not_finite"]
 
 # More names than this in one message hide the one that matters.
 MAX_NAMES_SHOWN = 16
 
 
-class UserError(Exception):
+class _Phrased(Exception):
+    """An error that names options as its reader passes them: see `phrasing.py`."""
+
+    def __str__(self) -> str:
+        return phrased(super().__str__())
+
+
+class UserError(_Phrased):
     """What was given, what is allowed, what to do: shown as one line."""
 
 
@@ -30,7 +39,7 @@ class PictureError(Exception):
         self.reason = " ".join(reason.split())
 
 
-class RunFailed(Exception):
+class RunFailed(_Phrased):
     """Work stopped for a reason that is not the user's; finished shards are kept."""
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
@@ -50,7 +50,8 @@ class TrainedOnTestWarning(UserWarning):
 class Transform(ABC):
     """What `Corrupt` and `RandomCorrupt` share.
 
-    Called with one picture, it gives back the same kind:
+    Called with one image, it returns the same kind. Called with an image and what belongs to it (a label), as
+    `Compose` of torchvision's v2 does, it returns both:
 
     - a Pillow picture of mode RGB or L;
     - a NumPy array, HxW or HxWx3 or HxWx1;
@@ -84,13 +85,33 @@ class Transform(ABC):
         self._home = _process_number(os.getpid())
         self._calls = itertools.count()
 
-    def __call__(self, image: T, index: SupportsIndex | str | None = None) -> T:
-        """Corrupt one picture.
+    @overload
+    def __call__(self, image: T, *, index: SupportsIndex | str | None = None) -> T: ...
+
+    @overload
+    def __call__(self, image: Any, *others: Any, index: SupportsIndex | str | None = None) -> Any: ...
+
+    def __call__(self, image: Any, *others: Any, index: SupportsIndex | str | None = None) -> Any:
+        """Corrupt one image.
 
         Args:
-            image: a Pillow picture, a NumPy array or a torch tensor; it is left untouched.
-            index: which picture this is, so that the same seed gives it the same pixels again.
+            image: a Pillow image, a NumPy array or a torch tensor; or a tuple or list that starts with one.
+                It is left untouched.
+            others: what belongs to the image (a label, boxes, a mask), as torchvision's v2 transforms pass it
+                from step to step. It is returned as it is, in a tuple behind the corrupted image.
+            index: which image this is, so that the same seed gives it the same pixels again. By keyword
+                only: a second positional argument is a label.
         """
+        if others:
+            return self._one(image, index), *others
+        if isinstance(image, tuple | list) and image:
+            items = [self._one(image[0], index), *image[1:]]
+            # A named tuple takes its fields one by one.
+            return type(image)(*items) if hasattr(image, "_fields") else type(image)(items)
+        return self._one(image, index)
+
+    def _one(self, image: T, index: SupportsIndex | str | None) -> T:
+        """The corrupted image, of the same kind as the given one."""
         pixels, restore = to_pixels(image, self.layout)
         seed, sample_id = self._draw(index)
         spoilt = self._corrupted(pixels, seed, sample_id)
@@ -296,7 +317,7 @@ class CorruptedDataset:
         sample_id = _sample_id(row + len(self) if row < 0 else row)
         if self.epoch:
             sample_id += f", epoch {self.epoch}"
-        spoilt = self.transform(picture, sample_id)
+        spoilt = self.transform(picture, index=sample_id)
         if self.then is not None:
             spoilt = self.then(spoilt)
         return spoilt if rest is None else (spoilt, *rest)

@@ -48,7 +48,7 @@ class EveryCorruption:
         return len(self.transforms)
 
     def __getitem__(self, index: int) -> np.ndarray:
-        return self.transforms[index](golden_picture(300), index)
+        return self.transforms[index](golden_picture(300), index=index)
 
 
 def read(loader: DataLoader[Any]) -> dict[int, bytes]:

@@ -495,7 +495,7 @@ def test_no_other_mask_stands_under_a_published_sets_name(
 def test_classes_that_are_no_outputs_may_be_mapped(tmp_path: Path, model: str) -> None:
     put(tmp_path / "zoo" / "cat" / "a.png", 281)
     put(tmp_path / "zoo" / "dog" / "a.png", 151)
-    with pytest.raises(windtunnel.UserError, match=r"--map FILE\.csv \(columns output,class\)"):
+    with pytest.raises(windtunnel.UserError, match=r'label_map="FILE\.csv" \(columns output,class\)'):
         windtunnel.run(model, tmp_path / "zoo", "natural", out=tmp_path / "run")
 
 

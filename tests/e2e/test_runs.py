@@ -397,11 +397,12 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
     declaration.write_text('[geometry]\nrule = "exact"\ncrop_px = 32\n')
     options = {"preprocess": declaration, "chunk": 1}
     run = windtunnel.run(sometimes, digit_folder, "smoke", out=tmp_path / "run", **options)  # type: ignore[arg-type]
-    failed = [row for row in run.predictions().to_pylist() if row["status"] == "model_error"]
-    assert len(failed) == 11
-    assert {row["reason"] for row in failed} == {"the model's output is not finite"}
+    lost = [row for row in run.predictions().to_pylist() if row["status"] == "not_finite"]
+    assert len(lost) == 11
+    assert {row["reason"] for row in lost} == {"the model's output is not finite"}
+    assert run.observed.left_out == 0
     for out in ("run", "fresh"):
-        with pytest.raises(UserError, match="--strict"):
+        with pytest.raises(UserError, match="strict=True stops"):
             windtunnel.run(sometimes, digit_folder, "smoke", out=tmp_path / out, strict=True, **options)  # type: ignore[arg-type]
 
 

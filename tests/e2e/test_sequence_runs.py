@@ -214,7 +214,7 @@ def test_unlabelled_pictures_have_flips_and_no_errors(pictures: Path, tmp_path: 
 
 
 def test_whole_rankings_need_whole_outputs(run: Run, pictures: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--keep logits"):
+    with pytest.raises(UserError, match='keep="logits"'):
         run.scores(["zipf_distance"])
     kept = windtunnel.run(
         Brightest(), pictures, "imagenet-p", only=["tilt"], keep="logits", out=tmp_path / "kept"

@@ -135,7 +135,7 @@ def table_of(patterns: Path, file: Path) -> Path:
 
 
 class Unable(Brightest):
-    """The same with other steps; it may give up on light pictures."""
+    """The same with other steps; it may fail on light images."""
 
     def __init__(self, steps: int, limit: float = 255) -> None:
         self.name = self.fingerprint = f"unable-{steps}"
@@ -144,7 +144,8 @@ class Unable(Brightest):
     def __call__(self, batch: np.ndarray) -> np.ndarray:
         light = batch.mean(axis=(1, 2, 3))
         scores = -np.abs((light / 255 * self.steps % 6)[:, None] - np.arange(6)).astype(np.float32)
-        scores[light > self.limit] = np.nan
+        if (light > self.limit).any():
+            raise ValueError("too light")
         return scores
 
 

@@ -388,7 +388,7 @@ def test_a_plain_set_has_no_clean_beside_it_and_no_stored_suite(tmp_path: Path) 
     for name in NAMES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (64, 64)).save(tmp_path / name)
-    with pytest.raises(UserError, match="--clean goes with a finished set"):
+    with pytest.raises(UserError, match="clean goes with a finished set"):
         windtunnel.plan(Seen(1000), tmp_path, clean=tmp_path)
     with pytest.raises(UserError, match="cannot make them"):
         windtunnel.plan(Seen(1000), tmp_path, suite="as-stored")

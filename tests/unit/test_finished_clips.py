@@ -391,7 +391,7 @@ def test_clips_too_short_for_the_difficulty_are_refused_before_any_work(tmp_path
 @pytest.mark.parametrize("suite", ["imagenet-c", "as-stored", "imagenet-p-extra"])
 def test_other_suites_are_refused_and_the_way_out_is_told(tmp_path: Path, suite: str) -> None:
     root = put_arrays(tmp_path, ("tilt",))
-    with pytest.raises(UserError, match=r"Leave --suite and --only away\.$"):
+    with pytest.raises(UserError, match=r"Leave suite and only away\.$"):
         windtunnel.plan(Brightest(10), root, suite)
 
 

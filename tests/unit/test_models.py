@@ -219,5 +219,5 @@ def test_a_live_callable_that_fails_on_pictures_says_so() -> None:
     def fails(batch: np.ndarray) -> np.ndarray:
         raise ValueError("wrong size")
 
-    with pytest.raises(UserError, match="fails failed on two 224x224 pictures: ValueError: wrong size"):
+    with pytest.raises(UserError, match="fails failed on two 224x224 images: ValueError: wrong size"):
         windtunnel.load_model(fails)

@@ -61,7 +61,7 @@ def test_imagenet_o_has_no_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["imagenet-o", "ood"])
 def test_out_of_distribution_needs_clean_pictures(tmp_path: Path, name: str) -> None:
     put(tmp_path / "x" / "y" / "a.png", 1)
-    with pytest.raises(UserError, match="--clean DATA"):
+    with pytest.raises(UserError, match="clean=DATA"):
         open_natural(tmp_path / "x", name)
 
 

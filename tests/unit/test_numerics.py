@@ -293,14 +293,14 @@ def test_an_answer_that_overflows_is_wrong_and_leaves_the_picture_in(tmp_path: P
     costs = {score.condition: score for score in run.scores(["step_cost"])}
     assert costs["colour=bgr"].value == 0 and costs["colour=bgr"].n == 6
     assert costs["numerics=float16"].value == pytest.approx(2 / 6)
-    assert "not finite on 2 pictures, which count as wrong" in costs["numerics=float16"].formula
+    assert "2 predictions are not finite and counted as wrong" in costs["numerics=float16"].formula
     flips = {score.condition: score.value for score in run.scores(["step_flip_share"])}
     assert flips["numerics=float16"] == pytest.approx(2 / 6)
     rows = run.predictions(["condition", "status", "label_rank"]).to_pylist()
     lost = [row for row in rows if row["status"] == "not_finite"]
     assert {row["condition"] for row in lost} == {"numerics=float16"}
     assert [row["label_rank"] for row in lost] == [2, 2]
-    assert "no finite answer on 2 pictures" in run.report().read_text()
+    assert "no finite prediction on 2 images" in run.report().read_text()
 
 
 def test_what_cannot_be_varied_is_refused_in_one_line(

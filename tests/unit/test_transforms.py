@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from collections import Counter
+from collections import Counter, namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def test_pillow_pictures() -> None:
     for pixels, mode in ((COLOUR, "RGB"), (GREY, "L")):
         image = Image.fromarray(pixels)
         image.info["exif"] = b"kept"
-        out = SNOW(image, "a.png")
+        out = SNOW(image, index="a.png")
         assert isinstance(out, Image.Image)
         assert (out.mode, out.size, out.info) == (mode, (48, 40), {"exif": b"kept"})
         assert np.array_equal(out, wanted(pixels))
@@ -60,7 +60,7 @@ def test_other_modes_are_refused_with_their_cure(mode: str) -> None:
 def test_arrays(pixels: np.ndarray, dtype: Any) -> None:
     image = pixels if dtype == np.uint8 else (pixels / 255).astype(dtype)
     before = image.copy()
-    out = SNOW(image, "a.png")
+    out = SNOW(image, index="a.png")
     assert (out.dtype, out.shape) == (np.dtype(dtype), pixels.shape)
     scale = 1 if dtype == np.uint8 else 255
     assert np.array_equal(np.rint(out.astype(np.float64) * scale), wanted(pixels))
@@ -77,7 +77,7 @@ def test_tensors(pixels: np.ndarray, dtype: torch.dtype, layout: Any) -> None:
     image = torch.from_numpy(np.ascontiguousarray(moved))
     if dtype != torch.uint8:
         image = (image.double() / 255).to(dtype)
-    out = Corrupt("snow", 3, seed=7, layout=layout)(image, "a.png")
+    out = Corrupt("snow", 3, seed=7, layout=layout)(image, index="a.png")
     assert isinstance(out, torch.Tensor)
     assert (out.dtype, out.shape) == (dtype, image.shape)
     assert out.is_contiguous()
@@ -103,14 +103,14 @@ def test_arrays_with_channels_first_need_their_layout() -> None:
     first = np.ascontiguousarray(COLOUR.transpose(2, 0, 1))
     with pytest.raises(UserError, match=r"\(3, 40, 48\) read as HWC has 48 channels.*layout='CHW'"):
         SNOW(first)
-    out = Corrupt("snow", 3, seed=7, layout="CHW")(first, "a.png")
+    out = Corrupt("snow", 3, seed=7, layout="CHW")(first, index="a.png")
     assert np.array_equal(out, wanted(COLOUR).transpose(2, 0, 1))
 
 
 def test_floats_a_rounding_error_out_of_range_are_taken() -> None:
     image = np.float32([[0.0, 1.0]] * 16 * 2).repeat(16, axis=1)
     beyond = image * np.float32(1.000001) - np.float32(1e-7)
-    assert np.array_equal(SNOW(beyond, 0), SNOW(image, 0))
+    assert np.array_equal(SNOW(beyond, index=0), SNOW(image, index=0))
 
 
 @pytest.mark.parametrize(
@@ -195,10 +195,10 @@ def test_an_index_is_the_sample_id_of_a_run() -> None:
     transform = Corrupt("gaussian_noise", 2, seed=5)
     for index, sample_id in ((3, "00000003"), (np.int64(3), "00000003"), ("b/c.png", "b/c.png")):
         expected = windtunnel.corrupt(EVEN, "gaussian_noise", 2, seed=5, sample_id=sample_id)
-        assert np.array_equal(transform(EVEN, index), expected)
+        assert np.array_equal(transform(EVEN, index=index), expected)
         assert np.array_equal(transform(EVEN, index=index), expected)
     with pytest.raises(UserError, match=r"The index is 1.5; give a row number or a sample id"):
-        transform(EVEN, 1.5)  # type: ignore[arg-type]
+        transform(EVEN, index=1.5)  # type: ignore[arg-type]
 
 
 def test_a_seed_without_index_counts_calls() -> None:
@@ -208,7 +208,7 @@ def test_a_seed_without_index_counts_calls() -> None:
     assert len(set(first)) == 20
     # An index neither takes a number nor gives one back.
     third = Corrupt("gaussian_noise", seed=5)
-    third(EVEN, 0)
+    third(EVEN, index=0)
     assert third(EVEN).tobytes() == first[0]
 
 
@@ -222,7 +222,7 @@ def test_threads_share_the_count() -> None:
 @pytest.mark.parametrize("index", [None, 3])
 def test_without_a_seed_nothing_repeats(index: int | None) -> None:
     transform = Corrupt("gaussian_noise")
-    assert len({transform(EVEN, index).tobytes() for _ in range(20)}) == 20
+    assert len({transform(EVEN, index=index).tobytes() for _ in range(20)}) == 20
 
 
 def test_neither_random_state_of_others_is_used_nor_touched() -> None:
@@ -246,7 +246,7 @@ def test_copies_begin_again_and_make_the_same_pixels() -> None:
         copy = pickle.loads(pickle.dumps(made))
         assert repr(copy) == repr(made)
         assert [copy(image).tobytes() for _ in range(3)] == first
-        assert copy(image, "x").tobytes() == made(image, "x").tobytes()
+        assert copy(image, index="x").tobytes() == made(image, index="x").tobytes()
 
 
 def test_repr_can_be_pasted() -> None:
@@ -305,15 +305,17 @@ def test_p_is_the_share_of_corrupted_pictures() -> None:
 
 def test_random_corrupt_decides_by_seed_and_index() -> None:
     made, other = (RandomCorrupt(seed=seed) for seed in (0, 1))
-    first = [made(COLOUR, index).tobytes() for index in range(20)]
-    assert [RandomCorrupt(seed=0)(COLOUR, index).tobytes() for index in range(19, -1, -1)] == first[::-1]
-    assert first != [other(COLOUR, index).tobytes() for index in range(20)]
+    first = [made(COLOUR, index=index).tobytes() for index in range(20)]
+    assert [RandomCorrupt(seed=0)(COLOUR, index=index).tobytes() for index in range(19, -1, -1)] == first[
+        ::-1
+    ]
+    assert first != [other(COLOUR, index=index).tobytes() for index in range(20)]
 
 
 def test_every_corruption_works_as_a_transform() -> None:
     image = torch.from_numpy(golden_picture(64).transpose(2, 0, 1).copy())
     for name in REGISTRY.shipped():
-        out = Corrupt(name, 2, seed=0)(image, "x").numpy().transpose(1, 2, 0)
+        out = Corrupt(name, 2, seed=0)(image, index="x").numpy().transpose(1, 2, 0)
         assert np.array_equal(out, windtunnel.corrupt(golden_picture(64), name, 2, seed=0, sample_id="x"))
 
 
@@ -377,7 +379,7 @@ def test_a_data_set_corrupts_by_index() -> None:
 
 def test_a_data_set_of_bare_pictures_and_a_step_after() -> None:
     made = CorruptedDataset([EVEN, EVEN], NOISE, then=lambda picture: picture / 255)
-    assert np.array_equal(made[1], NOISE(EVEN, 1) / 255)
+    assert np.array_equal(made[1], NOISE(EVEN, index=1) / 255)
 
 
 def test_epochs_differ_and_come_back() -> None:
@@ -414,3 +416,50 @@ def test_epochs_and_items_that_cannot_be_used_are_refused() -> None:
     for epoch in (-1, 1.5, "x", None):
         with pytest.raises(UserError, match="The epoch is"):
             CorruptedDataset(PICTURES, NOISE).set_epoch(epoch)  # type: ignore[arg-type]
+
+
+class Compose:
+    """As torchvision's v2 `Compose` calls its steps: several inputs are handed on as several."""
+
+    def __init__(self, *steps: Any) -> None:
+        self.steps = steps
+
+    def __call__(self, *inputs: Any) -> Any:
+        several = len(inputs) > 1
+        for step in self.steps:
+            outputs = step(*inputs)
+            inputs = outputs if several else (outputs,)
+        return outputs
+
+
+def flip(*inputs: Any) -> Any:
+    """A step in the manner of v2: images are flipped, everything else is handed on, in the same structure."""
+    flat = inputs if len(inputs) > 1 else inputs[0]
+    if not isinstance(flat, tuple):
+        return np.ascontiguousarray(flat[:, ::-1])
+    return tuple(flip(one) if isinstance(one, np.ndarray) else one for one in flat)
+
+
+def test_in_a_compose_labels_pass_through_and_key_nothing() -> None:
+    pipeline = Compose(flip, Corrupt("gaussian_noise", 3, seed=5), flip)
+    made = [pipeline(EVEN, 7) for _ in range(2)]
+    assert [label for _, label in made] == [7, 7]
+    # Of one class, but two images: without an index every call has draws of its own.
+    assert not np.array_equal(made[0][0], made[1][0])
+    alone = Compose(flip, Corrupt("gaussian_noise", 3, seed=5), flip)
+    assert np.array_equal(alone(EVEN), made[0][0])
+    boxes = np.zeros((2, 4))
+    assert Corrupt("fog", seed=0)(EVEN, 7, boxes)[2] is boxes
+    assert RandomCorrupt(seed=0)(EVEN, 3)[1] == 3
+
+
+def test_a_sample_in_one_tuple_comes_back_as_one() -> None:
+    Sample = namedtuple("Sample", "image label")
+    noise = Corrupt("gaussian_noise", 3, seed=5)
+    expected = noise(EVEN, index=1)
+    for sample in ((EVEN, 7), [EVEN, 7], Sample(EVEN, 7)):
+        found = noise(sample, index=1)
+        assert type(found) is type(sample) and found[1] == 7
+        assert np.array_equal(found[0], expected)
+    found = Compose(flip, noise)((EVEN, 7))
+    assert isinstance(found, tuple) and found[1] == 7

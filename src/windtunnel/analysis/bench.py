@@ -17,7 +17,7 @@ from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, resized_size
 from windtunnel.imaging.header import MAX_PIXELS
 from windtunnel.labels import Projection
-from windtunnel.models import Model, Outputs, Scores, probe_outputs
+from windtunnel.models import Model, Outputs, Scores, finite_rows, probe_outputs
 from windtunnel.models.preprocess import Preprocess
 
 # A probability below this counts as this: one hopeless picture must not outweigh all others.
@@ -109,15 +109,16 @@ class _Reader:
 
     def read(self, scores: Scores, labels: Sequence[Sequence[int]]) -> None:
         """Take in the scores of a batch."""
+        finite = finite_rows(scores)
         probed = probe_outputs(scores)
-        self._probabilities &= probed == "probabilities"
-        self._graded |= probed == "logits" or bool(((scores > 0) & (scores < 1)).any())
+        if finite.any():
+            self._probabilities &= probed == "probabilities"
+            self._graded |= probed == "logits" or bool(((scores > 0) & (scores < 1)).any())
         if self._declared == "probabilities" or probed == "probabilities":
             scores = np.log(np.maximum(scores, np.finfo(np.float32).tiny))
         counts = self._projection.mask_for(scores.shape[1])
         values = self._projection.apply(scores).copy()
         values[:, ~counts] = -np.inf
-        finite = np.isfinite(values[:, counts]).all(axis=1)
         self._chosen.append(np.where(finite, values.argmax(axis=1), NO_ANSWER))
         values[~finite] = np.where(counts, 0, -np.inf)
         places = [[[order.outputs[label] for label in row] for row in labels] for order in self._orders]

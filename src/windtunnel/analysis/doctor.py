@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.bench import Answers, Bench, WrongSize, usable
+from windtunnel.analysis.bench import NO_ANSWER, Answers, Bench, WrongSize, usable
 from windtunnel.analysis.preprocess_grid import (
     DECLARED,
     Order,
@@ -311,6 +311,11 @@ class _Search:
         preprocesses = [self._tensors.get(name, self._model.preprocess) for name in names]
         self._ahead += (len(names) - 1) * len(self._labels)
         answers = self._bench.answers(preprocesses)
+        if lost := int((answers[0].chosen == NO_ANSWER).sum()):
+            self._remarks.append(
+                f"As declared, {counted(lost, 'prediction is', 'predictions are')} not finite and counted as "
+                "wrong."
+            )
         trials = [
             trial
             for name, preprocess, found in zip(names, preprocesses, answers, strict=True)

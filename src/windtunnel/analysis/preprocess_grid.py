@@ -40,13 +40,16 @@ class Order:
     by_halves: tuple[tuple[int, ...], ...] = ()
 
     def right(self, chosen: NDArray[np.int64], labels: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-        """Which pictures' answers stand for one of their labels; these may be more than the answers."""
+        """Which predictions stand for one of their labels; -1 (not finite) is always wrong.
+
+        There may be more labels than predictions.
+        """
         judges = np.array(self.by_halves or (self.outputs,))
         picture = np.repeat(np.arange(len(chosen)), [len(row) for row in labels[: len(chosen)]])
         wanted = np.array([label for row in labels[: len(chosen)] for label in row], np.int64)
         found = np.zeros(len(chosen), bool)
         found[picture[judges[picture % len(judges), wanted] == chosen[picture]]] = True
-        return found
+        return found & (chosen >= 0)
 
 
 @lru_cache(maxsize=1)

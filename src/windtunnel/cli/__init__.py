@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from windtunnel.errors import RunFailed, UserError
+from windtunnel.phrasing import phrased_for_command_line
 
 # Command to the module that holds it; a module is imported when its command is used.
 COMMANDS = {
@@ -77,6 +78,11 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every mistake ends in one line and an exit code that says whose it is."""
+    with phrased_for_command_line():
+        _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with cli.make_context("windtunnel", given) as context:

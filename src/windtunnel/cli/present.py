@@ -20,6 +20,7 @@ from windtunnel.engine.estimate import Expected
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
 from windtunnel.metrics.names import SHORT_NAMES
+from windtunnel.metrics.not_finite import not_finite_note
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.outside import lost_scores
@@ -160,7 +161,8 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     seen = run.observed
     if not scores:
         why = "no picture has a label" if seen.unlabelled else "no picture could be scored"
-        return [*_warning_lines(run), ("scores", f"{why}: no error rates"), *_left_out_lines(seen)]
+        nothing = ("scores", f"{why}: no error rates")
+        return [*_warning_lines(run), nothing, *_not_finite_lines(run), *_left_out_lines(seen)]
     by_condition = {score.condition: score for score in scores if score.metric == "top1_error"}
     errors = [
         (f"{name} error", _shown(by_condition[name])) for name in ("native", "clean") if name in by_condition
@@ -180,12 +182,18 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)
-    return [*lines, *_step_lines(run, scores), *_left_out_lines(seen)]
+    return [*lines, *_step_lines(run, scores), *_not_finite_lines(run), *_left_out_lines(seen)]
 
 
 def _warning_lines(run: Run) -> list[tuple[str, str]]:
     """What must be read before any number."""
     return [("WARNING", warning) for warning in implausible(run)]
+
+
+def _not_finite_lines(run: Run) -> list[tuple[str, str]]:
+    """How many predictions are not finite, which count as wrong."""
+    note = not_finite_note(run)
+    return [("not finite", note)] if note else []
 
 
 def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:

@@ -81,7 +81,7 @@ def run_with_progress(
             plan,
             folder,
             workers=count,
-            source=api.model_source(options["model"], options["preprocess"]),
+            source=api.model_source(options["model"], options["preprocess"], plan),
             includes=tuple(map(Path, options["include"])),
             strict=strict,
             advance=bar.advance,

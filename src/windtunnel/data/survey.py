@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from windtunnel.data import Dataset, Sample, content_hash
 from windtunnel.errors import PictureError, Status
@@ -14,6 +15,8 @@ from windtunnel.imaging.header import UPRIGHT, check_size, pillow_quiet, read_he
 
 # Reading and hashing release the interpreter lock; more threads than this only queue for the disk.
 THREADS = 4
+# How many images are tried for one that can be read.
+TRIED = 10
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,16 @@ def survey(
             advance(1)
             found.append(one)
     return found
+
+
+def first_size(dataset: Dataset) -> tuple[int, int] | None:
+    """Height and width of the first image that can be read, as stored; None where the first ten cannot."""
+    with pillow_quiet():
+        for sample in islice(dataset.samples(), TRIED):
+            found = _look_at(dataset, False, sample)
+            if found.status == "ok":
+                return found.height, found.width
+    return None
 
 
 def _look_at(dataset: Dataset, decoded: bool, sample: Sample) -> Surveyed:

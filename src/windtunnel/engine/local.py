@@ -24,6 +24,7 @@ from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
 from windtunnel.engine.work import Work, score_chunk, warm_up, warm_up_apart
 from windtunnel.errors import RunFailed, UserError
 from windtunnel.models import ModelSource, load_model
+from windtunnel.pipeline import axis_of
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 from windtunnel.units import include_units
@@ -184,6 +185,8 @@ def _refuse_failures(plan: Plan, target: RunFolder) -> None:
         if mended_pictures(plan, target, chunk):
             continue
         for row in target.failures(chunk.name):
+            if axis_of(row["condition"]) == "numerics" and row["status"] == "not_finite":
+                continue
             raise UserError(
                 f"{row['sample_id']} under {row['condition']}: {row['reason']}. "
                 "--strict stops at the first such picture."

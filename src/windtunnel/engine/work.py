@@ -28,10 +28,10 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.labels import Projection
-from windtunnel.models import Model, Scores, probe_pictures
+from windtunnel.models import Model, Scores, finite_rows, probe_pictures
 from windtunnel.models.numerics import variant_of
 from windtunnel.pipeline import axis_of, value_of
-from windtunnel.store.rows import TOP, schema
+from windtunnel.store.rows import NOT_FINITE_REASON, TOP, schema
 from windtunnel.units import include_units
 
 
@@ -225,21 +225,20 @@ class _Rows:
     def _check_model(self, error: Exception) -> None:
         """A model that no longer takes the pictures it was probed with is broken, not the picture."""
         try:
-            self._model.predict(probe_pictures(self._model.preprocess, 1))
+            size = getattr(self._model, "probe_size", None)
+            self._model.predict(probe_pictures(self._model.preprocess, 1, size))
         except Exception:  # the model's own code
             raise RunFailed(f"the model fails on every picture: {type(error).__name__}: {error}") from error
 
     def _keep(self, places: list[int], scores: Scores) -> None:
         width = len(self._work.views)
-        finite = np.isfinite(scores).all(axis=1)
+        finite = finite_rows(scores)
         for place in np.asarray(places)[~finite].tolist():
-            error = PictureError("model_error", "the model's output is not finite")
-            if self._work.numerics(place):
-                # What that arithmetic costs: a wrong answer, no reason to leave the picture out elsewhere.
-                self._status[place], self._reason[place] = "not_finite", error.reason
-                self._advance(1, 0)
-            else:
-                self.fail(place, error)
+            if self._work.strict and not self._work.numerics(place):
+                self.fail(place, PictureError("not_finite", NOT_FINITE_REASON))
+            # Where outputs overflow is no accident: the prediction is wrong, and the image stays everywhere.
+            self._status[place], self._reason[place] = "not_finite", NOT_FINITE_REASON
+            self._advance(1, 0)
         kept = np.asarray(places)[finite]
         scores = scores[finite]
         labels = [
@@ -262,7 +261,7 @@ class _Rows:
         views = self._work.views
         ok = np.array([status == "ok" for status in self._status])
         ranks = self._column("label_rank", -1)
-        # An answer that is no number places the label behind every class.
+        # A prediction that is not finite ranks the label behind every class.
         lost = np.array([status == "not_finite" for status in self._status])
         lost &= np.repeat([bool(sample.labels) for sample in self._samples], len(views))
         ranks = np.where(lost, self._model.class_count, ranks)

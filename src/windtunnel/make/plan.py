@@ -14,6 +14,7 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, Sample, is_picture_name, stratified_subset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
+from windtunnel.determinism import check_deterministic
 from windtunnel.engine.pictures import Source
 from windtunnel.engine.plan import parse_settings
 from windtunnel.engine.pool import Chunk
@@ -133,6 +134,7 @@ def plan_make(
     conditions = tuple(
         one for one in suite.conditions(canvas, parse_settings(settings)) if one.unit or one.name == "clean"
     )
+    check_deterministic(conditions)
     if layout == "arrays":
         _check_arrays(suite, pictures, canvas)
     names = _names(layout, pictures, folders.names)

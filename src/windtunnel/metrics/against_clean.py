@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def flipped(chosen: NDArray[np.int32], reference: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """True where the best-placed class is another than the reference's."""
-    return np.asarray(chosen != reference, np.bool_)
+    """True where the predicted class differs from the reference's, or either of them is not finite (-1)."""
+    return np.asarray((chosen != reference) | (chosen < 0), np.bool_)
 
 
 def residual_robustness(run: Run, seen: Observed) -> list[Measure]:

@@ -21,6 +21,7 @@ class Clips:
     """The frames of a finished run's sequences.
 
     A picture that fails in one frame leaves all sequences, so that every score rests on the same pictures.
+    A frame whose prediction is not finite is no failure: every pair it is in counts as changed.
     Labels are not needed: stability asks whether answers change, not whether they are right. Where some
     pictures have labels, the others leave here too.
 
@@ -47,8 +48,15 @@ class Clips:
         return np.array(self._run.samples["id"].to_pylist(), object)[self.kept]
 
     def top(self, condition: str) -> NDArray[np.int32]:
-        """The best classes, pictures x frames x 5, best first; -1 where there are fewer."""
+        """The best classes, images x frames x 5, best first; -1 where there are fewer.
+
+        All five are -1 where the prediction is not finite.
+        """
         return self._top[:, self._places[condition]]
+
+    def not_finite(self, condition: str) -> NDArray[np.bool_]:
+        """Which predictions of a sequence are not finite, images x frames."""
+        return self.top(condition)[:, :, 0] < 0
 
     def once(self, key: Hashable, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """What `measure` finds, asked only the first time: many scores rest on the same distances."""
@@ -57,16 +65,20 @@ class Clips:
         return self._measured[key]
 
     def scores(self, condition: str) -> Iterator[NDArray[np.float32]]:
-        """The score of every class that counts, frames x classes, picture by picture; only where kept."""
-        projection = self._run.projection
-        counts = projection.mask_for(int(self._run.recipe["model"]["classes"]))
+        """The score of every class that counts, frames x classes, image by image; only where kept.
+
+        NaN where the prediction is not finite.
+        """
+        projection, classes = self._run.projection, int(self._run.recipe["model"]["classes"])
+        counts = projection.mask_for(classes)
         number = 0
         for shard in self._run.shards(["logits"]):
             rows = shard["logits"].combine_chunks()
             for start in range(0, len(rows), self._width):
                 if self.kept[number]:
                     some = rows[start : start + self._width][self._places[condition]]
-                    yield projection.apply(np.array(some.to_pylist(), np.float32))[:, counts]
+                    scores = [[np.nan] * classes if one is None else one for one in some.to_pylist()]
+                    yield projection.apply(np.array(scores, np.float32))[:, counts]
                 number += 1
 
 

@@ -189,8 +189,13 @@ class Observed:
 
     @property
     def chosen(self) -> NDArray[np.int32]:
-        """The best-placed class; -1 where a network in other arithmetic gives no finite answer."""
+        """The predicted class; -1 where the prediction is not finite."""
         return self._values["chosen"]
+
+    @property
+    def not_finite(self) -> NDArray[np.bool_]:
+        """Which predictions are not finite: wrong, and as sure of it as a prediction can be."""
+        return self.chosen < 0
 
     @property
     def best_score(self) -> NDArray[np.float32]:
@@ -199,8 +204,8 @@ class Observed:
 
     @property
     def sum_p2(self) -> NDArray[np.float64]:
-        """The sum of all classes' squared probabilities."""
-        return self._values["sum_p2"].astype(np.float64)
+        """The sum of all classes' squared probabilities; 1 where the prediction is not finite."""
+        return np.where(self.not_finite, 1.0, self._values["sum_p2"].astype(np.float64))
 
     @cached_property
     def pixel_change(self) -> NDArray[np.float64]:
@@ -214,8 +219,8 @@ class Observed:
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
-        """The best-placed class's probability."""
-        return np.asarray(np.exp(self._log_probability(self.best_score)), np.float64)
+        """The predicted class's probability; 1 where the prediction is not finite."""
+        return np.where(self.not_finite, 1.0, np.exp(self._log_probability(self.best_score)))
 
     @property
     def gives_logits(self) -> bool:
@@ -229,8 +234,12 @@ class Observed:
 
     @cached_property
     def label_log_probability(self) -> NDArray[np.float64]:
-        """The logarithm of the label's probability; of several labels, of the best-placed one's."""
-        return self._log_probability(self._values["label_score"])
+        """The logarithm of the label's probability; of several labels, of the best-placed one's.
+
+        Where the prediction is not finite, that of a probability of 0.
+        """
+        least = np.log(np.finfo(np.float32).tiny)
+        return np.where(self.not_finite, least, self._log_probability(self._values["label_score"]))
 
     def _log_probability(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """The logarithm of the probability that a score stands for, picture by picture.

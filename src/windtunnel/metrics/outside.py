@@ -43,6 +43,8 @@ class Outside:
     Attributes:
         rows: which of the run's scored pictures these are, ascending.
         out: which of them are out.
+        not_finite: which of them have outputs that are not finite, and so no score: an image that is out is
+            then ranked below every other, one that is in above.
         template: which of them KL-matching's templates are made of: about half of the ID images, chosen by a
             hash of their ids, or about half of the groups, so that no group is on both sides.
         values: by score, a number per picture.
@@ -51,13 +53,15 @@ class Outside:
 
     def __init__(self, run: Run, rows: NDArray[np.int64], out: Truths) -> None:
         self.rows, self.out = rows, out
+        self.not_finite: Truths = run.observed.not_finite[rows, 0]
         units = _template_units(run, rows)
         self.template: Truths = ~out & np.array([digest64(KL_MATCHING, unit) & 1 for unit in units], bool)
+        self.template &= ~self.not_finite
         # OOD images of a group that templates are made of are left out too: they have been seen.
         self._seen_by_templates: Truths = np.isin(units, list(set(units[self.template])))
         logits = run.observed.gives_logits
         names = [one for one in WORDS if logits or one not in OF_LOGITS]
-        self.values: dict[str, Numbers] = {name: np.empty(len(rows)) for name in names}
+        self.values: dict[str, Numbers] = {name: np.where(out, -np.inf, np.inf) for name in names}
         templates = self._templates(run)
         self.few = self._classes_with_few(run)
         if not templates.count or 2 * self.few[0] > self.few[1] or not self._both_sides_scored:
@@ -89,14 +93,18 @@ class Outside:
         return found or Templates(0)
 
     def _blocks(self, run: Run) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Which of these pictures, and every class's score as the recipe counts them, shard by shard."""
+        """Which of these images, and every class's score as the recipe counts them, shard by shard.
+
+        Images without finite outputs are left out.
+        """
         scored = np.flatnonzero(run.observed.kept)[self.rows]
         projection, before = run.projection, 0
         kept = np.flatnonzero(projection.mask_for(int(run.recipe["model"]["classes"])))
         for shard in run.shards(["logits"]):
             column = shard["logits"].combine_chunks()
             pictures = len(column) // run.views
-            where = np.flatnonzero((scored >= before) & (scored < before + pictures))
+            inside = (scored >= before) & (scored < before + pictures)
+            where = np.flatnonzero(inside & ~self.not_finite)
             if len(where):
                 told = column.take((scored[where] - before) * run.views)
                 scores = np.asarray(told.flatten(), np.float32).reshape(len(where), -1)
@@ -259,12 +267,14 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
     out = found.out[taken]
     made_of = f"; templates of {found.template.sum():,} pictures" if score == KL_MATCHING else ""
     chance = f"; a score that says nothing has {100 * out.mean():.1f} %" if judge.chance else ""
+    lost = int(found.not_finite[taken].sum())
+    ranked = f"; {counted(lost, 'output is', 'outputs are')} not finite and ranked wrong" if lost else ""
     return replace(
         judge.measure(found.values[score][taken], out),
         condition=score,
         formula=f"{judge.words}; score: {WORDS[score]}",
         rows=found.rows[taken],
-        detail=f"{out.sum():,} out, {(~out).sum():,} in{made_of}{chance}",
+        detail=f"{out.sum():,} out, {(~out).sum():,} in{made_of}{chance}{ranked}",
     )
 
 

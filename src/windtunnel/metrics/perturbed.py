@@ -153,8 +153,10 @@ def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observe
         earlier, later = pairs_of(run, one)
         means, farthest = [], 0.0
         for scores in run.clips.scores(name(one)):
-            means.append(discounted_distance(scores[earlier], scores[later], weight).mean())
             farthest = farthest_discounted(scores.shape[-1], weight)
+            distances = discounted_distance(scores[earlier], scores[later], weight)
+            lost = np.asarray(np.isnan(scores).any(axis=1))
+            means.append(np.where(lost[earlier] | lost[later], farthest, distances).mean())
         formula = f"{words}, mean over compared frames ({compared(run, one)})"
         found.append(
             Measure(
@@ -210,9 +212,19 @@ def weighted(
 
 
 def changes(kind: Kind, clips: Clips, named: str, run: Run, condition: dict[str, Any]) -> NDArray[Any]:
-    """Pictures x pairs of a sequence in some clips, its frames compared as the run compares them."""
-    key = kind.each, named, type_of(condition), difficulty_of(run)
-    return clips.once(key, lambda: kind.distance(clips.top(named), pairs_of(run, condition)))
+    """Images x pairs of a sequence in some clips, its frames compared as the run compares them.
+
+    A prediction that is not finite differs from every other as far as can be, from another such one too.
+    """
+
+    def measure() -> NDArray[Any]:
+        earlier, later = pairs_of(run, condition)
+        found = kind.distance(clips.top(named), (earlier, later))
+        lost = clips.not_finite(named)
+        found[lost[:, earlier] | lost[:, later]] = kind.most(rivals_of(run))
+        return found
+
+    return clips.once((kind.each, named, type_of(condition), difficulty_of(run)), measure)
 
 
 def groups_of(run: Run) -> Groups:

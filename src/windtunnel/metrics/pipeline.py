@@ -49,16 +49,9 @@ def identical_steps(run: Run, seen: Observed) -> set[str]:
     return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
 
 
-def not_finite(seen: Observed, step: str) -> int:
-    """On how many pictures a step's answer is no number; only other arithmetic has such, counted as wrong."""
-    return int((seen.chosen[:, seen.column(step)] < 0).sum())
-
-
-def _remarks(seen: Observed, step: str, same: set[str]) -> str:
+def _remarks(step: str, same: set[str]) -> str:
     """What else is to be said of a step, behind its formula."""
-    lost = not_finite(seen, step)
-    told = f"; the output is not finite on {lost:,} pictures, which count as wrong" if lost else ""
-    return f"; {IDENTICAL}" if step in same else told
+    return f"; {IDENTICAL}" if step in same else ""
 
 
 def step_cost(run: Run, seen: Observed) -> list[Measure]:
@@ -70,7 +63,7 @@ def step_cost(run: Run, seen: Observed) -> list[Measure]:
         Measure(
             "step_cost",
             name,
-            formula + _remarks(seen, name, same),
+            formula + _remarks(name, same),
             (name, before),
             wrong[:, [column, seen.column(before)]],
             np.array([1.0, -1.0]),
@@ -90,7 +83,7 @@ def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
         Measure(
             "step_flip_share",
             name,
-            formula + _remarks(seen, name, same),
+            formula + _remarks(name, same),
             (name, before),
             flipped(seen.chosen[:, [column]], seen.chosen[:, [seen.column(before)]]),
             limits=(0.0, 0.0) if name in same else (0.0, 1.0),
@@ -212,7 +205,7 @@ def _flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDA
         "",
         f"share of pictures whose best-placed class is not the same {_over(parts, distinct)}",
         parts,
-        (chosen != chosen[:, :1]).any(axis=1, keepdims=True),
+        np.asarray(flipped(chosen, chosen[:, :1]).any(axis=1, keepdims=True)),
         limits=_limits(distinct),
     )
 

@@ -23,6 +23,7 @@ from windtunnel.metrics.names import (
     OF_DETECTION,
     metric_named,
 )
+from windtunnel.metrics.not_finite import score_detail
 from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
 from windtunnel.stats.intervals import (
     CONFIDENCE,
@@ -313,13 +314,22 @@ def _measured(metric: str, run: Run, seen: Observed) -> list[Measure]:
     """A metric of a run; where its pictures are of several parts, of each part under the part's name."""
     measurer = _measurer(metric)
     if not run.parts or metric.partition(":")[0] in ACROSS_PARTS:
-        return measurer(run, seen)
-    return [
-        replace(one, condition=part.name, rows=part.rows)
-        for part in run.parts
-        if part.labelled and len(part.rows)
-        for one in measurer(run, seen.over(part.rows))
-    ]
+        return [_with_detail(one, run, seen) for one in measurer(run, seen)]
+    found = []
+    for part in run.parts:
+        if part.labelled and len(part.rows):
+            own = seen.over(part.rows)
+            measures = [_with_detail(one, run, own) for one in measurer(run, own)]
+            found += [replace(one, condition=part.name, rows=part.rows) for one in measures]
+    return found
+
+
+def _with_detail(measure: Measure, run: Run, seen: Observed) -> Measure:
+    """The same score, saying how many of its predictions are not finite; detection scores do so already."""
+    if measure.metric in OF_DETECTION:
+        return measure
+    lost = score_detail(run, seen.answered, measure.metric, measure.parts)
+    return replace(measure, detail="; ".join(filter(None, (measure.detail, lost)))) if lost else measure
 
 
 def _divided_metrics(run: Run) -> tuple[str, ...]:

@@ -57,31 +57,43 @@ class Model(Protocol):
         ...
 
 
+# Height and width of an image, in pixels.
+Size = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class ModelSource:
     """Where a model comes from: enough to load it again in another process."""
 
     spec: str
     preprocess: str | None = None
+    data_size: Size | None = None
 
 
-def load_model(model: str | Path | ModelSource | Model | Any, preprocess: str | Path | None = None) -> Model:
+def load_model(
+    model: str | Path | ModelSource | Model | Any,
+    preprocess: str | Path | None = None,
+    *,
+    data_size: Size | None = None,
+) -> Model:
     """Load a model.
 
     Args:
         model: an `.onnx` file, `module:factory`, `file.py:factory`, or a live object: a torch module, or
             a callable that takes uint8 NHWC and returns scores.
         preprocess: a preset's name or a TOML file; else the TOML beside the model file; else the default.
+        data_size: height and width of the data's images, to try a model on that declares no size of its own
+            (rule `none`) and does not take 224 pixels.
     """
     from windtunnel.models import onnx, python
 
     if isinstance(model, ModelSource):
-        return load_model(model.spec, model.preprocess)
+        return load_model(model.spec, model.preprocess, data_size=model.data_size)
     if not isinstance(model, str | Path):
         return (
             model
             if hasattr(model, "predict") and hasattr(model, "fingerprint")
-            else python.wrap(model, preprocess)
+            else python.wrap(model, preprocess, data_size)
         )
     spec = str(model)
     if spec == "demo":
@@ -91,17 +103,20 @@ def load_model(model: str | Path | ModelSource | Model | Any, preprocess: str | 
     if spec.lower().endswith(".onnx"):
         return onnx.OnnxModel(Path(spec), preprocess)
     if ":" in spec and not Path(spec).exists():
-        return python.load(spec, preprocess)
+        return python.load(spec, preprocess, data_size)
     if not Path(spec).exists():
         raise UserError(f"No such model: {spec}. Give an .onnx file, module:factory or file.py:factory.")
     raise UserError(f"{spec} is no model; give an .onnx file, module:factory or file.py:factory.")
 
 
-def probe_pictures(preprocess: Preprocess, count: int) -> NDArray[np.uint8]:
-    """Fixed pictures of the model's input size to try it on: a grey ramp turned a little each time."""
+def probe_pictures(preprocess: Preprocess, count: int, size: Size | None = None) -> NDArray[np.uint8]:
+    """Fixed images of the model's input size, or of another, to try it on: a ramp, turned each time."""
     side = preprocess.geometry.output_px or 224
-    ramp = np.linspace(0, 255, side * side * 3).reshape(side, side, 3).astype(np.uint8)
-    return np.stack([np.roll(ramp, shift * side // 4, axis=shift % 2) for shift in range(count)])
+    height, width = size or (side, side)
+    ramp = np.linspace(0, 255, height * width * 3).reshape(height, width, 3).astype(np.uint8)
+    return np.stack(
+        [np.roll(ramp, shift * ramp.shape[shift % 2] // 4, axis=shift % 2) for shift in range(count)]
+    )
 
 
 def check_scores(scores: Any, count: int, name: str) -> Scores:
@@ -117,6 +132,11 @@ def check_scores(scores: Any, count: int, name: str) -> Scores:
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
+def finite_rows(scores: Scores) -> NDArray[np.bool_]:
+    """Which rows are finite in every class; the prediction of any other row is wrong, whatever its class."""
+    return np.asarray(np.isfinite(scores).all(axis=1), np.bool_)
+
+
 def behaviour(scores: Scores) -> str:
     """A digest of what a model says of the probe pictures, rough enough to survive another thread count."""
     scale = float(np.abs(scores).max()) or 1.0
@@ -125,7 +145,10 @@ def behaviour(scores: Scores) -> str:
 
 
 def probe_outputs(scores: Scores) -> Outputs:
-    """Whether scores are probabilities: none negative, every row summing to one within 2e-2."""
+    """Whether finite scores are probabilities: none negative, every row summing to one within 2e-2."""
+    scores = scores[finite_rows(scores)]
+    if not len(scores):
+        return "logits"
     sums = scores.sum(axis=1, dtype=np.float64)
     if (scores >= 0).all() and (np.abs(sums - 1) <= SUM_TOLERANCE).all():
         return "probabilities"

@@ -15,14 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_pictures
+from windtunnel.models import (
+    Model,
+    Scores,
+    Size,
+    behaviour,
+    check_scores,
+    output_facts,
+    probe_pictures,
+)
 from windtunnel.models.preprocess import Declaration, Preprocess, declared
 from windtunnel.registry import import_file
 
 BATCH = 32
 
 
-def load(spec: str, preprocess: str | Path | None) -> Model:
+def load(spec: str, preprocess: str | Path | None, data_size: Size | None = None) -> Model:
     """Load `module:factory` or `file.py:factory` and wrap what the factory returns."""
     where, _, name = spec.rpartition(":")
     file = Path(where) if where.endswith(".py") else None
@@ -46,33 +54,41 @@ def load(spec: str, preprocess: str | Path | None) -> Model:
     except (Exception, SystemExit) as error:  # the user's own code
         raise UserError(f"{spec} failed: {type(error).__name__}: {error}.") from error
     source = Path(inspect.getfile(module)) if getattr(module, "__file__", None) else None
-    return _wrap(made, declared(preprocess, source), name, source, portable=True)
+    return _wrap(made, declared(preprocess, source), name, source, data_size, portable=True)
 
 
-def wrap(made: object, preprocess: str | Path | None) -> Model:
+def wrap(made: object, preprocess: str | Path | None, data_size: Size | None = None) -> Model:
     """Wrap a live object; it stays in this process."""
     name = str(getattr(made, "name", None) or getattr(made, "__name__", None) or type(made).__name__)
     try:
         source = Path(inspect.getfile(made if callable(made) and hasattr(made, "__code__") else type(made)))
     except (TypeError, OSError):
         source = None
-    return _wrap(made, declared(preprocess, None), name, source, portable=False)
+    return _wrap(made, declared(preprocess, None), name, source, data_size, portable=False)
 
 
-def _wrap(made: object, declaration: Declaration, name: str, source: Path | None, *, portable: bool) -> Model:
+def _wrap(
+    made: object,
+    declaration: Declaration,
+    name: str,
+    source: Path | None,
+    data_size: Size | None,
+    *,
+    portable: bool,
+) -> Model:
     if is_torch_module(made):
         from windtunnel.models.torch import TorchPredictor, state_fingerprint
 
         predictor: Callable[[NDArray[np.uint8]], Any] = TorchPredictor(made, declaration.preprocess.tensor)
         return CallableModel(
-            predictor, "torch", declaration, name, state_fingerprint(made), portable=portable
+            predictor, "torch", declaration, name, state_fingerprint(made), data_size, portable=portable
         )
     if not callable(made):
         raise UserError(
             f"{name} gives a {type(made).__name__}; give a callable (uint8 NHWC to scores) or a torch module."
         )
     fingerprint = str(getattr(made, "fingerprint", "")) or _source_fingerprint(name, source)
-    return CallableModel(made, "callable", declaration, name, fingerprint, portable=portable)
+    return CallableModel(made, "callable", declaration, name, fingerprint, data_size, portable=portable)
 
 
 def is_torch_module(made: object) -> bool:
@@ -88,7 +104,11 @@ def _source_fingerprint(name: str, source: Path | None) -> str:
 
 
 class CallableModel:
-    """A classifier that is a Python callable from uint8 NHWC pictures to scores."""
+    """A classifier that is a Python callable from uint8 NHWC images to scores.
+
+    Attributes:
+        probe_size: height and width of the images it was tried on, where it declares no size; else None.
+    """
 
     batch = BATCH
 
@@ -99,6 +119,7 @@ class CallableModel:
         declaration: Declaration,
         name: str,
         fingerprint: str,
+        data_size: Size | None = None,
         *,
         portable: bool,
     ) -> None:
@@ -109,20 +130,33 @@ class CallableModel:
         self.preprocess = declaration.preprocess
         self.trained_on = declaration.trained_on
         self.about = declaration.about
-        try:
-            probe = self.predict(probe_pictures(self.preprocess, 2))
-        except UserError:
-            raise
-        except Exception as error:  # the user's own code
-            side = probe_pictures(self.preprocess, 1).shape[1]
-            raise UserError(
-                f"{name} failed on two {side}x{side} pictures: {type(error).__name__}: {error}. "
-                "Declare its preprocess with --preprocess."
-            ) from error
+        self.probe_size, probe = self._probe(data_size)
         facts = output_facts(declaration, probe, name)
         self.fingerprint = f"{fingerprint}-{behaviour(probe)}"
         self.class_count, self.classes = facts.class_count, facts.classes
         self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
+
+    def _probe(self, data_size: Size | None) -> tuple[Size | None, Scores]:
+        """The scores of two images, and their size where it is the data's.
+
+        Whoever declares no size is tried at 224 pixels, then at the data's size: a network with a fixed input
+        takes no other.
+        """
+        undeclared = self.preprocess.geometry.output_px is None
+        sizes = (None, data_size) if undeclared and data_size else (None,)
+        for size in sizes:
+            images = probe_pictures(self.preprocess, 2, size)
+            try:
+                return size, self.predict(images)
+            except Exception as error:  # the user's own code
+                failure = error
+        if isinstance(failure, UserError):
+            raise failure
+        height, width = images.shape[1:3]
+        raise UserError(
+            f"{self.name} failed on two {width}x{height} images: {type(failure).__name__}: {failure}. "
+            "Declare its preprocessing with --preprocess (a preset's name or a TOML file)."
+        ) from failure
 
     def redeclared(self, preprocess: Preprocess) -> CallableModel:
         """The same model behind another preprocess; what does its own arithmetic heeds the geometry alone."""

@@ -1,8 +1,10 @@
-"""Torch modules: fed the declared tensor, in evaluation mode and without gradients."""
+"""Torch modules: fed the declared tensor, in evaluation mode and without gradients; left as they were."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ class TorchPredictor:
     """A torch module as a callable from uint8 NHWC pictures to scores, on the device of its weights."""
 
     def __init__(self, module: Any, tensor: Tensor) -> None:
-        self._module = module.eval()
+        self._module = module
         self._tensor = tensor
         first = next(iter(module.parameters()), None)
         self._device = first.device if first is not None else torch.device("cpu")
@@ -39,11 +41,29 @@ class TorchPredictor:
     def scores(self, batch: NDArray[np.uint8]) -> Any:
         """The same as a tensor, with gradients where the caller has them on."""
         values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self._device)
-        scores = self._module(values)
+        with evaluating(self._module):
+            scores = self._module(values)
         if isinstance(scores, torch.Tensor):
             return scores
         # Some modules wrap their scores: in a named field, or as the first of several outputs.
         return scores.logits if hasattr(scores, "logits") else scores[0]
+
+
+@contextmanager
+def evaluating(module: Any) -> Iterator[None]:
+    """Evaluation mode for a while; afterwards every submodule has its own mode again, whatever happens."""
+    modes = [(part, part.training) for part in module.modules()]
+    if not any(training for _, training in modes):
+        yield
+        return
+    module.eval()
+    try:
+        yield
+    finally:
+        # Some modules do more on train() than change the flag, such as take back a merge of weights.
+        module.train(modes[0][1])
+        for part, training in modes:
+            part.training = training
 
 
 def state_fingerprint(module: Any) -> str:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.summary import Summary, summarise
 from windtunnel.errors import UserError
-from windtunnel.models import SUM_TOLERANCE
+from windtunnel.models import SUM_TOLERANCE, finite_rows
 from windtunnel.predictions.files import TOP_K, Block
 from windtunnel.predictions.left_out import Ignored, Reason
-from windtunnel.store.rows import PIXELS, TOP, schema
+from windtunnel.store.rows import NOT_FINITE_REASON, PIXELS, TOP, schema
 
 NO_LABEL = -2
 NOT_GIVEN = "no prediction was given"
@@ -44,6 +44,7 @@ class Rows:
         self._mask = plan.projection.mask_for(plan.model.class_count)
         count = len(self._ids) * self._width
         self._given = np.zeros(count, bool)
+        self._not_finite = np.zeros(count, bool)
         self._columns: dict[str, NDArray[Any]] = {}
         self._wrong: dict[str, tuple[int, str]] = {}
         kept = [condition.name in plan.logits_for for condition in plan.conditions]
@@ -67,17 +68,20 @@ class Rows:
             column = np.zeros(len(ids), np.int64)
         else:
             column = self._places[_index(block.conditions, self._names)]
-        good = (samples >= 0) & self._sound(block, ids)
+        finite = self._finite(block)
+        good = (samples >= 0) & self._sound(block, ids, finite)
         place = samples * self._width + column
         first = np.zeros(len(ids), bool)
         first[np.unique(place, return_index=True)[1]] = True
         again = good & (~first | self._given[np.maximum(place, 0)])
         self._note_where("rows given twice", again, ids)
         good &= ~again
+        self._not_finite[place[good & ~finite]] = True
+        values = block.values if self._best_only else np.where(finite[:, None], block.values, 0)
         self._fill(
             place[good],
             samples[good],
-            block.values[good],
+            values[good],
             None if block.beside is None else block.beside[good],
         )
 
@@ -100,19 +104,26 @@ class Rows:
             beside=None if block.beside is None else block.beside[places],
         )
 
-    def _sound(self, block: Block, ids: pa.Array) -> NDArray[np.bool_]:
-        """Which rows hold numbers that can be scores."""
-        outputs = self._plan.model.outputs
-        if str(outputs) == TOP_K:
+    @property
+    def _best_only(self) -> bool:
+        """Whether only the best classes are given."""
+        return str(self._plan.model.outputs) == TOP_K
+
+    def _finite(self, block: Block) -> NDArray[np.bool_]:
+        """Which rows are finite; of best classes alone, which have a first class without a NaN score."""
+        if not self._best_only:
+            return finite_rows(block.values)
+        found = self._indices(block.values)[:, 0] >= 0
+        return found if block.beside is None else found & np.isfinite(block.beside[:, 0])
+
+    def _sound(self, block: Block, ids: pa.Array, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which rows hold numbers that can be scores; those that are not finite are wrong predictions."""
+        if self._plan.model.outputs != "probabilities":
             return np.ones(len(ids), bool)
-        good = np.isfinite(block.values).all(axis=1)
-        self._note_where("rows with numbers that are not finite", ~good, ids)
-        if outputs == "probabilities":
-            sums = block.values.sum(axis=1, dtype=np.float64)
-            likely = (block.values >= 0).all(axis=1) & (np.abs(sums - 1) <= SUM_TOLERANCE)
-            self._note_where("rows of probabilities that do not sum to 1", good & ~likely, ids)
-            good = good & likely
-        return np.asarray(good, np.bool_)
+        sums = block.values.sum(axis=1, dtype=np.float64)
+        likely = (block.values >= 0).all(axis=1) & (np.abs(sums - 1) <= SUM_TOLERANCE)
+        self._note_where("rows of probabilities that do not sum to 1", finite & ~likely, ids)
+        return np.asarray(~finite | likely, np.bool_)
 
     def _fill(
         self,
@@ -125,7 +136,7 @@ class Rows:
             return
         self._given[place] = True
         labels = [self._labels[sample] for sample in samples]
-        if str(self._plan.model.outputs) == TOP_K:
+        if self._best_only:
             summary = best_only(self._indices(values), beside, labels)
         else:
             scores = self._plan.projection.apply(np.ascontiguousarray(values, np.float32))
@@ -189,15 +200,20 @@ class Rows:
         """The rows of some pictures as a shard holds them."""
         part = slice(start * self._width, stop * self._width)
         given = self._given[part]
+        ok = given & ~self._not_finite[part]
         values = {name: column[part] for name, column in self._columns.items()}
         labelled = given & (values["label_rank"] >= 0)
-        whole = str(self._plan.model.outputs) != TOP_K
+        # A prediction that is not finite ranks the label behind every class.
+        values["label_rank"] = np.where(
+            labelled & ~ok, self._plan.model.class_count, values["label_rank"]
+        ).astype(np.int32)
+        whole = not self._best_only
         valid = {
             "label_rank": labelled,
-            "label_score": labelled & np.isfinite(values["label_score"]),
-            "logsumexp": given & (self._plan.model.outputs == "logits"),
-            "entropy": given & whole,
-            "sum_p2": given & whole,
+            "label_score": labelled & ok & np.isfinite(values["label_score"]),
+            "logsumexp": ok & (self._plan.model.outputs == "logits"),
+            "entropy": ok & whole,
+            "sum_p2": ok & whole,
         }
         swapped = any(condition.kind == "pipeline" for condition in self._plan.conditions)
         wanted = schema(with_logits=bool(len(self._logits)), with_pixels=swapped)
@@ -208,12 +224,12 @@ class Rows:
             ),
             "condition": pa.array(names * (stop - start), pa.string()),
             "frame": pa.array(np.zeros(len(given), np.int16)),
-            "top": _lists(values["top"], given, wanted.field("top").type),
-            "top_score": _lists(values["top_score"], given, wanted.field("top_score").type),
+            "top": _lists(values["top"], ok, wanted.field("top").type),
+            "top_score": _lists(values["top_score"], ok, wanted.field("top_score").type),
             **{name: pa.array(values[name], mask=~good) for name, good in valid.items()},
-            "status": pa.array(np.where(given, "ok", "model_error")),
-            "reason": pa.array(np.where(given, "", NOT_GIVEN), mask=given),
-            "logits": self._kept_outputs(start, stop, given),
+            "status": pa.array(np.where(ok, "ok", np.where(given, "not_finite", "model_error"))),
+            "reason": pa.array(np.where(given, NOT_FINITE_REASON, NOT_GIVEN), mask=ok),
+            "logits": self._kept_outputs(start, stop, ok),
             # Who has only predictions has seen no pixels.
             **{name: pa.nulls(len(given)) for name, _ in PIXELS},
         }

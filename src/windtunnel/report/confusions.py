@@ -78,7 +78,9 @@ def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
     kinds = sorted(set(labels))
     number = {label: place for place, label in enumerate(kinds)}
     right = np.array([number[label] for label in labels], np.int64)
-    wrong = seen.rank[rows][:, columns] > 0
+    every = seen.rank[rows][:, columns] > 0
+    # A prediction that is not finite confuses no two classes.
+    wrong = every & ~seen.not_finite[rows][:, columns]
     place, offset = np.nonzero(wrong)
     said = seen.chosen[rows][:, columns][wrong].astype(np.int64)
     pairs, pair, count = np.unique(said * len(kinds) + right[place], return_inverse=True, return_counts=True)
@@ -113,7 +115,7 @@ def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
         "part": name,
         "conditions": len(columns),
         "answers": int(wrong.size),
-        "wrong": int(wrong.sum()),
+        "wrong": int(every.sum()),
         "kinds": len(pairs),
         "minimum": MINIMUM,
         "group": "" if groups is None else run.group,

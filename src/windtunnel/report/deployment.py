@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from windtunnel.imaging import Image
+from windtunnel.metrics.against_clean import flipped
+from windtunnel.metrics.not_finite import not_finite_under
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.pipeline import (
     distinct_methods,
     identical_steps,
-    not_finite,
     reference_of,
     step_columns,
 )
@@ -87,7 +88,7 @@ def step_rows(run: Run) -> list[dict[str, Any]]:
             **_judged(costs.get(one.condition), adjusted),
             "flips": _with_interval(one),
             "identical": one.condition in same,
-            "not_finite": not_finite(seen, one.condition),
+            "not_finite": not_finite_under(run, seen, [one.condition]),
             "pixel_change": _number(mean[:, seen.column(one.condition)].mean()),
             "pixel_change_max": _number(largest[:, seen.column(one.condition)].max()),
         }
@@ -276,7 +277,7 @@ def differences(run: Run) -> list[Seen]:
     shown = []
     for step in steps:
         change = np.nan_to_num(seen.pixel_change[:, seen.column(step)])
-        flips = (seen.chosen[:, seen.column(step)] != before) & (change > 0)
+        flips = flipped(seen.chosen[:, seen.column(step)], before) & (change > 0)
         row = int(np.where(flips, change, 0).argmax() if flips.any() else change.argmax())
         made = originals.under(str(seen.ids[row]), reference, step)
         if made:
@@ -389,7 +390,7 @@ def _markdown_spread(row: dict[str, Any]) -> list[str]:
 def pixels(row: dict[str, Any]) -> str:
     """How far a step's pixels are from the canvas, in words."""
     if row["axis"] == "numerics":
-        lost = f"; no finite answer on {row['not_finite']:,} pictures" if row["not_finite"] else ""
+        lost = f"; no finite prediction on {row['not_finite']:,} images" if row["not_finite"] else ""
         return f"the same pixels, other arithmetic{lost}"
     if row["identical"]:
         return "identical pixels"

@@ -79,7 +79,8 @@ def _choose_plain(run: Run, count: int) -> list[tuple[int, int]]:
     if not name:
         return []
     column, rows = seen.column(name), rows_in_question(run)
-    wrong = rows[seen.rank[rows, column] > 0]
+    # A prediction that is not finite is no class that could be shown or explained.
+    wrong = rows[(seen.rank[rows, column] > 0) & ~seen.not_finite[rows, column]]
     sure = seen.confidence[wrong, column] if seen.gives_probabilities else np.zeros(len(wrong))
     labels: Counter[tuple[int, ...]] = Counter()
     found: list[tuple[int, int]] = []
@@ -104,7 +105,7 @@ def _choose(run: Run, count: int) -> list[tuple[int, int]]:
     spoilt = [(int(c["level"]), n) for n, c in enumerate(run.conditions) if c["kind"] == "corruption"]
     for level in sorted({level for level, _ in spoilt}):
         columns = [column for each, column in spoilt if each == level]
-        wrong = right[:, None] & (seen.rank[:, columns] > 0)
+        wrong = right[:, None] & (seen.rank[:, columns] > 0) & ~seen.not_finite[:, columns]
         scores = np.where(wrong, sure[:, columns], -np.inf)
         for place in np.argsort(-scores, axis=None, kind="stable")[: count * len(columns)]:
             row, offset = divmod(int(place), len(columns))

@@ -11,7 +11,13 @@ import numpy as np
 from windtunnel.metrics.frames import Judged, judge_frames
 from windtunnel.report.clips import label_of
 from windtunnel.report.figures import COLOURS, DASHES, error_bars
-from windtunnel.report.originals import class_names, no_originals, open_originals, thumbnail
+from windtunnel.report.originals import (
+    class_names,
+    no_originals,
+    open_originals,
+    prediction_name,
+    thumbnail,
+)
 from windtunnel.store.run import Run
 
 SETS_SHOWN = 6
@@ -99,7 +105,7 @@ def worst_sets(run: Run, count: int = SETS_SHOWN) -> WorstSets:
             if made:
                 said = int(seen.chosen[row, 0])
                 picture = thumbnail(made[0][0], FRAME_PX)
-                frames.append(ShownFrame(offset, names.get(said, f"class {said}"), right, picture))
+                frames.append(ShownFrame(offset, prediction_name(names, said), right, picture))
         if frames:
             label = label_of(run, _anchor_id(run, found, place))
             shown.append(ShownSet(found.sets.names[place], label, wrong, of, nearest, frames))

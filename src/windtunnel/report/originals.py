@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from PIL import Image as PillowImage
@@ -117,6 +117,11 @@ def class_names(run: Run) -> dict[int, str]:
         for label, name in enumerate(classes)
         if output_of(run, label) >= 0
     }
+
+
+def prediction_name(names: Mapping[int, str], output: int) -> str:
+    """What people call a predicted class; a prediction that is not finite has none."""
+    return "not finite" if output < 0 else names.get(output, f"class {output}")
 
 
 def output_of(run: Run, label: int) -> int:

@@ -24,6 +24,7 @@ from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.flip_rates import sequence_notes
 from windtunnel.metrics.frames import frame_notes
 from windtunnel.metrics.names import OF_PROBABILITIES
+from windtunnel.metrics.not_finite import not_finite_note, not_finite_section
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.outside import detection_notes
 from windtunnel.metrics.perturbed import sequences_of
@@ -61,6 +62,8 @@ def notes(run: Run) -> list[str]:
             f"{counted(seen.left_out, 'picture')} could not be scored under some condition: left out of all "
             "of them, so that every number rests on the same pictures."
         )
+    if not_finite := not_finite_note(run):
+        lines.append(not_finite)
     if run.groups is not None:
         lines.append(
             f"{len(run.groups):,} pictures in {run.groups.max() + 1:,} groups by {run.group}: intervals "
@@ -187,6 +190,7 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         "calibration_by_chance": calibration_by_chance(run),
         "tie_share": run.observed.tie_share,
         "unlabelled": run.observed.unlabelled,
+        "not_finite": not_finite_section(run),
         "failed_pictures": len(failed),
         "failed_by_status": dict(Counter(entry["status"] for entry in failed)),
         "failures": failed[:FAILURES_KEPT],

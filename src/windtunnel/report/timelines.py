@@ -12,7 +12,13 @@ from windtunnel.imaging import Image
 from windtunnel.metrics.perturbed import compared, flips_of, name, pairs_of, sequences_of
 from windtunnel.report.clips import flip_shares, label_of
 from windtunnel.report.figures import COLOURS
-from windtunnel.report.originals import class_names, no_originals, open_originals, thumbnail
+from windtunnel.report.originals import (
+    class_names,
+    no_originals,
+    open_originals,
+    prediction_name,
+    thumbnail,
+)
 from windtunnel.store.run import Run
 
 PICTURES = 6
@@ -96,7 +102,7 @@ def _choose(run: Run, count: int) -> list[tuple[int, dict[str, Any]]]:
 def _timeline(run: Run, row: int, condition: dict[str, Any], pictures: list[Image]) -> Timeline:
     names = class_names(run)
     best = run.clips.top(name(condition))[row, :, 0]
-    said = [names.get(int(one), f"class {one}") for one in best]
+    said = [prediction_name(names, int(one)) for one in best]
     answers = enumerate(dict.fromkeys(said))
     colours = {answer: COLOURS[min(place, len(COLOURS) - 1)] for place, answer in answers}
     flips = flips_of(run, condition)[row]

@@ -17,7 +17,7 @@ from windtunnel.data.survey import Surveyed
 from windtunnel.errors import UserError
 from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
-from windtunnel.store.rows import ANSWERED, COLUMNS
+from windtunnel.store.rows import COLUMNS
 
 SCHEMA = 1
 RECIPE_FILE = "run.json"
@@ -186,12 +186,12 @@ class RunFolder:
             return False
 
     def failures(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a finished shard that hold no prediction; a damaged shard will be made again."""
+        """The rows of a finished shard without a finite prediction; a damaged shard will be made again."""
         try:
             table = read_parquet(self.shard_path(name), ["sample_id", "condition", "status", "reason"])
         except (pa.ArrowException, OSError):
             return []
-        return [row for row in table.to_pylist() if row["status"] not in ANSWERED]
+        return [row for row in table.to_pylist() if row["status"] != "ok"]
 
     def write_shard(self, name: str, table: pa.Table) -> None:
         """Write a shard under a temporary name and rename it."""

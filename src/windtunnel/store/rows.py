@@ -6,8 +6,9 @@ import pyarrow as pa
 
 TOP = 5
 
-# What counts as an answer: a network in other arithmetic that gives no finite number is wrong.
+# Statuses of rows that are scored: a prediction that is not finite is a wrong one, not a missing one.
 ANSWERED = ("ok", "not_finite")
+NOT_FINITE_REASON = "the model's output is not finite"
 
 COLUMNS: list[tuple[str, pa.DataType]] = [
     ("sample_id", pa.string()),

@@ -1,0 +1,75 @@
+"""Predictions that are not finite: how many a run has, and how they count.
+
+A prediction with a NaN or an infinity among its outputs is wrong: its label ranks behind every class, it is
+fully confident (1), it differs from every other prediction, and as an OOD score it is on the wrong side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.metrics.names import NEED_NO_LABEL
+from windtunnel.wording import counted
+
+if TYPE_CHECKING:
+    from windtunnel.metrics.observed import Observed
+    from windtunnel.store.run import Run
+
+CONDITIONS_SHOWN = 3
+
+
+def not_finite_under(run: Run, seen: Observed, conditions: Iterable[str]) -> int:
+    """How many predictions of the scored images are not finite under these conditions."""
+    found = 0
+    for name in conditions:
+        if name in seen.conditions:
+            found += int(seen.not_finite[:, seen.column(name)].sum())
+        else:
+            found += int(run.clips.not_finite(name).sum())
+    return found
+
+
+def score_detail(run: Run, seen: Observed, metric: str, parts: Iterable[str]) -> str:
+    """What a score says of such predictions under the conditions it is made of, "" without any."""
+    names = {str(condition["name"]) for condition in run.conditions}
+    lost = not_finite_under(run, seen, [part for part in parts if part in names] or seen.conditions)
+    if not lost:
+        return ""
+    how = "changed" if metric in NEED_NO_LABEL else "wrong"
+    return f"{counted(lost, 'prediction is', 'predictions are')} not finite and counted as {how}"
+
+
+def not_finite_section(run: Run) -> dict[str, Any]:
+    """How many predictions and images are concerned, and by condition, the most first."""
+    seen = run.observed.answered
+    if run.parts:
+        by_condition = {part.name: int(seen.not_finite[part.rows].sum()) for part in run.parts}
+    else:
+        names = [str(condition["name"]) for condition in run.conditions]
+        by_condition = {name: not_finite_under(run, seen, [name]) for name in names}
+    by_condition = {name: lost for name, lost in by_condition.items() if lost}
+    images: set[str] = set()
+    if by_condition:
+        images.update(seen.ids[seen.not_finite.any(axis=1)].tolist())
+        for name in by_condition.keys() - set(seen.conditions) if not run.parts else ():
+            images.update(run.clips.ids[run.clips.not_finite(name).any(axis=1)].tolist())
+    return {
+        "predictions": sum(by_condition.values()),
+        "images": len(images),
+        "by_condition": dict(sorted(by_condition.items(), key=lambda item: -item[1])),
+    }
+
+
+def not_finite_note(run: Run) -> str:
+    """One sentence on such predictions for terminal and report, "" without any."""
+    found = not_finite_section(run)
+    if not found["predictions"]:
+        return ""
+    shown = [f"{name} {lost:,}" for name, lost in found["by_condition"].items()]
+    more = " ..." if len(shown) > CONDITIONS_SHOWN else ""
+    predictions = counted(found["predictions"], "prediction is", "predictions are")
+    return (
+        f"{predictions} not finite, on {counted(found['images'], 'image')}, and counted as wrong: "
+        f"{', '.join(shown[:CONDITIONS_SHOWN])}{more}."
+    )

@@ -1,0 +1,60 @@
+"""One message, two readers: options as the command line types them, or as Python passes them.
+
+Messages are written with the command line's options (`--keep logits`). Where Python reads them, every option
+is phrased as the argument of the same meaning (`keep="logits"`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# Options whose argument in Python has another name; all others only change hyphens to underscores.
+ARGUMENTS = {"map": "label_map", "set": "settings", "rule": "rules", "metric": "metrics"}
+FLAGS = frozenset({"labels-are-outputs", "mask", "partial", "strict"})
+LISTS = frozenset({"only", "set", "include", "rule", "metric"})
+
+# What follows an option is its value where it is a placeholder (DATA, FILE.csv), a number, an assignment, an
+# empty text, one of these words or the subject of "is a" or "is no"; anything else is the sentence going on.
+WORDS = (
+    "auto|logits|summary|folders|arrays|frames|videos|train|val|none|png|h264|jpeg:[0-9]+|as-stored|"
+    "imagenet-[a-z0-9-]*[a-z0-9]"
+)
+VALUE = (
+    rf"[A-Z]{{2,}}(?:\.[a-z]+)?|[0-9]+|[\w.]+=[\w./]*\w|''|(?:{WORDS})(?![\w-])|[\w/:*=.-]+(?= is (?:a|no) )"
+)
+# Options of other programs stay as they are.
+OPTION = re.compile(
+    rf"(?P<foreign>pip install [^;]*)|(?<![\w-])--(?P<name>[a-z][a-z-]*)(?: (?P<value>{VALUE}))?"
+)
+
+_command_line: ContextVar[bool] = ContextVar("windtunnel_command_line", default=False)
+
+
+@contextmanager
+def phrased_for_command_line() -> Iterator[None]:
+    """Leave options in messages as the command line types them."""
+    token = _command_line.set(True)
+    try:
+        yield
+    finally:
+        _command_line.reset(token)
+
+
+def phrased(message: str) -> str:
+    """A message for whoever reads it: the user of the command line, or a Python program."""
+    return message if _command_line.get() else OPTION.sub(_argument, message)
+
+
+def _argument(option: re.Match[str]) -> str:
+    """An option as an argument in Python."""
+    if option["foreign"]:
+        return option["foreign"]
+    name, value = option["name"], option["value"]
+    argument = ARGUMENTS.get(name, name.replace("-", "_"))
+    if value is None:
+        return f"{argument}=True" if name in FLAGS else argument
+    literal = value if value.isdecimal() or value.isupper() else '"' + value.strip("'") + '"'
+    return f"{argument}=[{literal}]" if name in LISTS else f"{argument}={literal}"

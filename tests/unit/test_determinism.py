@@ -1,0 +1,124 @@
+"""Units of the user's own: what changes its pixels for the same seed is refused, and the reason is given."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import windtunnel
+from tests.conftest import Command
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
+from windtunnel.sequences import REGISTRY as SEQUENCES
+
+CORRUPTION = """
+import random, time
+import numpy as np
+from windtunnel.corruptions import corruption
+count = 0
+
+@corruption(params=('by',), severities={{32: ((10,), (20,), (30,), (40,), (50,))}},
+            imitates='Noise.', source='test')
+def {name}(image, rng, *, by):
+    global count
+    count += 1
+    shift = {shift}
+    return ((image.astype(int) + int(shift * by)) % 256).astype(np.uint8)
+"""
+SEQUENCE = """
+import random
+import numpy as np
+from windtunnel.sequences import Table, sequence
+
+@sequence(type='noise', params=('by',), tables={{32: Table(((10,), (20,), (30,)), frames=5, clean=0)}},
+          imitates='Noise.', source='test')
+def {name}(image, rng, frames, *, by):
+    yield image
+    for frame in range(1, frames):
+        shift = {shift}
+        yield ((image.astype(int) + int(shift * by)) % 256).astype(np.uint8)
+"""
+CAUSES = {
+    "unseeded": ("np.random.default_rng().uniform(1, 20)", "from one call to the next"),
+    "counting": ("count", "from one call to the next"),
+    "numpy_global": ("np.random.uniform(1, 20)", "state of a global generator"),
+    "python_global": ("random.uniform(1, 20)", "state of a global generator"),
+    "salted": ("np.random.default_rng(hash('rain') % 2**32).uniform(1, 20)", "hash\\(\\) of a text"),
+}
+SOUND = {
+    "drawn": "rng.uniform('shift') * 20",
+    "seeded": "np.random.default_rng(int(rng.uniform('seed') * 2**32)).uniform(1, 20)",
+    "constant": "3",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_units_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    for registry in (CORRUPTIONS, SEQUENCES):
+        for name in ("_included", "_found"):
+            monkeypatch.setattr(registry, name, {})
+
+
+def write(folder: Path, name: str, shift: str, text: str = CORRUPTION) -> Path:
+    file = folder / f"{name}.py"
+    file.write_text(text.format(name=name, shift=shift))
+    return file
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_other_pixels_for_the_same_seed_are_refused(cause: str, digit_folder: Path, tmp_path: Path) -> None:
+    shift, why = CAUSES[cause]
+    file = write(tmp_path, f"rain_{cause}", shift)
+    with pytest.raises(
+        windtunnel.UserError, match=rf"rain_{cause} \({file.name}\) changes .*{why}.*rng"
+    ) as error:
+        windtunnel.plan("demo", digit_folder, suite_of(tmp_path, f"rain_{cause}"), include=[file])
+    assert "\n" not in str(error.value)
+
+
+def suite_of(folder: Path, name: str) -> Path:
+    file = folder / f"{name.replace('/', '-')}.toml"
+    levels = [1] if "/" in name else [1, 3]
+    file.write_text(f'name = "own"\nversion = 1\nunits = ["{name}"]\nlevels = {levels}\n')
+    return file
+
+
+@pytest.mark.parametrize("kind", SOUND)
+def test_what_depends_on_its_draws_alone_is_taken(kind: str, digit_folder: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, f"fine_{kind}", SOUND[kind])
+    suite = suite_of(tmp_path, f"fine_{kind}")
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    expected = random.Random(5).random(), np.random.RandomState(5).uniform()
+    start = time.perf_counter()
+    plan = windtunnel.plan("demo", digit_folder, suite, include=[file])
+    first = time.perf_counter() - start
+    assert any(one.unit == f"fine_{kind}" for one in plan.conditions)
+    # The caller's own generators are where they were.
+    assert (random.random(), np.random.uniform()) == expected  # noqa: NPY002
+    start = time.perf_counter()
+    windtunnel.plan("demo", digit_folder, suite, include=[file])
+    assert time.perf_counter() - start < max(first, 1.0)
+
+
+@pytest.mark.parametrize("cause", ["unseeded", "numpy_global", "salted"])
+def test_sequences_are_checked_too(cause: str, digit_folder: Path, tmp_path: Path) -> None:
+    shift, why = CAUSES[cause]
+    file = write(tmp_path, f"drift_{cause}", shift, SEQUENCE)
+    suite = suite_of(tmp_path, f"seq/drift_{cause}")
+    with pytest.raises(windtunnel.UserError, match=rf"seq/drift_{cause} .*{why}"):
+        windtunnel.plan("demo", digit_folder, suite, include=[file])
+
+
+def test_the_command_line_refuses_in_one_line(
+    digit_folder: Path, tmp_path: Path, windtunnel_command: Command
+) -> None:
+    file = write(tmp_path, "rain_of_texts", CAUSES["salted"][0])
+    suite = suite_of(tmp_path, "rain_of_texts")
+    done = windtunnel_command("make", suite, digit_folder, tmp_path / "made", "--include", file)
+    assert done.returncode == 2
+    assert "hash() of a text" in done.stderr.strip().splitlines()[-1]
+    assert not (tmp_path / "made").exists()
