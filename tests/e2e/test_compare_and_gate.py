@@ -22,6 +22,7 @@ from windtunnel.analysis.join import join_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.cli import cli
 from windtunnel.data.demo import demo_model_path
+from windtunnel.phrasing import phrased_for_command_line
 from windtunnel.report.gating import check_cells, gate_markdown, sentence
 from windtunnel.store.run import Run
 
@@ -378,8 +379,10 @@ def test_a_better_run_passes(invoke: object) -> None:
 def test_mistakes_are_one_line(invoke: object, arguments: tuple[str, ...], words: str) -> None:
     result = invoke(*arguments)  # type: ignore[operator]
     assert isinstance(result.exception, windtunnel.UserError)
-    assert words in str(result.exception)
-    assert "\n" not in str(result.exception)
+    with phrased_for_command_line():
+        said = str(result.exception)
+    assert words in said
+    assert "\n" not in said
 
 
 def test_other_data_are_refused(runs: Path, tmp_path: Path, digit_folder: Path) -> None:

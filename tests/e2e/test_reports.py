@@ -16,6 +16,7 @@ import windtunnel
 from windtunnel.cli import cli
 from windtunnel.errors import UserError
 from windtunnel.metrics.calibration import ece_by_chance, ece_values, reliability
+from windtunnel.phrasing import phrased_for_command_line
 from windtunnel.report.tables import run_document
 from windtunnel.report.traps import TRAPS
 
@@ -178,7 +179,8 @@ def test_several_runs_make_one_page_and_leave_the_runs_alone(demo: Path, tmp_pat
 def test_options_that_do_not_go_together(demo: Path, arguments: tuple[str, ...], words: str) -> None:
     done = call("report", demo, *arguments)
     assert isinstance(done.exception, UserError)
-    assert words in str(done.exception)
+    with phrased_for_command_line():
+        assert words in str(done.exception)
 
 
 def test_chance_is_what_a_calibrated_model_scores() -> None:

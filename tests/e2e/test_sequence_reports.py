@@ -17,6 +17,7 @@ import windtunnel
 from windtunnel.cli import cli
 from windtunnel.errors import UserError
 from windtunnel.metrics.flip_rates import THE_TEN
+from windtunnel.phrasing import phrased_for_command_line
 from windtunnel.published.results import measured_on
 from windtunnel.report.comparing import changed_columns, changed_rows
 from windtunnel.report.figures import flip_changes
@@ -485,7 +486,9 @@ def test_show_takes_grey_pictures_and_any_size(tmp_path: Path, mode: str, size: 
 def test_mistakes_in_show_are_one_line(arguments: tuple[str, ...], words: str) -> None:
     done = call("show", *arguments)
     assert isinstance(done.exception, UserError)
-    assert words in str(done.exception) and "\n" not in str(done.exception)
+    with phrased_for_command_line():
+        said = str(done.exception)
+    assert words in said and "\n" not in said
 
 
 def test_list_names_every_sequence() -> None:
