@@ -69,3 +69,5 @@ def _look_at(dataset: Dataset, decoded: bool, sample: Sample) -> Surveyed:
         return Surveyed(sample, content, header.format, header.width, header.height, header.orientation)
     except PictureError as error:
         return Surveyed(sample, content, status=error.status, reason=error.reason)
+    except MemoryError:
+        return Surveyed(sample, content, status="too_large", reason="there is not enough memory to read it")
