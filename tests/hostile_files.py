@@ -111,7 +111,7 @@ def write_refused(folder: Path) -> dict[str, str]:
     """Files that must not be read or decoded, each with its status."""
     folder.mkdir(parents=True)
     sparse(folder / "sparse.jpg", SPARSE_BYTES)
-    for number in range(4):  # one for each thread that reads
+    for number in range(4):  # at least one for each thread that reads
         sparse(folder / f"zeros{number}.jpg", 120 * MIB)
     text = chunk(b"tEXt", b"key\0" + bytes([65]) * (100 * MIB))
     exif = b"Exif\0\0" + shared_tags(2000, 30000)

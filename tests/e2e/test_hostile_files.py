@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import socket
+import struct
 import tarfile
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from tests.hostile_files import MIB, sparse
+from tests.hostile_files import MIB, chunk, png, sparse
 from windtunnel.data import open_dataset
 from windtunnel.data.inspection import inspect
 from windtunnel.data.survey import survey
@@ -215,6 +216,17 @@ def test_every_supported_format_has_pillows_own_pixels(kind: str, mode: str) -> 
     found = decode(out.getvalue(), header)
     assert np.array_equal(found, wanted)
     assert found.flags.writeable
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_the_orientation_of_a_png_is_found_before_and_behind_its_pixels(behind: bool) -> None:
+    tag = b"II*\0" + struct.pack("<IHHHIII", 8, 1, 274, 3, 1, 6, 0)
+    whole = png(64, 32, b"" if behind else chunk(b"eXIf", tag))
+    if behind:
+        whole = whole[:-12] + chunk(b"eXIf", tag) + whole[-12:]
+    assert read_header(whole).orientation == 6
+    with Image.open(io.BytesIO(whole)) as picture:
+        assert picture.getexif()[274] == 6
 
 
 def test_a_clip_cannot_name_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

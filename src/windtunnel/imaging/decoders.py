@@ -14,8 +14,7 @@ import simplejpeg
 from windtunnel.errors import PictureError, unknown_name
 from windtunnel.extras import load_extra
 from windtunnel.imaging import Image
-from windtunnel.imaging.header import MAX_DECODE_BYTES, MAX_PIXELS, Header, open_by_pillow
-from windtunnel.imaging.memory import MemoryGate
+from windtunnel.imaging.header import MAX_PIXELS, Header, open_by_pillow
 
 # EXIF orientation to (flip left-right first, quarter turns counter-clockwise), from the EXIF standard.
 ORIENTATIONS: dict[int, tuple[bool, int]] = {
@@ -42,8 +41,6 @@ FFMPEG_CODECS = {
 JPEG_FORMATS = ("JPEG", "MPO")
 # Pixels that are converted at a time.
 BAND_PIXELS = 2**20
-# Threads of one process share the memory that one decode may take.
-_DECODES = MemoryGate(MAX_DECODE_BYTES)
 
 # Width and height below which a decoder that scales while it decodes must not go.
 Size = tuple[int, int]
@@ -83,8 +80,7 @@ def decode(
         kinds = ", ".join(dict.fromkeys("JPEG" if name in JPEG_FORMATS else name for name in found.formats))
         raise PictureError("unreadable", f"{decoder}: reads {kinds} only, this is {header.format}")
     try:
-        with _DECODES.holding(header.decode_bytes):
-            image = np.asarray(found.call(data, header, at_least), dtype=np.uint8)
+        image = np.asarray(found.call(data, header, at_least), dtype=np.uint8)
     except PictureError:
         raise
     except MemoryError as error:

@@ -57,11 +57,13 @@ class Layout:
         format: the name by which Pillow opens it.
         pixel_bytes: memory per pixel at the peak of decoding, over all decoders, the result included.
         extra_bytes: memory that does not depend on the number of pixels.
+        metadata_last: whether a PNG has text or EXIF behind its first pixels.
     """
 
     format: str
     pixel_bytes: int
     extra_bytes: int = 0
+    metadata_last: bool = False
 
 
 def examine(data: bytes) -> Layout:
@@ -114,17 +116,19 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _png(format_: str, data: bytes) -> Layout:
-    place, metadata, depth = 8, 0, 0
+    place, metadata, depth, pixels, last = 8, 0, 0, False, False
     while place + 8 <= len(data):
         length, kind = struct.unpack_from(">I4s", data, place)
         if kind == b"IHDR" and length > 8:
             depth = data[place + 16]
         elif kind not in (b"IDAT", b"fdAT"):
             metadata = _limited(metadata + 12 + length)
+        pixels = pixels or kind == b"IDAT"
+        last = last or (pixels and kind in (b"eXIf", b"tEXt", b"zTXt", b"iTXt"))
         if kind == b"eXIf":
             _check_tags(data[place + 8 : place + 8 + length])
         place += 12 + length
-    return Layout(format_, 12 if depth > 8 else 8)
+    return Layout(format_, 12 if depth > 8 else 8, metadata_last=last)
 
 
 def _webp(format_: str, data: bytes) -> Layout:
