@@ -15,7 +15,7 @@ from windtunnel.engine.pictures import Source
 from windtunnel.errors import PictureError
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, resized_size
-from windtunnel.imaging.header import MAX_PIXELS
+from windtunnel.imaging.header import MAX_CANVAS_PIXELS
 from windtunnel.labels import Projection
 from windtunnel.models import Model, Outputs, Scores, finite_rows, probe_outputs
 from windtunnel.models.preprocess import Preprocess
@@ -208,6 +208,6 @@ def usable(
 def _check_sizes(picture: Surveyed, geometries: Sequence[Geometry]) -> None:
     for geometry in geometries if picture.status == "ok" else ():
         width, height = resized_size(picture.width, picture.height, geometry)
-        if width * height > MAX_PIXELS:
+        if width * height > MAX_CANVAS_PIXELS:
             was = f"{picture.width}x{picture.height}"
             raise PictureError("too_large", f"{was} becomes {width}x{height} pixels")

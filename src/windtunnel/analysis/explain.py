@@ -24,6 +24,7 @@ from windtunnel.analysis.occlusion import (
 from windtunnel.engine.pictures import stages_of
 from windtunnel.errors import PictureError, UserError, unknown_name
 from windtunnel.imaging import Image
+from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import colour_step, decode_step
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.kinds import to_pixels
@@ -338,7 +339,10 @@ def _seen(image: Any, model: Model) -> Image:
     if isinstance(image, str | Path):
         if not Path(image).is_file():
             raise UserError(f"No such picture: {image}.")
-        content = Path(image).read_bytes()
+        try:
+            content = read_file(Path(image))
+        except PictureError as error:
+            raise UserError(f"{image} cannot be explained: {error.reason}.") from error
     else:
         pixels, _ = to_pixels(image)
         deep = pixels if pixels.ndim == 3 else pixels[..., None]

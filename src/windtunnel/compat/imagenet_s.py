@@ -27,6 +27,7 @@ from pathlib import Path
 from windtunnel.errors import PictureError, UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import require_decoder
+from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import Geometry, crop_step, decode_step, resize_step
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.layouts import write_picture
@@ -101,12 +102,10 @@ class ImageTransfer:
         name, label = self._items[index]
         try:
             with pillow_quiet():
-                decoded = decode_step((self._root / name).read_bytes(), self._geometry)
+                decoded = decode_step(read_file(self._root / name), self._geometry)
         except PictureError as error:
-            raise UserError(f"{name}: {error.reason}.") from error
-        except OSError as error:
             raise UserError(
-                f"{self._root / name}, a picture of {self._meta}, cannot be read: {error.strerror or error}."
+                f"{self._root / name}, an image of {self._meta}, cannot be used: {error.reason}."
             ) from error
         if self._train:
             return training_picture(decoded, self._geometry, name, self._seed), label

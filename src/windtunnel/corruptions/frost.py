@@ -10,11 +10,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image as PillowImage
 
 from windtunnel.corruptions import corruption
-from windtunnel.errors import UserError
+from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
+from windtunnel.imaging.decoders import decode
+from windtunnel.imaging.files import read_file
+from windtunnel.imaging.header import read_header
 from windtunnel.kernels.jit import jit
 from windtunnel.seeding import Draws
 
@@ -84,10 +86,10 @@ def _load(folder: str, number: int) -> Image:
     if not found:
         raise UserError(f"{place} holds no frost{number + 1}; give a folder with frost1 to frost{TEXTURES}.")
     try:
-        with PillowImage.open(found[0]) as picture:
-            return np.array(picture.convert("RGB"))
-    except OSError as error:
-        raise UserError(f"{found[0]} cannot be read as a picture: {error}.") from error
+        content = read_file(found[0])
+        return decode(content, read_header(content))
+    except PictureError as error:
+        raise UserError(f"{found[0]} cannot be read as an image: {error.reason}.") from error
 
 
 @jit

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from windtunnel.errors import PictureError, UserError, unknown_name
+from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging import Image
+from windtunnel.imaging.files import read_file as read_file
 from windtunnel.labels import LabelSpace
 from windtunnel.seeding import digest64
 
@@ -87,6 +88,8 @@ def open_dataset(source: str | Path | Dataset) -> Dataset:
     if path.is_dir():
         packed = archive.archives_in(path)
         return archive.ArchiveDataset(path, packed) if packed else folder.FolderDataset(path)
+    if not path.is_file():
+        raise UserError(f"{path} is no regular file; give a folder, a table, an archive or an array file.")
     suffix = path.suffix.lower()
     openers: dict[str, Callable[[Path], Dataset]] = {
         **dict.fromkeys(table.SUFFIXES, table.TableDataset),
@@ -117,14 +120,6 @@ def is_picture_name(name: str) -> bool:
     """Whether a file's name says it is a picture; hidden files never are."""
     base = name.rsplit("/", 1)[-1]
     return not base.startswith(".") and Path(base).suffix.lower() in PICTURE_SUFFIXES
-
-
-def read_file(path: Path) -> bytes:
-    """A picture file's bytes."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise PictureError("unreadable", f"cannot read the file: {error.strerror or error}") from error
 
 
 def refuse_duplicates(samples: Iterable[Sample], where: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import lzma
 import tarfile
 import zipfile
 import zlib
@@ -12,9 +14,17 @@ from typing import Protocol
 from windtunnel.data import Sample, is_picture_name, nfc
 from windtunnel.data.folder import labelled_by_folder
 from windtunnel.errors import PictureError, UserError
+from windtunnel.imaging.files import check_bytes
 
 SUFFIXES = (".zip", ".tar")
 COMPRESSED_TAR = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+
+# RuntimeError is zipfile's word for "encrypted", NotImplementedError for an unknown compression; KeyError is
+# tarfile's for a link to nothing.
+UNREADABLE = (
+    OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RuntimeError,
+    KeyError,
+)  # fmt: skip
 
 
 class _Archive(Protocol):
@@ -30,13 +40,14 @@ class _Zip:
         return [entry.filename for entry in self._file.infolist() if not entry.is_dir()]
 
     def read(self, name: str) -> bytes:
+        check_bytes(self._file.getinfo(name).file_size)  # no more than this is decompressed
         return self._file.read(name)
 
 
 class _Tar:
     def __init__(self, path: Path) -> None:
         self._file = tarfile.open(path, "r:")  # noqa: SIM115 - kept open for later reads
-        entries = [entry for entry in self._file if entry.isfile()]
+        entries = [entry for entry in self._file if not entry.isdir()]
         self._names = [entry.name.removeprefix("./") for entry in entries]
         self._members = dict(zip(self._names, entries, strict=True))
 
@@ -44,8 +55,12 @@ class _Tar:
         return self._names
 
     def read(self, name: str) -> bytes:
-        stream = self._file.extractfile(self._members[name])
-        return stream.read() if stream else b""
+        stream = self._file.extractfile(self._members[name])  # follows links within the archive
+        if stream is None:
+            raise PictureError("unreadable", "the member is no regular file")
+        check_bytes(stream.seek(0, io.SEEK_END))
+        stream.seek(0)
+        return stream.read()
 
 
 class ArchiveDataset:
@@ -92,8 +107,7 @@ class ArchiveDataset:
         """The member's bytes."""
         try:
             return self._archive(sample.meta["archive"]).read(sample.meta["member"])
-        # RuntimeError is zipfile's word for "encrypted", NotImplementedError for an unknown compression.
-        except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:
+        except UNREADABLE as error:
             raise PictureError("unreadable", f"cannot read from the archive: {error}") from error
 
     def _archive(self, prefix: str) -> _Archive:
@@ -101,7 +115,7 @@ class ArchiveDataset:
             path = self._files[prefix]
             try:
                 self._open[prefix] = _Zip(path) if path.suffix.lower() == ".zip" else _Tar(path)
-            except (OSError, zipfile.BadZipFile, tarfile.TarError) as error:
+            except (OSError, zipfile.BadZipFile, tarfile.TarError, MemoryError) as error:
                 raise UserError(f"{path} cannot be opened as an archive: {error}.") from error
         return self._open[prefix]
 

@@ -156,7 +156,9 @@ def row_ids(samples: Sequence[Sample], count: int) -> list[str] | None:
 
 def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
     """The arrays of a folder that has `labels.npy` and other `.npy` files, else None."""
-    arrays = sorted(path for path in root.glob("*.npy") if path.stem not in (LABELS, CLEAN))
+    arrays = sorted(
+        path for path in root.glob("*.npy") if path.is_file() and path.stem not in (LABELS, CLEAN)
+    )
     if not arrays or not (root / f"{LABELS}.npy").is_file():
         return None
     if manifest is None and (root / HIDDEN_FOLDER).is_dir():

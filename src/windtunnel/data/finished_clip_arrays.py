@@ -87,7 +87,11 @@ class ClipArrayShelf:
 
 def clip_array_shelf(root: Path, manifest: Manifest | None) -> ClipArrayShelf | None:
     """The arrays of clips in a folder, by the names of sequences, else None."""
-    named = {path: place for path in sorted(root.glob("*.npy")) if (place := place_named(path.stem))}
+    named = {
+        path: place
+        for path in sorted(root.glob("*.npy"))
+        if path.is_file() and (place := place_named(path.stem))
+    }
     if not any(_has_clips(path) for path in named):
         return None
     if manifest is None and (root / HIDDEN_FOLDER).is_dir():

@@ -209,7 +209,10 @@ class Kept:
 
     def size(self, entry: os.DirEntry[str]) -> int:
         """Its bytes."""
-        return entry.stat().st_size
+        try:
+            return entry.stat().st_size
+        except OSError:  # a link to nothing; reading it says so
+            return 0
 
 
 @dataclass(frozen=True)

@@ -74,9 +74,14 @@ def _pictures_below(root: Path) -> list[str]:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
+            before = len(found)
             if entry.is_dir():
                 walk(Path(entry.path), ancestors | {real})
-            elif is_picture_name(entry.name):
+                # A directory without images that is named like one: reading it says what it is.
+                named = len(found) == before and is_picture_name(entry.name)
+            else:
+                named = is_picture_name(entry.name)
+            if named:
                 found.append(Path(entry.path).relative_to(root).as_posix())
 
     walk(root, frozenset())

@@ -17,7 +17,7 @@ from windtunnel.data.survey import Surveyed
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.header import read_header
+from windtunnel.imaging.header import DECODES, read_header
 from windtunnel.labels import LabelSpace
 from windtunnel.published.natural import NaturalSet
 from windtunnel.wording import counted
@@ -57,7 +57,13 @@ class Pictures:
         content = self.dataset.read(sample)
         if not self.border_px:
             return content
-        pixels = decode(content, read_header(content)) if isinstance(content, bytes) else content
+        if isinstance(content, bytes):
+            header = read_header(content)
+            with DECODES.holding(header.decode_bytes):
+                return self._without_border(decode(content, header))
+        return self._without_border(content)
+
+    def _without_border(self, pixels: Image) -> Image:
         if min(pixels.shape[:2]) <= 2 * self.border_px:
             raise PictureError("too_small", f"nothing is left within a border of {self.border_px} pixels")
         cut = slice(self.border_px, -self.border_px)

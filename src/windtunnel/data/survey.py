@@ -11,10 +11,11 @@ from itertools import islice
 from windtunnel.data import Dataset, Sample, content_hash
 from windtunnel.errors import PictureError, Status
 from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.header import UPRIGHT, check_size, pillow_quiet, read_header
+from windtunnel.imaging.header import DECODES, UPRIGHT, check_size, pillow_quiet, read_header
 
-# Reading and hashing release the interpreter lock; more threads than this only queue for the disk.
-THREADS = 4
+# Reading and hashing release the interpreter lock; more threads than this only queue for the disk, and each
+# may hold a file of the largest size.
+THREADS = 3
 # How many images are tried for one that can be read.
 TRIED = 10
 
@@ -78,7 +79,10 @@ def _look_at(dataset: Dataset, decoded: bool, sample: Sample) -> Surveyed:
             return Surveyed(sample, content, "array", width, height)
         header = read_header(data)
         if decoded:
-            decode(data, header)
+            with DECODES.holding(header.decode_bytes):
+                decode(data, header)
         return Surveyed(sample, content, header.format, header.width, header.height, header.orientation)
     except PictureError as error:
         return Surveyed(sample, content, status=error.status, reason=error.reason)
+    except MemoryError:
+        return Surveyed(sample, content, status="too_large", reason="there is not enough memory to read it")

@@ -151,7 +151,9 @@ def _last_words(root: Path, name: str) -> dict[str, set[str]]:
 
 def _raw_anchors(root: Path) -> dict[str, int]:
     """By video and time (`<id>_<ms>`) the raw class of an anchor, in the order of the class index."""
-    files = [one for folder in JSON_FOLDERS for one in sorted((root / folder).glob(RAW_ANCHORS))]
+    files = [
+        one for folder in JSON_FOLDERS for one in sorted((root / folder).glob(RAW_ANCHORS)) if one.is_file()
+    ]
     if not files:
         raise UserError(
             f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}, which holds the anchors' labels; put it beside "

@@ -28,7 +28,7 @@ from windtunnel.imaging.geometry import (
     kept_window,
     resize_step,
 )
-from windtunnel.imaging.header import Header, read_header
+from windtunnel.imaging.header import Header, check_unit_size, read_header
 from windtunnel.seeding import Draws
 from windtunnel.sequences import Perturbation
 
@@ -54,6 +54,7 @@ def clip_of(
     """The frames of a sequence on the geometry's canvas, made at the stage where the sequence acts."""
     stage = unit.table(edition).stage
     image = dict(zip(get_args(Stage), stages, strict=True))[stage]
+    check_unit_size(image, stage)
     for frame in unit.apply(image, rng, difficulty, edition, kept_window(image, stage, geometry)):
         yield np.ascontiguousarray(finish(frame, stage, geometry))
 
@@ -108,6 +109,8 @@ class Source:
             return np.ascontiguousarray(crop_step(resize_step(self.decoded(geometry), geometry), geometry))
         source, resized, canvas = self._made(geometry)
         if condition.kind == "corruption":
+            stages = dict(zip(get_args(Stage), (source, resized, canvas), strict=True))
+            check_unit_size(stages[condition.stage], condition.stage)
             unit = REGISTRY.get(condition.unit)
             rng = unit.draws(seed, self._picture.sample.id, condition.level)
             if condition.stage == "source":
@@ -150,6 +153,7 @@ class Source:
             raise PictureError(self._picture.status, self._picture.reason)
         # Only the last pixels are kept: a large picture by every decoder would fill the memory.
         if self._last is None or not decodes_alike(self._last[0], geometry):
+            self._last = None  # while the next pixels are made, the last ones would only take memory
             self._last = geometry, decode_step(self._read(), geometry, self._header())
         return colour_step(self._last[1], geometry)
 

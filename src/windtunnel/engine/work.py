@@ -159,6 +159,11 @@ def _inputs(
             except PictureError as error:
                 for lost in range(place, after):
                     rows.fail(lost, error)
+            except MemoryError:
+                for lost in range(place, after):
+                    rows.fail(
+                        lost, PictureError("too_large", "there is not enough memory for this condition")
+                    )
             place = after
 
 

@@ -19,6 +19,9 @@ from windtunnel.wording import counted
 
 H264 = "h264"
 VIDEO_SUFFIX = ".mp4"
+CONTAINER = "mp4"
+# A decoder keeps up to 17 frames.
+MAX_FRAME_PIXELS = 2**22
 # As the published set was made: noise keeps its grain, everything else is a little finer than the default.
 ENCODINGS = {
     "noise": {"preset": "veryslow", "tune": "grain", "crf": "23"},
@@ -70,7 +73,7 @@ def encode_clip(frames: Iterable[Image], type_: str) -> bytes:
     """Frames as an mp4 file at one frame a second; `type_` is noise or temporal."""
     av = load_av()
     stored = io.BytesIO()
-    with av.open(stored, "w", format="mp4") as container:
+    with av.open(stored, "w", format=CONTAINER) as container:
         stream = None
         for frame in frames:
             if stream is None:
@@ -91,10 +94,19 @@ def decode_clip(content: bytes) -> Iterator[Image]:
     """The frames of a video file, one after the other, as OpenCV reads them."""
     av = load_av()
     try:
-        with av.open(io.BytesIO(content)) as container:
+        # Probing could take the bytes for a playlist, which names other files and addresses.
+        with av.open(io.BytesIO(content), format=CONTAINER, options={"protocol_whitelist": ""}) as container:
             if not container.streams.video:
                 raise PictureError("unreadable", "the file holds no video")
-            check_size(container.streams.video[0].width, container.streams.video[0].height)
+            stream = container.streams.video[0]
+            if stream.width * stream.height > MAX_FRAME_PIXELS:
+                raise PictureError(
+                    "too_large",
+                    f"a clip of {stream.width}x{stream.height} pixels; at most {MAX_FRAME_PIXELS:,}",
+                )
+            check_size(stream.width, stream.height)
+            # Frames can be larger than the container says.
+            stream.codec_context.options = {"max_pixels": str(MAX_FRAME_PIXELS)}
             for frame in container.decode(video=0):
                 yield np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
     except av.FFmpegError as error:

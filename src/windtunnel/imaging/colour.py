@@ -99,12 +99,25 @@ def _to_byte(values: Plane) -> Plane:
 _FULL, _LIMITED = Coding(*BT601, *FULL), Coding(*BT601, *LIMITED)
 _FULL709 = Coding(*BT709, *FULL)
 
+# Rows that are converted at a time, an even number: chroma is shared by pairs of rows. Planes of float64 of a
+# whole image would take 72 bytes per pixel.
+BAND_ROWS = 64
+
+
+def in_bands(image: Image, path: Callable[[Image], Image]) -> Image:
+    """A colour path over a whole image, a band of rows at a time."""
+    out = np.empty_like(image)
+    for top in range(0, len(image), BAND_ROWS):
+        out[top : top + BAND_ROWS] = path(image[top : top + BAND_ROWS])
+    return out
+
+
 COLOURS: dict[str, Callable[[Image], Image]] = {
     "rgb": lambda image: image,
     "bgr": swap_red_and_blue,
-    "nv12": nv12_round_trip,
-    "limited-as-full": partial(taken_for, written=_LIMITED, read=_FULL),
-    "full-as-limited": partial(taken_for, written=_FULL, read=_LIMITED),
-    "bt601-as-bt709": partial(taken_for, written=_FULL, read=_FULL709),
-    "bt709-as-bt601": partial(taken_for, written=_FULL709, read=_FULL),
+    "nv12": partial(in_bands, path=nv12_round_trip),
+    "limited-as-full": partial(in_bands, path=partial(taken_for, written=_LIMITED, read=_FULL)),
+    "full-as-limited": partial(in_bands, path=partial(taken_for, written=_FULL, read=_LIMITED)),
+    "bt601-as-bt709": partial(in_bands, path=partial(taken_for, written=_FULL, read=_FULL709)),
+    "bt709-as-bt601": partial(in_bands, path=partial(taken_for, written=_FULL709, read=_FULL)),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,12 +10,11 @@ from typing import Any
 import cv2
 import numpy as np
 import simplejpeg
-from PIL import Image as PillowImage
 
 from windtunnel.errors import PictureError, unknown_name
 from windtunnel.extras import load_extra
 from windtunnel.imaging import Image
-from windtunnel.imaging.header import Header
+from windtunnel.imaging.header import MAX_PIXELS, Header, open_by_pillow
 
 # EXIF orientation to (flip left-right first, quarter turns counter-clockwise), from the EXIF standard.
 ORIENTATIONS: dict[int, tuple[bool, int]] = {
@@ -41,6 +39,8 @@ FFMPEG_CODECS = {
     "BMP": "bmp",
 }
 JPEG_FORMATS = ("JPEG", "MPO")
+# Pixels that are converted at a time.
+BAND_PIXELS = 2**20
 
 # Width and height below which a decoder that scales while it decodes must not go.
 Size = tuple[int, int]
@@ -52,7 +52,7 @@ class Decoder:
 
     Attributes:
         call: from the bytes, their header and the size wanted later to pixels.
-        formats: what it reads, as Pillow names formats; () for whatever its library can.
+        formats: what it reads, as Pillow names formats; () for every supported format.
         library: what an extra brings for it; "" for none.
         scales: whether it may hand out a smaller picture than the file holds.
         turns: formats whose orientation its library applies whatever it is asked for.
@@ -83,6 +83,8 @@ def decode(
         image = np.asarray(found.call(data, header, at_least), dtype=np.uint8)
     except PictureError:
         raise
+    except MemoryError as error:
+        raise PictureError("too_large", f"{decoder}: there is not enough memory to decode it") from error
     except Exception as error:  # decoders raise what they like at damaged pictures
         raise PictureError("unreadable", f"{decoder}: {type(error).__name__}: {error}") from error
     flip, quarters = ORIENTATIONS[header.orientation]
@@ -110,14 +112,22 @@ def require_decoder(name: str) -> Decoder:
 
 
 def _pillow(data: bytes, _header: Header, _at_least: Size) -> Image:
-    with PillowImage.open(io.BytesIO(data)) as picture:
-        if picture.mode.startswith("I;16"):
-            # Pillow's own conversion clips at 255; the high byte is what other decoders give.
-            grey = (np.asarray(picture) >> 8).astype(np.uint8)
-            return np.repeat(grey[:, :, None], 3, axis=2)
+    with open_by_pillow(data) as picture:
         if picture.mode in ("I", "F"):
-            raise PictureError("unreadable", f"pillow: pictures of mode {picture.mode} are not supported")
-        return np.asarray(picture.convert("RGB"))
+            raise PictureError("unreadable", f"pillow: images of mode {picture.mode} are not supported")
+        picture.load()
+        width, height = picture.size
+        pixels = np.empty((height, width, 3), np.uint8)
+        # Converted band by band: a second copy of the whole image would double the memory.
+        rows = max(1, BAND_PIXELS // width)
+        for top in range(0, height, rows):
+            band = picture.crop((0, top, width, min(height, top + rows)))
+            if picture.mode.startswith("I;16"):
+                # Pillow's own conversion clips at 255; the high byte is what other decoders give.
+                pixels[top : top + rows] = (np.asarray(band) >> 8).astype(np.uint8)[:, :, None]
+            else:
+                pixels[top : top + rows] = np.asarray(band.convert("RGB"))
+        return pixels
 
 
 def _opencv(data: bytes, _header: Header, _at_least: Size) -> Any:
@@ -133,7 +143,8 @@ def _ffmpeg(data: bytes, header: Header, _at_least: Size) -> Any:
 
     codec: Any = av.CodecContext.create(FFMPEG_CODECS[header.format], "r")
     codec.thread_count = 1  # workers are processes already
-    codec.options = {"err_detect": "explode"}  # a truncated picture is refused, as by every other decoder
+    # A truncated image is refused, as by every other decoder.
+    codec.options = {"err_detect": "explode", "max_pixels": str(MAX_PIXELS)}
     # Some decoders hand out a picture only when told that no more bytes follow.
     frames = codec.decode(av.Packet(data)) or codec.decode(None)
     if not frames:

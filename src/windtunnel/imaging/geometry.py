@@ -13,7 +13,7 @@ from windtunnel.errors import PictureError, UserError, unknown_name
 from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import DECODERS, decode
-from windtunnel.imaging.header import MAX_PIXELS, Header, read_header
+from windtunnel.imaging.header import MAX_CANVAS_PIXELS, Header, read_header
 from windtunnel.imaging.resizers import RESIZERS, resize
 from windtunnel.imaging.window import ROUNDINGS, Rounding, Window, centre_window, whole
 
@@ -184,8 +184,11 @@ def _resize_whole(source: Image, geometry: Geometry) -> Image:
     if geometry.rule == "crop-then-resize":
         return resize(source, geometry.crop_px, geometry.crop_px, geometry.resizer)
     new_width, new_height = resized_size(width, height, geometry)
-    if new_width * new_height > MAX_PIXELS:
-        raise PictureError("too_large", f"{width}x{height} becomes {new_width}x{new_height} pixels")
+    if new_width * new_height > MAX_CANVAS_PIXELS:
+        raise PictureError(
+            "too_large",
+            f"{width}x{height} becomes {new_width}x{new_height} pixels; at most {MAX_CANVAS_PIXELS:,} in all",
+        )
     return resize(source, new_width, new_height, geometry.resizer)
 
 

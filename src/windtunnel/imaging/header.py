@@ -12,9 +12,25 @@ from PIL import ExifTags, TiffImagePlugin, UnidentifiedImageError
 from PIL import Image as PillowImage
 
 from windtunnel.errors import PictureError
+from windtunnel.imaging import Image, Stage
+from windtunnel.imaging.files import MIB
+from windtunnel.imaging.formats import Layout, examine
+from windtunnel.imaging.memory import MemoryGate
 
 # Pillow's own threshold for a suspicious picture (2**30 / 12 pixels): 268 MB once decoded.
 MAX_PIXELS = 89_478_485
+# Encoded bytes and all that a decoder allocates for them: what one decode may take.
+MAX_DECODE_BYTES = 576 * MIB
+# Threads of one process that decode share the memory that one decode may take.
+DECODES = MemoryGate(MAX_DECODE_BYTES)
+# A resized image, and one that is corrupted: corruptions take up to 24 bytes per pixel.
+MAX_CANVAS_PIXELS = 24 * MIB
+# What a unit may act on, by stage: sequences that act on the decoded image take up to 11 bytes per pixel.
+UNIT_PIXELS: dict[Stage, int] = {
+    "source": 48 * MIB,
+    "resized": MAX_CANVAS_PIXELS,
+    "canvas": MAX_CANVAS_PIXELS,
+}
 # Below this the canvas would be invented rather than enlarged (MNIST is 28, the digits are 8).
 MIN_SIDE_PX = 8
 
@@ -35,32 +51,56 @@ def pillow_quiet() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Header:
-    """Format, size as stored, and EXIF orientation (1 is upright)."""
+    """Format, size as stored, EXIF orientation (1 is upright), and memory that decoding takes at most."""
 
     format: str
     width: int
     height: int
     orientation: int = UPRIGHT
+    decode_bytes: int = 0
+
+
+def open_by_pillow(data: bytes) -> PillowImage.Image:
+    """Open an image by Pillow's plug-in of its own format; no other plug-in sees the bytes."""
+    return PillowImage.open(io.BytesIO(data), formats=[examine(data).format])
 
 
 def read_header(data: bytes) -> Header:
-    """Read a picture's header, refusing what no decoder should be asked to open."""
+    """Read an image's header, refusing what no decoder should be asked to open."""
     if not data:
         raise PictureError("unreadable", "the file is empty")
+    layout = examine(data)
     try:
-        with PillowImage.open(io.BytesIO(data)) as picture:
+        with open_by_pillow(data) as picture:
             width, height = _stored_size(picture)
             name = picture.format or "unknown"
-            orientation = _orientation(picture)
+            needed = _check_decode(len(data), layout, width, height)
+            orientation = _orientation(picture, layout, needed)
+    except PictureError:
+        raise
     except PillowImage.DecompressionBombError as error:
         pixels = "".join(filter(str.isdecimal, str(error).partition("pixels")[0]))
         raise PictureError("too_large", f"{int(pixels or 0):,} pixels; at most {MAX_PIXELS:,}") from error
     except UnidentifiedImageError as error:
-        raise PictureError("unreadable", "not a picture in any known format") from error
+        raise PictureError("unreadable", f"a damaged {layout.format} header") from error
+    except MemoryError as error:
+        raise PictureError("too_large", "there is not enough memory to read the header") from error
     except Exception as error:  # a broken header fails in as many ways as there are formats
         raise PictureError("unreadable", f"{type(error).__name__}: {error}") from error
+    return Header(name, width, height, orientation, needed)
+
+
+def _check_decode(count_bytes: int, layout: Layout, width: int, height: int) -> int:
+    """The memory that decoding takes at most; refuses what is beyond the limits."""
     check_size(width, height)
-    return Header(name, width, height, orientation)
+    needed = count_bytes + layout.extra_bytes + width * height * layout.pixel_bytes
+    if needed > MAX_DECODE_BYTES:
+        raise PictureError(
+            "too_large",
+            f"{width}x{height} pixels of this {layout.format} take up to {needed:,} bytes to decode; at most "
+            f"{MAX_DECODE_BYTES:,}",
+        )
+    return needed
 
 
 def check_size(width: int, height: int) -> None:
@@ -71,6 +111,15 @@ def check_size(width: int, height: int) -> None:
         raise PictureError("too_small", f"{width}x{height} pixels; at least {MIN_SIDE_PX} on each side")
 
 
+def check_unit_size(image: Image, stage: Stage) -> None:
+    """Refuse an image too large to be corrupted at a stage in bounded memory."""
+    height, width = image.shape[:2]
+    if width * height > UNIT_PIXELS[stage]:
+        raise PictureError(
+            "too_large", f"{width}x{height} pixels to corrupt; at most {UNIT_PIXELS[stage]:,} in all"
+        )
+
+
 def _stored_size(picture: PillowImage.Image) -> tuple[int, int]:
     """Width and height before any turn; of a turned TIFF, Pillow's own are those after it."""
     if isinstance(picture, TiffImagePlugin.TiffImageFile):
@@ -79,9 +128,15 @@ def _stored_size(picture: PillowImage.Image) -> tuple[int, int]:
     return picture.size
 
 
-def _orientation(picture: PillowImage.Image) -> int:
+def _orientation(picture: PillowImage.Image, layout: Layout, decode_bytes: int) -> int:
     try:
-        value = picture.getexif().get(ExifTags.Base.Orientation, UPRIGHT)
+        # Pillow decodes a whole PNG in search of metadata behind the pixels.
+        if layout.format == "PNG" and layout.metadata_last:
+            with DECODES.holding(decode_bytes):
+                exif = picture.getexif()
+        else:
+            exif = PillowImage.Image.getexif(picture)
+        value = exif.get(ExifTags.Base.Orientation, UPRIGHT)
     except Exception:  # damaged EXIF does not make a picture unreadable
         return UPRIGHT
     return int(value) if value in range(1, 9) else UPRIGHT

@@ -22,8 +22,8 @@ from windtunnel.engine.recipe import versions_for
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
-from windtunnel.imaging.geometry import Geometry, short_side_size
-from windtunnel.imaging.header import MAX_PIXELS, pillow_quiet
+from windtunnel.imaging.geometry import Geometry, resized_size
+from windtunnel.imaging.header import MAX_CANVAS_PIXELS, MAX_PIXELS, UNIT_PIXELS, pillow_quiet
 from windtunnel.labels import LabelSpace, read_indices
 from windtunnel.make.class_folders import class_folders
 from windtunnel.make.systematic import NAMED_AXES, SPLITS
@@ -221,7 +221,9 @@ def _left_out(suite: Suite, dataset: Dataset, surveyed: Sequence[Surveyed], canv
     """The pictures that cannot be made under every condition, and why."""
     found = {one.sample.id: one.reason for one in surveyed if one.status != "ok"}
     readable = [one for one in surveyed if one.status == "ok"]
-    found |= {one.sample.id: reason for one in readable if (reason := _unfit(one, canvas))}
+    acts_on_source = any(one.stage == "source" for one in suite.conditions(canvas))
+    most = UNIT_PIXELS["source"] if acts_on_source else MAX_PIXELS
+    found |= {one.sample.id: reason for one in readable if (reason := _unfit(one, canvas, most))}
     return found | _unreadable(suite, dataset, readable, canvas)
 
 
@@ -251,12 +253,12 @@ def _chunks(pictures: tuple[Surveyed, ...], size: int, identity: str) -> tuple[C
     )
 
 
-def _unfit(picture: Surveyed, canvas: Canvas) -> str:
-    """Why a picture cannot become a canvas, or "": a thin one may grow beyond all measure."""
-    if canvas.geometry.rule != "short-side":
-        return ""
-    width, height = short_side_size(picture.width, picture.height, canvas.geometry.resize_px)
-    return f"it becomes {width}x{height} pixels" if width * height > MAX_PIXELS else ""
+def _unfit(picture: Surveyed, canvas: Canvas, most_pixels: int) -> str:
+    """Why an image cannot become a canvas, or "": a thin one may grow beyond all measure."""
+    if picture.width * picture.height > most_pixels:
+        return f"{picture.width}x{picture.height} pixels; at most {most_pixels:,} in all"
+    width, height = resized_size(picture.width, picture.height, canvas.geometry)
+    return f"it becomes {width}x{height} pixels" if width * height > MAX_CANVAS_PIXELS else ""
 
 
 def _unreadable(

@@ -15,6 +15,7 @@ from windtunnel.engine.pictures import Stages, clip_of, stages_of
 from windtunnel.errors import PictureError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
+from windtunnel.imaging.files import read_file
 from windtunnel.imaging.header import read_header
 from windtunnel.report.scene import scene
 from windtunnel.sequences import Perturbation
@@ -125,8 +126,8 @@ def _stages(file: Path | None, edition: int) -> Stages:
         return stages_of(scene(SOURCE_PX[edition]), GEOMETRIES[edition])
     if not file.is_file():
         raise UserError(f"No such picture: {file}.")
-    data = file.read_bytes()
     try:
+        data = read_file(file)
         source = decode(data, read_header(data))
         return stages_of(np.require(source, requirements=["C", "W"]), GEOMETRIES[edition])
     except PictureError as error:

@@ -1,0 +1,259 @@
+"""Supported image formats: their signatures, and what their structure says before any library reads it.
+
+The encoded bytes are untrusted. `examine` recognises the format by its first bytes, limits the metadata, and
+returns how much memory the costliest of our decoders needs. Only then a library sees the bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from windtunnel.errors import PictureError
+from windtunnel.imaging.files import MIB
+
+# Everything in a file that is not pixels, together: text, colour profiles, EXIF, XMP.
+MAX_METADATA_BYTES = 16 * MIB
+# Values of one numeric tag: 67 million pixels in tiles of 16x16 have so many offsets.
+MAX_TAG_VALUES = 2**18
+
+# Bytes by TIFF field type; of TEXT_TYPES a library keeps the bytes and makes no numbers of them.
+TAG_BYTES = {
+    1: 1,
+    2: 1,
+    3: 2,
+    4: 4,
+    5: 8,
+    6: 1,
+    7: 1,
+    8: 2,
+    9: 4,
+    10: 8,
+    11: 4,
+    12: 8,
+    13: 4,
+    16: 8,
+    17: 8,
+    18: 8,
+}
+TEXT_TYPES = (1, 2, 6, 7)
+SHORT, LONG, LONG8 = 3, 4, 16
+BITS_PER_SAMPLE, SAMPLES_PER_PIXEL, TILE_WIDTH, TILE_LENGTH = 258, 277, 322, 323
+# EXIF, GPS and interoperability: directories that a tag of another directory points to.
+SUBDIRECTORIES = (34665, 34853, 40965)
+
+JPEG_SCAN, JPEG_END = 0xDA, 0xD9
+JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+JPEG_SEQUENTIAL = (0xC0, 0xC1)
+JPEG_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD9)})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The format of an encoded image and what it costs to decode.
+
+    Attributes:
+        format: the name by which Pillow opens it.
+        pixel_bytes: memory per pixel at the peak of decoding, over all decoders, the result included.
+        extra_bytes: memory that does not depend on the number of pixels.
+        metadata_last: whether a PNG has text or EXIF behind its first pixels.
+    """
+
+    format: str
+    pixel_bytes: int
+    extra_bytes: int = 0
+    metadata_last: bool = False
+
+
+def examine(data: bytes) -> Layout:
+    """Return the layout of an encoded image.
+
+    Raises:
+        PictureError: the format is not supported, or the metadata is beyond every limit.
+    """
+    for format_, examined in FORMATS.items():
+        if examined.matches(data):
+            return examined.layout(format_, data)
+    known = ", ".join(FORMATS)
+    raise PictureError("unreadable", f"not an image in a supported format ({known})")
+
+
+def _jpeg(format_: str, data: bytes) -> Layout:
+    """Coefficients of images in several scans are kept until the last: two bytes per component."""
+    components, sequential, metadata, exif = 0, True, 0, b""
+    for marker, segment in _jpeg_segments(data):
+        if marker in JPEG_FRAMES and len(segment) > 5:
+            components, sequential = segment[5], marker in JPEG_SEQUENTIAL
+        elif marker == JPEG_SCAN:
+            one_scan = sequential and len(segment) > 0 and segment[0] == components
+            return Layout(format_, 9 if one_scan else 4 + 3 * max(components, 1))
+        else:
+            metadata = _limited(metadata + len(segment))
+            if segment[:6] == b"Exif\0\0":  # libraries join what is spread over several segments
+                exif += segment[6:]
+                _check_tags(exif)
+            elif segment[:4] == b"MPF\0":
+                _check_tags(segment[4:])
+    return Layout(format_, 16)
+
+
+def _jpeg_segments(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Marker and content of every segment up to the first scan."""
+    place = 2
+    while (place := data.find(b"\xff", place)) >= 0 and place + 4 <= len(data):
+        marker = data[place + 1]
+        if marker in (0x00, 0xFF) or marker in JPEG_WITHOUT_LENGTH:
+            place += 1 if marker == 0xFF else 2
+            continue
+        if marker == JPEG_END:
+            return
+        (length,) = struct.unpack_from(">H", data, place + 2)
+        yield marker, data[place + 4 : place + 2 + length]
+        if marker == JPEG_SCAN:
+            return
+        place += 2 + max(length, 2)
+
+
+def _png(format_: str, data: bytes) -> Layout:
+    place, metadata, depth, pixels, last = 8, 0, 0, False, False
+    while place + 8 <= len(data):
+        length, kind = struct.unpack_from(">I4s", data, place)
+        if kind == b"IHDR" and length > 8:
+            depth = data[place + 16]
+        elif kind not in (b"IDAT", b"fdAT"):
+            metadata = _limited(metadata + 12 + length)
+        pixels = pixels or kind == b"IDAT"
+        last = last or (pixels and kind in (b"eXIf", b"tEXt", b"zTXt", b"iTXt"))
+        if kind == b"eXIf":
+            _check_tags(data[place + 8 : place + 8 + length])
+        place += 12 + length
+    return Layout(format_, 12 if depth > 8 else 8, metadata_last=last)
+
+
+def _webp(format_: str, data: bytes) -> Layout:
+    place, metadata = 12, 0
+    while place + 8 <= len(data):
+        kind, length = struct.unpack_from("<4sI", data, place)
+        if kind not in (b"VP8 ", b"VP8L", b"ALPH", b"ANMF"):
+            metadata = _limited(metadata + 8 + length)
+        if kind == b"EXIF":
+            _check_tags(data[place + 8 : place + 8 + length].removeprefix(b"Exif\0\0"))
+        place += 8 + length + length % 2
+    # Pillow and libwebp keep three copies of the file next to two canvases.
+    return Layout(format_, 20, 3 * len(data))
+
+
+def _tiff(format_: str, data: bytes) -> Layout:
+    """Strips and tiles are decompressed whole: a tile may be larger than the image."""
+    tags = _check_tags(data)
+    samples = max(tags.get(SAMPLES_PER_PIXEL, (1,))[0], 1)
+    raw = samples * -(-max(tags.get(BITS_PER_SAMPLE, (8,))) // 8)
+    tile = tags.get(TILE_WIDTH, (0,))[0] * tags.get(TILE_LENGTH, (0,))[0]
+    return Layout(format_, 8 + raw, tile * raw)
+
+
+def _avif(format_: str, data: bytes) -> Layout:
+    return Layout(format_, 20, 2 * len(data))
+
+
+def _limited(metadata: int) -> int:
+    if metadata > MAX_METADATA_BYTES:
+        raise PictureError("too_large", f"more than {MAX_METADATA_BYTES:,} bytes of metadata")
+    return metadata
+
+
+def _check_tags(data: bytes) -> dict[int, tuple[int, ...]]:
+    """Limit what the first directory of a TIFF or of EXIF, and those it points to, make a library read.
+
+    Tags may share their bytes, so a small file can declare any amount. What does not fit into the data is
+    passed over, as libraries do. Returns the whole numbers of short tags of the first directory.
+    """
+    if data[:2] not in (b"II", b"MM") or len(data) < 8:
+        return {}
+    order = "<" if data[:2] == b"II" else ">"
+    big = 43 in data[2:4]
+    layout = _BIG_TIFF if big else _TIFF
+    total = 0
+    seen: set[int] = set()
+    first: dict[int, tuple[int, ...]] = {}
+    waiting = [_number(data, layout.first, order + layout.offset)]
+    while waiting:
+        place = waiting.pop()
+        if place in seen:
+            continue
+        top = not seen
+        seen.add(place)
+        count = _number(data, place, order + layout.count)
+        entries = place + struct.calcsize(order + layout.count)
+        room = max(0, (len(data) - entries) // layout.entry)
+        for number in range(min(count, room)):
+            start = entries + number * layout.entry
+            tag, type_, values = struct.unpack_from(order + "HH" + layout.offset, data, start)
+            size = values * TAG_BYTES.get(type_, 0)
+            where = start + layout.entry - layout.inside
+            if size > layout.inside:
+                where = _number(data, where, order + layout.offset)
+            if not size or where + size > len(data):
+                continue
+            total = _limited(total + size)
+            if values > MAX_TAG_VALUES and type_ not in TEXT_TYPES:
+                raise PictureError(
+                    "too_large", f"tag {tag} has {values:,} values; at most {MAX_TAG_VALUES:,} are read"
+                )
+            if type_ in _WHOLE_NUMBERS and values <= 8:
+                numbers = struct.unpack_from(f"{order}{values}{_WHOLE_NUMBERS[type_]}", data, where)
+                if top:
+                    first.setdefault(tag, numbers)
+                if tag in SUBDIRECTORIES:
+                    waiting.append(numbers[0])
+    return first
+
+
+@dataclass(frozen=True)
+class _Directory:
+    """How a TIFF stores a directory: place of the first, number of entries, offsets, size of an entry."""
+
+    first: int
+    count: str
+    offset: str
+    entry: int
+    inside: int
+
+
+_TIFF = _Directory(first=4, count="H", offset="I", entry=12, inside=4)
+_BIG_TIFF = _Directory(first=8, count="Q", offset="Q", entry=20, inside=8)
+_WHOLE_NUMBERS = {SHORT: "H", LONG: "I", LONG8: "Q"}
+
+
+def _number(data: bytes, place: int, layout: str) -> int:
+    """A whole number in the data; 0 beyond its end."""
+    if place < 0 or place + struct.calcsize(layout) > len(data):
+        return 0
+    return int(struct.unpack_from(layout, data, place)[0])
+
+
+@dataclass(frozen=True)
+class _Format:
+    """Signatures of a format, where they stand, and what its structure says."""
+
+    signatures: tuple[bytes, ...]
+    layout: Callable[[str, bytes], Layout]
+    place: int = 0
+    before: bytes = b""
+
+    def matches(self, data: bytes) -> bool:
+        return data.startswith(self.before) and data.startswith(self.signatures, self.place)
+
+
+# In the order in which a message names them.
+FORMATS: dict[str, _Format] = {
+    "JPEG": _Format((b"\xff\xd8\xff",), _jpeg),
+    "PNG": _Format((b"\x89PNG\r\n\x1a\n",), _png),
+    "WEBP": _Format((b"WEBP",), _webp, place=8, before=b"RIFF"),
+    "GIF": _Format((b"GIF87a", b"GIF89a"), lambda format_, _: Layout(format_, 9)),
+    "BMP": _Format((b"BM",), lambda format_, _: Layout(format_, 8)),
+    "TIFF": _Format((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"II\0*", b"MM*\0"), _tiff),
+    "PPM": _Format((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6"), lambda format_, _: Layout(format_, 12)),
+    "AVIF": _Format((b"ftypavif", b"ftypavis", b"ftypmif1", b"ftypmsf1"), _avif, place=4),
+}
