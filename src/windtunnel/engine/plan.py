@@ -153,7 +153,7 @@ def make_plan(
     remarks += more
     # Images without labels are named by the model's classes.
     called = own_space if any(sample.labels for sample in total) else space
-    if natural is None:
+    if not (natural or finished):
         refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
@@ -167,6 +167,8 @@ def make_plan(
     suite, left_out = _available(suite, model, dataset, canvas, readable)
     conditions, missing = _conditions(suite, dataset, canvas, settings, present)
     suite.check_frames(conditions)
+    if finished:  # that it holds nothing of the suite is the better reason
+        refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
     masked = mask or suite.mask
     if natural:
         refuse_same_pictures(dataset.location, readable)
