@@ -233,7 +233,7 @@ def test_mistakes_are_told(photos: Path, tmp_path: Path, windtunnel_command: Com
         ImageTransfer(photos, meta).write_to_filesystem()
     (tmp_path / "gone.txt").write_text("class0/none.JPEG 0\n")
     with pytest.raises(
-        UserError, match=r"none\.JPEG, a picture of .*gone\.txt, cannot be read: No such file"
+        UserError, match=r"none\.JPEG, an image of .*gone\.txt, cannot be used: .*No such file"
     ):
         ImageTransfer(photos, tmp_path / "gone.txt", tmp_path / "out").write_to_filesystem()
     done = windtunnel_command("make", "imagenet-c", photos, tmp_path / "c", "--split", "train")
