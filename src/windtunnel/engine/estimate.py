@@ -102,12 +102,12 @@ def measure(work: Work, model: Model, pictures: Sequence[Surveyed]) -> Probe | N
                     warm_up([condition])
                 start = time.perf_counter()
                 try:
-                    images = _images_under(source, condition, work, model)
+                    views = _images_under(source, condition, work, model)
                 except PictureError:
                     continue
                 making += time.perf_counter() - start
-                timed += len(images)
-                made += images[: max(0, model.batch - len(made))]
+                timed += len(views)
+                made += views[: max(0, model.batch - len(made))]
     predicting = _predicting(model, made)
     return None if predicting is None else Probe(making / timed + predicting, timed)
 
