@@ -21,6 +21,7 @@ from windtunnel.data.demo import demo_model_path
 from windtunnel.errors import UserError
 from windtunnel.labels import imagenet_names
 from windtunnel.models import load_model
+from windtunnel.phrasing import phrased_for_command_line
 from windtunnel.published.natural import masked_classes
 from windtunnel.report.confusions import confusions, examples
 from windtunnel.report.failures import worst_failures
@@ -220,7 +221,8 @@ def test_other_models_and_preprocesses_are_refused(demo: Path, tmp_path: Path) -
         (("--preprocess", "imagenet"), "give both or neither"),
     ):
         done = call("report", demo, *arguments)
-        assert isinstance(done.exception, UserError) and words in str(done.exception)
+        with phrased_for_command_line():
+            assert isinstance(done.exception, UserError) and words in str(done.exception)
 
 
 def test_confusions_are_scikit_learns(demo: Path) -> None:

@@ -274,7 +274,8 @@ def test_markdown_and_csv_hold_every_sequence(runs: tuple[Run, Run]) -> None:
     table = call("report", runs[1].path, "--csv").output
     for score in runs[1].scores(["flip_probability"]):
         assert f"| {score.condition} | {100 * score.value:.1f} % (" in text
-        assert f"flip_probability,{score.condition},{score.value}" in table
+        columns = f"{score.corruption},{score.severity or ''},{score.codec}"
+        assert f"flip_probability,{score.condition},{columns},{score.value}" in table
     assert re.search(r"\| mean uT5D \| \d\.\d{3} ranks \|", text)
 
 
