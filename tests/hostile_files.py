@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
 from pathlib import Path
@@ -150,6 +151,64 @@ def write_accepted(folder: Path) -> list[str]:
     Image.new("RGB", (5200, 5200)).save(folder / "large.webp", lossless=True, method=0)
     Image.new("RGB", (6500, 6500)).save(folder / "scans.jpg", progressive=True, subsampling=0)
     return sorted(path.name for path in folder.iterdir())
+
+
+def jpeg_with(content: bytes) -> bytes:
+    """A JPEG of 64 x 64 pixels with these bytes after its first marker."""
+    out = io.BytesIO()
+    Image.new("RGB", (64, 64), (200, 100, 50)).save(out, "JPEG")
+    return out.getvalue()[:2] + content + out.getvalue()[2:]
+
+
+def segment(marker: int, content: bytes) -> bytes:
+    """A JPEG segment."""
+    return struct.pack(">BBH", 0xFF, marker, len(content) + 2) + content
+
+
+def subdirectories(pointers: int, size: int) -> bytes:
+    """A directory of EXIF pointers, each to another place in bytes that read as tags of unknown type."""
+    after = 8 + 2 + 12 * pointers + 4
+    entries = b"".join(struct.pack("<HHII", 34665, TIFF_LONG, 1, after + place) for place in range(pointers))
+    return b"II*\0" + struct.pack("<IH", 8, pointers) + entries + bytes(4) + bytes([255]) * size
+
+
+def slow_files() -> dict[str, bytes]:
+    """Small files that take a naive reader seconds to hours."""
+    spread = segment(0xE1, b"Exif\0\0" + bytes(4088))
+    big = b"II+\0" + struct.pack("<HHQQ", 8, 0, 16, 2**20) + bytes(20 * 2**20)
+    return {
+        "pointers.jpg": jpeg_with(segment(0xE1, b"Exif\0\0" + subdirectories(2500, 33000))),
+        "pointers.tif": subdirectories(50, 786_000),
+        "pointers.png": png(64, 64, chunk(b"eXIf", subdirectories(50, 786_000))),
+        "exif chunks.png": png(64, 64, chunk(b"eXIf", subdirectories(3, 64_000)) * 200),
+        "tags.tif": big,
+        "joined.jpg": jpeg_with(segment(0xE1, b"Exif\0\0" + subdirectories(1, 65_000)) + spread * 4000),
+        "mpf.jpg": jpeg_with(segment(0xE2, b"MPF\0" + subdirectories(3, 65_000)) * 200),
+        "fill.jpg": jpeg_with(bytes([255]) * 4 * MIB),
+        "zeros.jpg": jpeg_with(segment(0xE0, bytes(14)) + bytes(16 * MIB)),
+        "restarts.jpg": jpeg_with(b"\xff\xd0" * MIB),
+        "images.jpg": jpeg_with(b"\xff\xd9" * MIB),
+        "extensions.jpg": jpeg_with(segment(0xF0, bytes([255]) * 65_000) * 64),
+        "segments.jpg": jpeg_with(segment(0xE5, b"") * MIB),
+    }
+
+
+def unusual_files() -> dict[str, bytes]:
+    """Files with much or odd metadata, within what writers and damage produce."""
+    icc = b"".join(
+        segment(0xE2, b"ICC_PROFILE\0" + bytes([part, 255]) + bytes(60_000)) for part in range(1, 256)
+    )
+    damaged = b"II*\0" + struct.pack("<I", 8) + bytes([255]) * 65_000
+    orientation = b"II*\0" + struct.pack("<IHHHIII", 8, 1, 274, 3, 1, 6, 0)
+    return {
+        "fill.jpg": jpeg_with(bytes([255]) * 2**16),
+        "padding.jpg": jpeg_with(segment(0xE0, bytes(14)) + bytes(2**16)),
+        "profile.jpg": jpeg_with(icc),
+        "damaged exif.jpg": jpeg_with(segment(0xE1, b"Exif\0\0" + damaged)),
+        "long exif.jpg": jpeg_with(
+            segment(0xE1, b"Exif\0\0" + orientation) + segment(0xE1, b"Exif\0\0" + bytes(65_000)) * 100
+        ),
+    }
 
 
 def _with_segment(folder: Path, marker: int, content: bytes) -> bytes:

@@ -7,6 +7,7 @@ import os
 import socket
 import struct
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from tests.hostile_files import MIB, chunk, png, sparse
+from tests.hostile_files import MIB, chunk, jpeg_with, png, slow_files, sparse, unusual_files
 from windtunnel.data import open_dataset
 from windtunnel.data.inspection import inspect
 from windtunnel.data.survey import survey
@@ -227,6 +228,42 @@ def test_the_orientation_of_a_png_is_found_before_and_behind_its_pixels(behind: 
     assert read_header(whole).orientation == 6
     with Image.open(io.BytesIO(whole)) as picture:
         assert picture.getexif()[274] == 6
+
+
+@pytest.mark.parametrize("name", slow_files())
+def test_no_small_file_takes_long_to_examine(name: str) -> None:
+    content = slow_files()[name]
+    begin = time.process_time()
+    try:
+        decode(content, read_header(content))
+        status = "ok"
+    except PictureError as error:
+        status = error.status
+    assert time.process_time() - begin < 0.5
+    # Of 2,500 pointers one is followed: the image has few tags then, and sound pixels.
+    assert status == {"pointers.jpg": "ok"}.get(name, "too_large")
+
+
+@pytest.mark.parametrize("name", unusual_files())
+def test_unusual_metadata_is_read_as_pillow_reads_it(name: str) -> None:
+    content = unusual_files()[name]
+    begin = time.process_time()
+    header = read_header(content)
+    pixels = decode(content, header)
+    assert time.process_time() - begin < 1
+    assert header.orientation == (6 if name == "long exif.jpg" else 1)
+    with Image.open(io.BytesIO(jpeg_with(b""))) as plain:
+        assert np.array_equal(pixels, np.asarray(plain))
+
+
+def test_a_jpeg_of_several_images_is_decoded() -> None:
+    out = io.BytesIO()
+    first, second = Image.fromarray(golden_picture(64)), Image.new("RGB", (64, 64))
+    first.save(out, "MPO", save_all=True, append_images=[second], exif=b"")
+    header = read_header(out.getvalue())
+    assert header.format == "MPO"
+    with Image.open(io.BytesIO(out.getvalue())) as picture:
+        assert np.array_equal(decode(out.getvalue(), header), np.asarray(picture))
 
 
 def test_a_clip_cannot_name_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import torch
 
 import windtunnel
 from tests.onnx_models import colour_weights, write_colour_model
+from windtunnel.models import behaviour
 from windtunnel.models.preprocess import Tensor, presets
 
 UserError = windtunnel.UserError
@@ -213,6 +214,16 @@ def test_torch_modules_are_recognised_by_type(tmp_path: Path) -> None:
     assert model.predict(pictures(4)) == pytest.approx(wanted, abs=1e-5)
     other = Pooling()
     assert windtunnel.load_model(other, file).fingerprint != model.fingerprint
+
+
+@pytest.mark.parametrize("odd", [-np.inf, np.inf, np.nan])
+def test_scores_that_differ_have_different_digests_when_some_are_not_finite(odd: float) -> None:
+    scores = np.array([[1.0, 2.0, odd], [3.0, 4.0, odd]], np.float32)
+    other = scores[:, [1, 0, 2]]
+    assert behaviour(scores) != behaviour(other)
+    assert behaviour(scores) != behaviour(np.nan_to_num(scores, nan=0, posinf=0, neginf=0))
+    assert behaviour(scores) == behaviour(scores * np.float32(1 + 1e-6))
+    assert behaviour(np.full((2, 3), odd, np.float32)) != behaviour(np.zeros((2, 3), np.float32))
 
 
 def test_a_live_callable_that_fails_on_pictures_says_so() -> None:

@@ -111,8 +111,8 @@ def require_decoder(name: str) -> Decoder:
     return DECODERS[name]
 
 
-def _pillow(data: bytes, _header: Header, _at_least: Size) -> Image:
-    with open_by_pillow(data) as picture:
+def _pillow(data: bytes, header: Header, _at_least: Size) -> Image:
+    with open_by_pillow(data, header.format) as picture:
         if picture.mode in ("I", "F"):
             raise PictureError("unreadable", f"pillow: images of mode {picture.mode} are not supported")
         picture.load()

@@ -6,9 +6,10 @@ returns how much memory the costliest of our decoders needs. Only then a library
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from windtunnel.errors import PictureError
 from windtunnel.imaging.files import MIB
@@ -17,6 +18,14 @@ from windtunnel.imaging.files import MIB
 MAX_METADATA_BYTES = 16 * MIB
 # Values of one numeric tag: 67 million pixels in tiles of 16x16 have so many offsets.
 MAX_TAG_VALUES = 2**18
+# What a library walks in Python, one by one. Real files have some hundred tags, and damaged EXIF of one JPEG
+# segment has at most 5,461 in a directory.
+MAX_TAGS = 2**14
+MAX_JPEG_SEGMENTS = 2**10
+# Libraries copy all EXIF so far for every further segment of it. So many full ones are MAX_METADATA_BYTES.
+MAX_EXIF_SEGMENTS = 2**8
+# Bytes of a JPEG before its first scan that belong to no segment.
+MAX_FILL_BYTES = 2**17
 
 # Bytes by TIFF field type; of TEXT_TYPES a library keeps the bytes and makes no numbers of them.
 TAG_BYTES = {
@@ -43,10 +52,12 @@ BITS_PER_SAMPLE, SAMPLES_PER_PIXEL, TILE_WIDTH, TILE_LENGTH = 258, 277, 322, 323
 # EXIF, GPS and interoperability: directories that a tag of another directory points to.
 SUBDIRECTORIES = (34665, 34853, 40965)
 
-JPEG_SCAN, JPEG_END = 0xDA, 0xD9
+JPEG_SCAN = 0xDA
 JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 JPEG_SEQUENTIAL = (0xC0, 0xC1)
-JPEG_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD9)})
+# A marker of a segment. Pillow looks for the next one right after any other: fill bytes, stuffed zeros,
+# restarts, start and end of an image, reserved extensions.
+_SEGMENT = re.compile(rb"\xff[^\xff\x00\x01\xc8\xd0-\xd9\xf0-\xfd]")
 
 
 @dataclass(frozen=True)
@@ -79,66 +90,84 @@ def examine(data: bytes) -> Layout:
     raise PictureError("unreadable", f"not an image in a supported format ({known})")
 
 
+@dataclass
+class _Counted:
+    """What one file has beside its pixels so far; every number has a limit."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def add(self, limit: int, what: str, number: int = 1) -> None:
+        self.numbers[what] = self.numbers.get(what, 0) + number
+        if self.numbers[what] > limit:
+            raise PictureError("too_large", f"more than {limit:,} {what}")
+
+    def metadata(self, count_bytes: int) -> None:
+        self.add(MAX_METADATA_BYTES, "bytes of metadata", count_bytes)
+
+
 def _jpeg(format_: str, data: bytes) -> Layout:
     """Coefficients of images in several scans are kept until the last: two bytes per component."""
-    components, sequential, metadata, exif = 0, True, 0, b""
-    for marker, segment in _jpeg_segments(data):
+    components, sequential, counted = 0, True, _Counted()
+    layout, exif = Layout(format_, 16), []
+    for marker, segment in _jpeg_segments(data, counted):
         if marker in JPEG_FRAMES and len(segment) > 5:
             components, sequential = segment[5], marker in JPEG_SEQUENTIAL
         elif marker == JPEG_SCAN:
             one_scan = sequential and len(segment) > 0 and segment[0] == components
-            return Layout(format_, 9 if one_scan else 4 + 3 * max(components, 1))
+            layout = Layout(format_, 9 if one_scan else 4 + 3 * max(components, 1))
         else:
-            metadata = _limited(metadata + len(segment))
-            if segment[:6] == b"Exif\0\0":  # libraries join what is spread over several segments
-                exif += segment[6:]
-                _check_tags(exif)
+            counted.metadata(len(segment))
+            if segment[:6] == b"Exif\0\0":
+                counted.add(MAX_EXIF_SEGMENTS, "segments of EXIF")
+                exif.append(segment[6:])
             elif segment[:4] == b"MPF\0":
-                _check_tags(segment[4:])
-    return Layout(format_, 16)
+                _check_tags(segment[4:], counted)
+    _check_tags(b"".join(exif), counted)  # libraries join what is spread over several segments
+    return layout
 
 
-def _jpeg_segments(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Marker and content of every segment up to the first scan."""
+def _jpeg_segments(data: bytes, counted: _Counted) -> Iterator[tuple[int, bytes]]:
+    """Marker and content of every segment up to the first scan, as Pillow finds them."""
     place = 2
-    while (place := data.find(b"\xff", place)) >= 0 and place + 4 <= len(data):
-        marker = data[place + 1]
-        if marker in (0x00, 0xFF) or marker in JPEG_WITHOUT_LENGTH:
-            place += 1 if marker == 0xFF else 2
-            continue
-        if marker == JPEG_END:
+    while True:
+        found = _SEGMENT.search(data, place, place + MAX_FILL_BYTES + 2)
+        start = found.start() if found else len(data)
+        counted.add(MAX_FILL_BYTES, "bytes outside the segments of a JPEG", start - place)
+        if start + 4 > len(data):
             return
-        (length,) = struct.unpack_from(">H", data, place + 2)
-        yield marker, data[place + 4 : place + 2 + length]
+        counted.add(MAX_JPEG_SEGMENTS, "segments of a JPEG")
+        marker = data[start + 1]
+        (length,) = struct.unpack_from(">H", data, start + 2)
+        yield marker, data[start + 4 : start + 2 + length]
         if marker == JPEG_SCAN:
             return
-        place += 2 + max(length, 2)
+        place = start + 2 + max(length, 2)
 
 
 def _png(format_: str, data: bytes) -> Layout:
-    place, metadata, depth, pixels, last = 8, 0, 0, False, False
+    place, depth, pixels, last, counted = 8, 0, False, False, _Counted()
     while place + 8 <= len(data):
         length, kind = struct.unpack_from(">I4s", data, place)
         if kind == b"IHDR" and length > 8:
             depth = data[place + 16]
         elif kind not in (b"IDAT", b"fdAT"):
-            metadata = _limited(metadata + 12 + length)
+            counted.metadata(12 + length)
         pixels = pixels or kind == b"IDAT"
         last = last or (pixels and kind in (b"eXIf", b"tEXt", b"zTXt", b"iTXt"))
         if kind == b"eXIf":
-            _check_tags(data[place + 8 : place + 8 + length])
+            _check_tags(data[place + 8 : place + 8 + length], counted)
         place += 12 + length
     return Layout(format_, 12 if depth > 8 else 8, metadata_last=last)
 
 
 def _webp(format_: str, data: bytes) -> Layout:
-    place, metadata = 12, 0
+    place, counted = 12, _Counted()
     while place + 8 <= len(data):
         kind, length = struct.unpack_from("<4sI", data, place)
         if kind not in (b"VP8 ", b"VP8L", b"ALPH", b"ANMF"):
-            metadata = _limited(metadata + 8 + length)
+            counted.metadata(8 + length)
         if kind == b"EXIF":
-            _check_tags(data[place + 8 : place + 8 + length].removeprefix(b"Exif\0\0"))
+            _check_tags(data[place + 8 : place + 8 + length].removeprefix(b"Exif\0\0"), counted)
         place += 8 + length + length % 2
     # Pillow and libwebp keep three copies of the file next to two canvases.
     return Layout(format_, 20, 3 * len(data))
@@ -146,7 +175,7 @@ def _webp(format_: str, data: bytes) -> Layout:
 
 def _tiff(format_: str, data: bytes) -> Layout:
     """Strips and tiles are decompressed whole: a tile may be larger than the image."""
-    tags = _check_tags(data)
+    tags = _check_tags(data, _Counted())
     samples = max(tags.get(SAMPLES_PER_PIXEL, (1,))[0], 1)
     raw = samples * -(-max(tags.get(BITS_PER_SAMPLE, (8,))) // 8)
     tile = tags.get(TILE_WIDTH, (0,))[0] * tags.get(TILE_LENGTH, (0,))[0]
@@ -157,25 +186,20 @@ def _avif(format_: str, data: bytes) -> Layout:
     return Layout(format_, 20, 2 * len(data))
 
 
-def _limited(metadata: int) -> int:
-    if metadata > MAX_METADATA_BYTES:
-        raise PictureError("too_large", f"more than {MAX_METADATA_BYTES:,} bytes of metadata")
-    return metadata
-
-
-def _check_tags(data: bytes) -> dict[int, tuple[int, ...]]:
+def _check_tags(data: bytes, counted: _Counted) -> dict[int, tuple[int, ...]]:
     """Limit what the first directory of a TIFF or of EXIF, and those it points to, make a library read.
 
-    Tags may share their bytes, so a small file can declare any amount. What does not fit into the data is
-    passed over, as libraries do. Returns the whole numbers of short tags of the first directory.
+    Tags may share their bytes, and directories their tags, so a small file can declare any amount: every tag
+    counts, and each kind of subdirectory is read once. What does not fit into the data is passed over, as
+    libraries do. Returns the whole numbers of short tags of the first directory.
     """
     if data[:2] not in (b"II", b"MM") or len(data) < 8:
         return {}
     order = "<" if data[:2] == b"II" else ">"
     big = 43 in data[2:4]
     layout = _BIG_TIFF if big else _TIFF
-    total = 0
     seen: set[int] = set()
+    followed: set[int] = set()
     first: dict[int, tuple[int, ...]] = {}
     waiting = [_number(data, layout.first, order + layout.offset)]
     while waiting:
@@ -187,6 +211,7 @@ def _check_tags(data: bytes) -> dict[int, tuple[int, ...]]:
         count = _number(data, place, order + layout.count)
         entries = place + struct.calcsize(order + layout.count)
         room = max(0, (len(data) - entries) // layout.entry)
+        counted.add(MAX_TAGS, "tags", min(count, room))
         for number in range(min(count, room)):
             start = entries + number * layout.entry
             tag, type_, values = struct.unpack_from(order + "HH" + layout.offset, data, start)
@@ -196,7 +221,7 @@ def _check_tags(data: bytes) -> dict[int, tuple[int, ...]]:
                 where = _number(data, where, order + layout.offset)
             if not size or where + size > len(data):
                 continue
-            total = _limited(total + size)
+            counted.add(MAX_METADATA_BYTES, "bytes of metadata in tags", size)
             if values > MAX_TAG_VALUES and type_ not in TEXT_TYPES:
                 raise PictureError(
                     "too_large", f"tag {tag} has {values:,} values; at most {MAX_TAG_VALUES:,} are read"
@@ -205,7 +230,8 @@ def _check_tags(data: bytes) -> dict[int, tuple[int, ...]]:
                 numbers = struct.unpack_from(f"{order}{values}{_WHOLE_NUMBERS[type_]}", data, where)
                 if top:
                     first.setdefault(tag, numbers)
-                if tag in SUBDIRECTORIES:
+                if tag in SUBDIRECTORIES and tag not in followed:
+                    followed.add(tag)
                     waiting.append(numbers[0])
     return first
 

@@ -60,9 +60,10 @@ class Header:
     decode_bytes: int = 0
 
 
-def open_by_pillow(data: bytes) -> PillowImage.Image:
+def open_by_pillow(data: bytes, format_: str) -> PillowImage.Image:
     """Open an image by Pillow's plug-in of its own format; no other plug-in sees the bytes."""
-    return PillowImage.open(io.BytesIO(data), formats=[examine(data).format])
+    # Pillow finds by the content that a JPEG is an MPO.
+    return PillowImage.open(io.BytesIO(data), formats=["JPEG" if format_ == "MPO" else format_])
 
 
 def read_header(data: bytes) -> Header:
@@ -71,7 +72,7 @@ def read_header(data: bytes) -> Header:
         raise PictureError("unreadable", "the file is empty")
     layout = examine(data)
     try:
-        with open_by_pillow(data) as picture:
+        with open_by_pillow(data, layout.format) as picture:
             width, height = _stored_size(picture)
             name = picture.format or "unknown"
             needed = _check_decode(len(data), layout, width, height)

@@ -139,7 +139,8 @@ def finite_rows(scores: Scores) -> NDArray[np.bool_]:
 
 def behaviour(scores: Scores) -> str:
     """A digest of what a model says of the probe pictures, rough enough to survive another thread count."""
-    scale = float(np.abs(scores).max()) or 1.0
+    # An infinite scale would turn every finite score into 0.
+    scale = float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0)) or 1.0
     rough = np.round(scores.astype(np.float64) / scale, 3) + 0.0
     return hashlib.blake2b(rough.tobytes(), digest_size=8).hexdigest()
 
