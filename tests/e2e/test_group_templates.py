@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import Image
 
 import windtunnel
 from windtunnel.metrics.ood_scores import KL_MATCHING
+from windtunnel.metrics.outside import template_split
 from windtunnel.report.tables import notes
 from windtunnel.seeding import digest64
 
@@ -98,6 +100,19 @@ def test_ood_images_of_template_patients_are_left_out(tmp_path: Path) -> None:
     assert document["detection"]["n_out_by_score"]["kl_matching"] == PATIENTS * IMAGES - lost
     assert document["detection"]["n_out_by_score"]["msp"] == PATIENTS * IMAGES
     assert any(f"kl_matching leaves out {lost} OOD images" in note for note in notes(run))
+
+
+def test_many_ids_are_split_quickly() -> None:
+    """The split of 40,000 images, half of them OOD, looks every id up once."""
+    ids = np.array([f"{part}/{place:05}.png" for part in ("clean", "out") for place in range(20_000)], object)
+    out = np.arange(40_000) >= 20_000
+    started = time.perf_counter()
+    chosen, left_out = template_split(ids, out)
+    assert time.perf_counter() - started < 5  # compared pair by pair: 16 s
+    assert (chosen == left_out).all() and 0.45 < chosen[~out].mean() < 0.55
+    groups = np.array(["a", "b", HOSPITAL] * 2, object)
+    chosen, left_out = template_split(groups, np.arange(6) >= 3)
+    assert chosen[2] and left_out[2] and left_out[5] and not chosen[5]
 
 
 def test_few_groups_may_leave_nothing_to_score(tmp_path: Path) -> None:

@@ -19,9 +19,11 @@ from windtunnel import load_model, open_dataset
 from windtunnel.analysis.doctor import diagnose
 from windtunnel.cli.present import score_lines
 from windtunnel.labels import imagenet_1k
+from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.predictions.incoming import score_predictions
 from windtunnel.published.natural import masked_classes
 from windtunnel.report.tables import notes
+from windtunnel.seeding import digest64
 
 CLASSES = 10
 
@@ -264,6 +266,53 @@ def test_an_image_without_a_score_is_ranked_wrong(tmp_path: Path) -> None:
     run.report()
     document = json.loads((run.path / "scores.json").read_text())
     assert document["not_finite"]["images"] == lost.sum()
+
+
+class Overflowing:
+    """Random logits of the image that the colour encodes; none are finite where the blue channel is 9."""
+
+    name = fingerprint = "overflowing"
+    logits = np.random.default_rng(3).normal(0, 2, (256, 256, CLASSES)).astype(np.float32)
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        colour = batch[:, 0, 0].astype(int)
+        scores = self.logits[colour[:, 0], colour[:, 1]].copy()
+        scores[colour[:, 2] == 9] = np.nan
+        return scores
+
+
+def write_colours(folder: Path, part: int, count: int, every: int) -> Path:
+    """A table of uniform images, every so many of which overflow (0: none do)."""
+    folder.mkdir()
+    lines = ["path,label"]
+    for place in range(count):
+        blue = 9 if every and place % every == 0 else 0
+        Image.fromarray(np.full((40, 40, 3), (part, place, blue), np.uint8)).save(folder / f"{place:03}.png")
+        lines.append(f"{place:03}.png,c{place // every % CLASSES if every else place % CLASSES}")
+    (folder / "table.csv").write_text("\n".join(lines))
+    return folder / "table.csv"
+
+
+def test_kl_matching_scores_as_many_of_them_as_of_other_images(tmp_path: Path) -> None:
+    """An image chosen for the templates is not scored, whether its outputs are finite or not."""
+    clean, out = write_colours(tmp_path / "in", 1, 240, 4), write_colours(tmp_path / "out", 2, 40, 0)
+    run = windtunnel.run(
+        Overflowing(), out, "ood", clean=clean, out=tmp_path / "run", labels_are_outputs=True
+    )
+    inside = [row for row in rows_of(run) if row["sample_id"].startswith("clean/")]
+    lost = np.array([row["status"] == "not_finite" for row in inside])
+    chosen = np.array([digest64(KL_MATCHING, row["sample_id"]) & 1 for row in inside], bool)
+    assert (len(inside), lost.sum()) == (240, 60) and (lost & chosen).any()
+    found = {one.condition: one for one in run.scores(["auroc"])}
+    assert found["kl_matching"].n == 40 + (~chosen).sum()
+    assert f"templates of {(chosen & ~lost).sum()} pictures" in found["kl_matching"].formula
+    for score, taken in (("msp", np.full(240, True)), ("kl_matching", ~chosen)):
+        assert f"{(lost & taken).sum()} outputs are not finite and ranked wrong" in found[score].formula
+        # An ID image that is not finite ranks above all OOD images: the others alone decide the rest.
+        assert found[score].value <= 1 - (lost & taken).sum() / taken.sum()
+    said = " ".join(notes(run))
+    assert f"kl_matching is judged on {chosen.sum()} fewer ID images" in said
+    assert f"do not use {(lost & chosen).sum()} of these ID images: their outputs are not finite" in said
 
 
 def test_the_doctor_counts_them_as_wrong_and_says_so(digit_folder: Path, exact: Path) -> None:

@@ -152,7 +152,7 @@ def test_kl_matching_stands_apart_with_its_own_chance(
     )
     assert "energy" in ranked and "kl_matching" not in ranked
     assert f"60 out, {scored - 60} in" in apart and f"{100 * 60 / scored:.1f} %" in apart
-    assert any(f"kl_matching is judged on {180 - scored} in pictures fewer" in note for note in notes(run))
+    assert any(f"kl_matching is judged on {180 - scored} fewer ID images" in note for note in notes(run))
 
 
 def test_kl_matching_needs_templates_of_most_classes(

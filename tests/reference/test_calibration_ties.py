@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import beta, norm
+from scipy.stats import t as student
 
 from windtunnel.metrics.calibration import ece_values, rms_values
 from windtunnel.metrics.score import Measure
@@ -110,3 +111,29 @@ def test_intervals_contain_the_expected_calibration_error(case: calibration_cove
     # 2,000 simulations show 93 % and more: less three standard errors of 300. Calibrated models show 99 %.
     assert min(found.values()) >= 0.885, found
     assert case.calibrated or max(found.values()) <= 0.99, found
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+def test_aurra_of_one_wrong_prediction_is_no_surer_than_of_none(n: int) -> None:
+    """One error at the lowest confidence does not rule out errors at higher ones."""
+    confidence = np.linspace(0.9, 0.2, n)
+    low, high = measured("AURRA", confidence, np.arange(n) < n - 1).interval()
+    assert low <= beta.ppf(0.025, n, 1) and high <= 1
+    # By hand: the area is 1 - 1/n^2; its variance over area (1 - area) is 1/n^2; one image decides (K = 1).
+    area, inverse, t = 1 - 1 / n**2, (1 / n**2 + 4 / n) / 3, student.ppf(0.975, n - 1)
+    # Wilson's ends are the shares p that lie t standard errors from the area.
+    for end in (low, high):
+        assert abs(area - end) == pytest.approx(t * np.sqrt(end * (1 - end) * inverse), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in calibration_coverage.ACCURATE if case.name.startswith("99 %")][:2],
+    ids=lambda case: case.name,
+)
+def test_aurra_intervals_of_accurate_models_contain_the_expected_score(
+    case: calibration_coverage.Case,
+) -> None:
+    (n,) = case.images
+    found = calibration_coverage.coverage(case, n, 300, scores=("AURRA",))
+    assert found["AURRA"] >= 0.905, found  # 2,000 simulations show 96 %: less four standard errors

@@ -46,7 +46,8 @@ class Outside:
         not_finite: which of them have outputs that are not finite, and so no score: an image that is out is
             then ranked below every other, one that is in above.
         template: which of them KL-matching's templates are made of: about half of the ID images, chosen by a
-            hash of their ids, or about half of the groups, so that no group is on both sides.
+            hash of their ids, or about half of the groups, so that no group is on both sides. Of these, the
+            images with finite outputs.
         values: by score, a number per picture.
         few: how many classes of the in pictures have too few templates for KL-matching, and of how many.
     """
@@ -54,11 +55,8 @@ class Outside:
     def __init__(self, run: Run, rows: NDArray[np.int64], out: Truths) -> None:
         self.rows, self.out = rows, out
         self.not_finite: Truths = run.observed.not_finite[rows, 0]
-        units = _template_units(run, rows)
-        self.template: Truths = ~out & np.array([digest64(KL_MATCHING, unit) & 1 for unit in units], bool)
-        self.template &= ~self.not_finite
-        # OOD images of a group that templates are made of are left out too: they have been seen.
-        self._seen_by_templates: Truths = np.isin(units, list(set(units[self.template])))
+        chosen, self._left_out = template_split(_template_units(run, rows), out)
+        self.template: Truths = chosen & ~self.not_finite
         logits = run.observed.gives_logits
         names = [one for one in WORDS if logits or one not in OF_LOGITS]
         self.values: dict[str, Numbers] = {name: np.where(out, -np.inf, np.inf) for name in names}
@@ -114,7 +112,7 @@ class Outside:
     def taken_by(self, score: str) -> NDArray[np.int64]:
         """Rows a score is judged on: all, but for KL-matching none of its templates' images or groups."""
         if score == KL_MATCHING:
-            return np.flatnonzero(~self._seen_by_templates)
+            return np.flatnonzero(~self._left_out)
         return np.arange(len(self.rows))
 
     @property
@@ -135,6 +133,18 @@ class Outside:
             "its templates are made of about half of the groups, and without these no ID or no OOD image is "
             "left to score"
         )
+
+
+def template_split(units: NDArray[np.object_], out: Truths) -> tuple[Truths, Truths]:
+    """Which images are chosen for KL-matching's templates, and which ones it does not score.
+
+    The choice depends on the units (image ids or groups) alone and not on the outputs. An image without
+    finite outputs therefore leaves the scored side as often as any other, although no template uses it. OOD
+    images of a chosen group are not scored either, because the templates have seen their group.
+    """
+    chosen: Truths = ~out & np.array([digest64(KL_MATCHING, unit) & 1 for unit in units], bool)
+    seen = set(units[chosen])
+    return chosen, np.array([unit in seen for unit in units], bool)
 
 
 def _template_units(run: Run, rows: NDArray[np.int64]) -> NDArray[np.object_]:
@@ -301,11 +311,19 @@ def detection_notes(run: Run) -> list[str]:
     found = run.detectors
     lines = ["AUPR depends on how many pictures are out: compare it only at the same numbers of both."]
     if found and KL_MATCHING in found.values:
+        scored = found.out[found.taken_by(KL_MATCHING)]
+        fewer = int((~found.out).sum() - (~scored).sum())
         lines.append(
-            f"{KL_MATCHING} is judged on {found.template.sum():,} in pictures fewer, those its templates are "
-            "made of: its AUPR has another chance and is not to be ranked among the others."
+            f"{KL_MATCHING} is judged on {fewer:,} fewer ID images, those chosen for its templates: its AUPR "
+            "has a different chance level and must not be ranked with the others."
         )
-        shared = int(found.out.sum() - found.out[found.taken_by(KL_MATCHING)].sum())
+        unused = fewer - int(found.template.sum())
+        if unused:
+            lines.append(
+                f"The templates of {KL_MATCHING} do not use {unused:,} of these ID images: their outputs are "
+                "not finite."
+            )
+        shared = int(found.out.sum() - scored.sum())
         if shared:
             lines.append(
                 f"{KL_MATCHING} leaves out {counted(shared, 'OOD image')}: their groups also have images "

@@ -13,7 +13,8 @@ import numpy as np
 
 from windtunnel.metrics.confident import Numbers, Truths, confident_measures, mean_over_ties
 from windtunnel.metrics.observed import Observed
-from windtunnel.metrics.score import Measure, log_odds_interval
+from windtunnel.metrics.score import Measure
+from windtunnel.stats.intervals import accuracy_area_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
@@ -38,10 +39,15 @@ def aurra_values(confidence: Numbers, right: Truths) -> Numbers:
     return np.asarray(values.reshape(confidence.shape).mean(axis=1), np.float64)
 
 
+def aurra_interval(measure: Measure) -> tuple[float, float]:
+    """95 % confidence interval of AURRA, also where few predictions are wrong."""
+    return accuracy_area_interval(measure.picture_values, measure.groups)
+
+
 def aurra(run: Run, seen: Observed) -> list[Measure]:
     """AURRA of every condition, and pooled over the corruptions."""
     formula = (
         "area under the response rate accuracy curve: accuracy among the most confident pictures, averaged "
         "over all shares answered"
     )
-    return confident_measures(run, seen, "aurra", formula, aurra_values, log_odds_interval)
+    return confident_measures(run, seen, "aurra", formula, aurra_values, aurra_interval)

@@ -13,6 +13,8 @@ CONFIDENCE = 0.95
 ROUNDING = 1e-12
 # Weight, against K^2 in `worth`, of the assumption that an image's conditions fail together: by simulation.
 PRIOR = 2.0
+# Mean square of ln(n/p) over the places p = 1..n, n large.
+AREA_WEIGHT = 2.0
 
 # Which pictures were drawn together: a number per picture, or None where every picture stands for itself.
 Groups = NDArray[np.int64] | None
@@ -70,15 +72,20 @@ def worth(
     deviations from the mean; `failing` is the value of an image all of whose conditions fail.
     """
     n = len(values)
+    found = _averaged_worth(values, spread, groups, failing)
+    return min(max(found, float(n) if groups is None else 1.0), float(n * per_picture))
+
+
+def _averaged_worth(values: NDArray[np.float64], spread: float, groups: Groups, failing: float) -> float:
+    """`worth` without its limits."""
+    n = len(values)
     away, sizes = _deviations(values, groups, 1.0)
     alike = n * n / float((sizes**2).sum())
     variance = _variance(away, n)
     if variance == 0 or spread <= ROUNDING:
-        found = alike
-    else:
-        certain, share = _support(away) ** 2, variance / spread
-        found = 1 / max(share, (certain * share + PRIOR * failing / alike) / (certain + PRIOR))
-    return min(max(found, float(n) if groups is None else 1.0), float(n * per_picture))
+        return alike
+    certain, share = _support(away) ** 2, variance / spread
+    return 1 / max(share, (certain * share + PRIOR * failing / alike) / (certain + PRIOR))
 
 
 def mean_interval(
@@ -154,6 +161,22 @@ def mean_between_0_and_1(
     centre = math.log(mean / (1 - mean))
     reach = float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * error / (mean * (1 - mean))
     return float(expit(centre - reach)), float(expit(centre + reach))
+
+
+def accuracy_area_interval(values: NDArray[np.float64], groups: Groups = None) -> tuple[float, float]:
+    """Wilson's interval for an area under an accuracy curve, given the area plus each image's influence.
+
+    The number of images is the one that the area is worth: area (1 - area) / variance of the mean. A wrong
+    prediction at place p of n by confidence lowers the area by about ln(n/p) / n. Where few images are wrong,
+    others may be more confident: 1/worth is averaged, as in `worth`, with AREA_WEIGHT / n, its value for
+    errors that are independent of confidence. Student's quantile replaces the normal one. Where nothing
+    varies: the exact interval of a share of as many images or groups.
+    """
+    area, units = float(values.mean()), unit_count(len(values), groups)
+    if units < 2 or variance_of_mean(values, groups) == 0:
+        return clopper_pearson(min(max(area, 0.0), 1.0) * units, units)
+    effective = _averaged_worth(values, area * (1 - area), groups, AREA_WEIGHT)
+    return _wilson(area, effective, float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)))
 
 
 def unit_count(pictures: int, groups: Groups) -> int:
