@@ -165,7 +165,8 @@ def run(
         chunk: pictures per shard; by default about 2,048 predictions.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
         labels: what the data's class indices are: `imagenet-1k`, or `indices` of no known classes. By default
-            they are ImageNet-1k's if the model declares its classes, or if exactly 0 to 999 occur.
+            they are ImageNet-1k's if the model declares its classes, or if it has 1,000 outputs and exactly
+            0 to 999 occur.
         label_map: CSV file with the columns output,class: which of the model's outputs stand for which class
             of the data; the highest score of a class's outputs is the class's.
         edition: 32, 64, 224 or 299, if not as the suite says.
@@ -266,7 +267,7 @@ def make_set(
         codec: how pictures are stored, if not as published.
         settings: texts for units, such as `frost.textures=DIR`.
         labels: what the data's class indices are: `imagenet-1k`, whose folders are named by WordNet id, or
-            `indices` of no known classes; by default ImageNet-1k's if exactly 0 to 999 occur.
+            `indices` of no known classes, the default.
         split: of imagenet-s, `val` for centre crops or `train` for random resized crops.
         include: Python files with your own corruptions.
         workers: processes.

@@ -1,6 +1,7 @@
 """Self-check of units from outside the package: the same seed gives the same pixels, everywhere.
 
-A unit is tried on one small image, three times in this process and once in another:
+A unit is tried on one small image at every level that is asked for, three times in this process and once in
+another:
 
 again          the same call a second time: unseeded generators, clocks and state that is kept differ
 other globals  other states of the global generators (random, numpy.random, torch): units that draw from these
@@ -76,17 +77,16 @@ _passed: set[str] = set()
 def check_deterministic(conditions: Iterable[Condition]) -> None:
     """Refuse units from outside the package that give other pixels for the same seed, and say why.
 
-    Each is tried at the highest level that the conditions have of it. Nothing is done for shipped units.
+    Each is tried at every level that the conditions have of it. Nothing is done for shipped units.
     """
-    trials: dict[str, tuple[Trial, str]] = {}
+    waiting: dict[str, Trial] = {}
     for condition in conditions:
         if condition.kind not in ("corruption", "sequence") or _unit_of(condition).is_shipped:
             continue
         trial = Trial(condition.unit, condition.level or 1, condition.edition, dict(condition.settings))
-        before = trials.get(condition.unit)
-        if before is None or before[0].level < trial.level:
-            trials[condition.unit] = trial, json.dumps([asdict(trial), dict(condition.assets)])
-    waiting = {key: trial for trial, key in trials.values() if key not in _passed}
+        key = json.dumps([asdict(trial), dict(condition.assets)])
+        if key not in _passed:
+            waiting[key] = trial
     if not waiting:
         return
     digests = [_check_here(trial) for trial in waiting.values()]
@@ -118,8 +118,10 @@ def _check_here(trial: Trial) -> str:
 
 
 def _refusal(trial: Trial, how: str) -> UserError:
-    file = Path(inspect.getfile(find_unit(trial.unit).function)).name
-    return UserError(f"{trial.unit} ({file}) changes its pixels for the same seed {how}. {CURE}")
+    unit = find_unit(trial.unit)
+    file = Path(inspect.getfile(unit.function)).name
+    level = f"{'severity' if isinstance(unit, Corruption) else 'difficulty'} {trial.level}"
+    return UserError(f"{trial.unit} ({file}) changes its pixels at {level} for the same seed {how}. {CURE}")
 
 
 def trial_digests(trials: Iterable[Mapping[str, Any]], files: Iterable[str]) -> list[str]:

@@ -117,8 +117,8 @@ def read_indices(
     """The label space that a data set's class indices refer to, and remarks on how that was decided.
 
     They are ImageNet-1k's where the user or the model declares it, or where exactly the indices 0 to 999
-    occur and nothing contradicts it. Fewer indices could belong to any data set. Other label spaces are
-    returned unchanged.
+    occur and the model has 1,000 outputs and declares no classes. Without a model only the user decides.
+    Fewer indices could belong to any data set. Other label spaces are returned unchanged.
 
     Args:
         space: the data's label space.
@@ -151,9 +151,14 @@ def read_indices(
     way_out = "if they are not, pass --labels indices."
     if set(known.classes) <= set(classes) and len(space) <= len(known):
         return numbered, [f"{read}, because the model declares its classes; {way_out}"]
-    if not classes and outputs in (0, len(known)) and list(used) == list(range(len(known))):
+    if classes or outputs not in (0, len(known)) or list(used) != list(range(len(known))):
+        return space, []
+    if outputs:
         return numbered, [f"{read}, because exactly 0 to 999 occur; {way_out}"]
-    return space, []
+    return space, [
+        "The data's class indices are 0 to 999 and stay numbers; if they are ImageNet-1k's "
+        f"({_example(used[0])}), pass --labels imagenet-1k."
+    ]
 
 
 def _example(index: int) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,6 +84,25 @@ def test_indices_are_matched_by_name_where_the_model_declares_another_order(
     plan = windtunnel.plan(Says(0, 1001), thousand, "smoke", preprocess=file)
     assert plan.recipe["data"]["label_space"] == IMAGENET_1K
     assert plan.label_map == tuple(range(1, 1001))
+
+
+def test_make_writes_wordnet_ids_only_when_they_are_declared(thousand: Path, tmp_path: Path) -> None:
+    """A thousand products are no ImageNet; without a model nothing tells the two apart."""
+
+    def make(name: str, *options: str) -> tuple[str, list[str], dict[str, Any]]:
+        done = call("make", "imagenet-c", thousand, tmp_path / name, "--only", "contrast:1", *options)
+        assert done.exit_code == 0, done.output
+        folders = sorted(entry.name for entry in (tmp_path / name / "contrast" / "1").iterdir())
+        return done.output, folders, json.loads((tmp_path / name / "manifest.json").read_text())
+
+    layout = ("--layout", "folders", "--subset", "12", "--workers", "1")
+    said, folders, manifest = make("plain", *layout)
+    assert all(len(name) == 3 and name.isdigit() for name in folders)
+    assert manifest["recipe"]["data"]["label_space"] == "indices"
+    assert "--labels imagenet-1k" in said and "0 is n01440764, tench" in said
+    said, folders, manifest = make("declared", *layout, "--labels", "imagenet-1k")
+    assert set(folders) <= set(imagenet_1k().classes)
+    assert manifest["recipe"]["data"]["label_space"] == IMAGENET_1K
 
 
 def test_some_numbers_are_not_taken_for_imagenet_and_the_message_says_how_to(tmp_path: Path) -> None:

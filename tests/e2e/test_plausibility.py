@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from scipy.stats import hypergeom
+from scipy.stats import binom, hypergeom
 
 import windtunnel
-from windtunnel.analysis.plausibility import implausible
+from windtunnel.analysis.plausibility import ALPHA, LEAST_SKILL, implausible
 from windtunnel.cli import cli
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.data.demo import demo_model_path
-from windtunnel.stats.shuffling import SHUFFLES, shuffled_labels
+from windtunnel.stats.shuffling import probability_of_so_few, right_by_chance
 
 DECLARED = "preset = 'imagenet'\n"
 
@@ -63,33 +64,45 @@ def test_shuffled_labels_are_a_hypergeometric_for_two_classes() -> None:
     rng = np.random.default_rng(1)
     labels = rng.uniform(size=60) < 0.3
     predicted = np.where(rng.uniform(size=60) < 0.25, labels, rng.uniform(size=60) < 0.4).astype(np.int32)
-    found = shuffled_labels(predicted, [(int(one),) for one in labels])
+    by_chance = right_by_chance(predicted, [(int(one),) for one in labels])
     exact = hypergeom(60, int(labels.sum()), int(predicted.sum()))
-    both = int((labels & (predicted == 1)).sum())
     constant = 60 - int(labels.sum()) - int(predicted.sum())
-    assert found.right == constant + 2 * both == int((labels == predicted).sum())
-    assert found.expected == pytest.approx(constant + 2 * exact.mean())
-    for ours, theirs in ((found.p_more, exact.sf(both - 1)), (found.p_fewer, exact.cdf(both))):
-        assert ours == pytest.approx(theirs, abs=4 * np.sqrt(theirs * (1 - theirs) / SHUFFLES) + 1 / SHUFFLES)
-    assert found.p_perfect == pytest.approx(hypergeom(60, labels.sum(), labels.sum()).pmf(labels.sum()))
+    assert by_chance.sum() == pytest.approx(constant + 2 * exact.mean())
 
 
 def test_several_labels_of_an_image_are_all_right() -> None:
     """Brute force over every order of three images."""
-    found = shuffled_labels(np.array([0, 1, 2], np.int32), [(0, 1), (1,), (0,)])
-    orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
-    accepted = [(0, 1), (1,), (0,)]
-    rights = [sum(image in accepted[place] for image, place in enumerate(order)) for order in orders]
-    assert found.right == rights[0] == 2
-    assert found.expected == pytest.approx(np.mean(rights))
-    assert found.p_perfect == pytest.approx(1 / 6)
+    predicted, accepted = (0, 1, 2), [(0, 1), (1,), (0,)]
+    orders = list(permutations(range(3)))
+    expected = [np.mean([predicted[i] in accepted[order[i]] for order in orders]) for i in range(3)]
+    by_image = right_by_chance(np.array(predicted, np.int32), accepted)
+    assert by_image.sum() == pytest.approx(sum(expected))
+    # Of an image, the share of predictions that are right for it: 0 and 1 of three, then 1, then 0.
+    assert by_image == pytest.approx([2 / 3, 1 / 3, 1 / 3])
+
+
+@pytest.mark.parametrize("skill", [0.0, 0.15, 0.4, 1.0])
+def test_the_probability_of_so_few_is_exact(skill: float) -> None:
+    """Equal images are a binomial (SciPy); unequal ones are summed over every outcome."""
+    for count in (1, 2, 9, 100):
+        for right in range(count + 1):
+            ours = probability_of_so_few(right, np.full(count, 0.1), skill)
+            assert ours == pytest.approx(binom.cdf(right, count, skill + (1 - skill) * 0.1), abs=1e-12)
+    by_chance = np.array([0.0, 0.1, 0.1, 0.5, 0.9, 1.0])
+    shares = skill + (1 - skill) * by_chance
+    outcomes = np.array(list(product((0, 1), repeat=len(shares))))
+    each = np.prod(np.where(outcomes, shares, 1 - shares), axis=1)
+    for right in range(len(shares) + 1):
+        expected = each[outcomes.sum(axis=1) <= right].sum()
+        assert probability_of_so_few(right, by_chance, skill) == pytest.approx(expected, abs=1e-12)
 
 
 def test_labels_in_no_relation_to_images_are_reported_at_the_top(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     run = run_of(tmp_path, rng.integers(0, 10, 200), rng.integers(0, 10, 200), 10)
     (warning,) = implausible(run)
-    assert "shuffled labels give as many" in warning and "windtunnel doctor" in warning
+    assert "shuffled labels give" in warning and "skill is below 0.15 with 95 % confidence" in warning
+    assert "windtunnel doctor" in warning
     lines = call("score", run.path).output.splitlines()
     assert lines[0].startswith("WARNING") and "windtunnel doctor" in lines[0]
     page = run.report().read_text()
@@ -104,7 +117,7 @@ def test_outputs_one_off_are_reported(tmp_path: Path) -> None:
     (warning,) = implausible(run_of(tmp_path, shown, shown, 10, step=1))
     assert (
         "The native error, 100.0 %, is implausible" in warning
-        and "shuffled labels give more, 20.0" in warning
+        and "shuffled labels give 20.0 on average" in warning
     )
 
 
@@ -113,7 +126,7 @@ def test_a_few_lucky_hits_of_many_classes_are_still_near_chance(tmp_path: Path) 
     labels = np.arange(200) % 100
     shown = np.where(np.arange(200) < 8, labels, (labels + 1) % 100)
     (warning,) = implausible(run_of(tmp_path, shown, labels, 100))
-    assert "hardly fewer" in warning
+    assert "8 of 200 predictions are right, shuffled labels give" in warning
 
 
 def test_one_class_is_judged_by_guessing(tmp_path: Path) -> None:
@@ -130,15 +143,58 @@ def test_too_few_images_to_tell_raise_no_warning(tmp_path: Path) -> None:
     assert implausible(run_of(tmp_path, np.array([1, 0, 0]), np.array([0, 1, 0]), 2)) == []
 
 
-def test_false_warnings_of_useful_models_are_rare() -> None:
-    """Sixty per cent right of ten classes on fifty images, 200 data sets: none is taken for shuffled."""
-    rng = np.random.default_rng(3)
-    alarms = 0
-    for _ in range(200):
-        labels = rng.integers(0, 10, 50)
-        predicted = np.where(rng.uniform(size=50) < 0.6, labels, rng.integers(0, 10, 50)).astype(np.int32)
-        alarms += shuffled_labels(predicted, [(int(one),) for one in labels]).p_more > 0.05
-    assert alarms == 0
+@pytest.mark.parametrize(
+    ("count", "classes", "accuracy"), [(20, 2, 0.7), (40, 2, 0.7), (10, 10, 0.46), (50, 10, 0.46)]
+)
+def test_useful_models_raise_no_warning_on_few_images(
+    tmp_path: Path, count: int, classes: int, accuracy: float
+) -> None:
+    rng = np.random.default_rng(count)
+    warned = 0
+    for number in range(20):
+        labels = rng.integers(0, classes, count)
+        other = (labels + rng.integers(1, classes, count)) % classes
+        shown = np.where(rng.uniform(size=count) < accuracy, labels, other)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        warned += len(implausible(run_of(folder, shown, labels, classes)))
+    assert warned <= 1
+
+
+def warned_sets(count: int, classes: int, skill: float, sets: int = 200) -> float:
+    """The share of simulated sets in which the decision falls on near chance."""
+    rng = np.random.default_rng(count)
+    warned = 0
+    for _ in range(sets):
+        labels, guesses = rng.integers(0, classes, (2, count))
+        predicted = np.where(rng.uniform(size=count) < skill, labels, guesses).astype(np.int32)
+        by_chance = right_by_chance(predicted, [(int(one),) for one in labels])
+        right = int((predicted == labels).sum())
+        warned += probability_of_so_few(right, by_chance, LEAST_SKILL) <= ALPHA
+    return warned / sets
+
+
+@pytest.mark.parametrize("classes", [2, 10, 100])
+@pytest.mark.parametrize("count", [2, 5, 10, 20, 50, 200])
+def test_false_warnings_are_rare_at_any_number_of_images(count: int, classes: int) -> None:
+    assert warned_sets(count, classes, skill=0.4) <= 0.05
+
+
+@pytest.mark.parametrize(("count", "classes"), [(100, 10), (100, 100), (200, 10), (1000, 2)])
+def test_models_at_chance_are_found(count: int, classes: int) -> None:
+    assert warned_sets(count, classes, skill=0.0) >= 0.95
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_few_misses_of_one_class_raise_no_warning(tmp_path: Path, count: int) -> None:
+    assert implausible(run_of(tmp_path, np.zeros(count), np.full(count, 3), 10)) == []
+
+
+def test_a_constant_prediction_on_unbalanced_classes_is_near_chance(tmp_path: Path) -> None:
+    """Ninety per cent right, as many as shuffled labels give; 40 images of the rare class, none found."""
+    labels = (np.arange(400) % 10 == 0).astype(np.int64)
+    (warning,) = implausible(run_of(tmp_path, np.zeros(400), labels, 2))
+    assert "360 of 400 predictions are right, shuffled labels give 360.0 on average" in warning
 
 
 def test_undeclared_preprocessing_is_reported_at_the_top(tmp_path: Path) -> None:

@@ -113,6 +113,23 @@ def test_sequences_are_checked_too(cause: str, digit_folder: Path, tmp_path: Pat
         windtunnel.plan("demo", digit_folder, suite, include=[file])
 
 
+@pytest.mark.parametrize(
+    ("shift", "severity", "why"),
+    [
+        ("3 if by == 30 else np.random.default_rng().uniform(1, 20)", 1, "from one call to the next"),
+        ("3 if by == 10 else np.random.uniform(1, 20)", 3, "state of a global generator"),
+        (f"3 if by == 30 else {CAUSES['salted'][0]}", 1, "hash\\(\\) of a text"),
+    ],
+)
+def test_every_severity_is_checked(
+    shift: str, severity: int, why: str, digit_folder: Path, tmp_path: Path
+) -> None:
+    name = f"partly_random_{len(shift)}"
+    file = write(tmp_path, name, shift)
+    with pytest.raises(windtunnel.UserError, match=rf"{name} .* at severity {severity} .*{why}"):
+        windtunnel.plan("demo", digit_folder, suite_of(tmp_path, name), include=[file])
+
+
 def test_the_command_line_refuses_in_one_line(
     digit_folder: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from windtunnel.metrics.parts import part_of_role
-from windtunnel.stats.shuffling import shuffled_labels
+from windtunnel.stats.shuffling import probability_of_so_few, right_by_chance
 from windtunnel.store.run import Run
 
 ALPHA = 0.05
-# An accuracy that covers less of the way from chance to 100 % is near chance: outputs one place off still hit
-# neighbouring classes of ImageNet now and then, surely more often than shuffled labels and yet wrong.
-LEAST_SKILL = 0.1
+# Less skill is near chance (0 is what shuffled labels give, 1 is every image right). More than 0: outputs one
+# place off still hit neighbouring classes of ImageNet, significantly more often than shuffled labels do.
+LEAST_SKILL = 0.15
 DOCTOR = "windtunnel doctor MODEL DATA"
 
 
@@ -28,7 +27,7 @@ def implausible(run: Run) -> list[str]:
 
 
 def _near_chance(run: Run) -> str:
-    """Why the error on clean images cannot be right, or "" where it can."""
+    """Why the error on clean images is implausible, or "" where it is not, or too few images show it."""
     seen, part = run.observed, part_of_role(run, "clean")
     condition = next((name for name in ("native", "clean") if name in seen.conditions), "")
     if run.natural:
@@ -44,40 +43,27 @@ def _near_chance(run: Run) -> str:
         tuple(sorted(int(outputs[label]) for label in labels if outputs[label] >= 0))
         for labels in seen.labels
     ]
-    right = int((seen.rank[:, seen.column(condition)] == 0).sum())
-    count = len(accepted)
+    answerable = np.array([bool(one) for one in accepted])
+    accepted = [one for one in accepted if one]
+    if not accepted:
+        return ""
+    column = seen.column(condition)
+    # Nothing is right where no output is.
+    right, count = int((seen.rank[answerable, column] == 0).sum()), len(accepted)
     if len(set(accepted)) == 1:
-        # Labels that are all alike cannot be shuffled.
+        # Labels that are all the same cannot be shuffled.
         classes = len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])
-        chance = count * len(accepted[0]) / classes
-        told = f"guessing gives {chance:,.1f}" if _skill(right, chance, count) < LEAST_SKILL else ""
+        source, by_chance = "guessing gives", np.full(count, len(accepted[0]) / classes)
     else:
-        told = _against_shuffled(seen.chosen[:, seen.column(condition)], accepted)
-    if not told:
+        source, by_chance = "shuffled labels give", right_by_chance(seen.chosen[answerable, column], accepted)
+    if probability_of_so_few(right, by_chance, LEAST_SKILL) > ALPHA:
         return ""
     name = "clean" if run.natural else condition
+    judged = "predictions" if answerable.all() else "predictions on images whose class has an output"
     cause = "Preprocessing, channel order or label order is probably wrong"
     return (
-        f"The {name} error, {100 * (1 - right / count):.1f} %, is implausible: {right:,} of {count:,} "
-        f"predictions are right, and {told}. {cause}: run {DOCTOR} before reading anything else."
+        f"The {name} error, {100 * (1 - right / len(seen.ids)):.1f} %, is implausible: {right:,} of "
+        f"{count:,} {judged} are right, {source} {by_chance.sum():,.1f} on average, and the model's "
+        f"skill is below {LEAST_SKILL} with {100 * (1 - ALPHA):.0f} % confidence (0 is chance, 1 is every "
+        f"image right). {cause}: run {DOCTOR} before reading anything else."
     )
-
-
-def _against_shuffled(predicted: NDArray[np.int32], accepted: list[tuple[int, ...]]) -> str:
-    """How predictions compare with shuffled labels, or "" where they are better or too few to tell."""
-    found = shuffled_labels(predicted, accepted)
-    if found.p_perfect > ALPHA:
-        return ""  # so few images, or of so few classes, that a perfect model would be like this too
-    expected = f"{found.expected:,.1f}"
-    if found.p_fewer <= ALPHA:
-        return f"shuffled labels give more, {expected} on average (p = {found.p_fewer:.3f})"
-    if found.p_more > ALPHA:
-        return f"shuffled labels give as many, {expected} on average (p = {found.p_more:.2f})"
-    if _skill(found.right, found.expected, len(accepted)) < LEAST_SKILL:
-        return f"shuffled labels give hardly fewer, {expected} on average"
-    return ""
-
-
-def _skill(right: int, by_chance: float, count: int) -> float:
-    """How much of the way from chance to every image right a model goes."""
-    return (right - by_chance) / (count - by_chance) if count > by_chance else 1.0

@@ -68,8 +68,7 @@ from windtunnel.wording import counted
 @click.option(
     "--labels",
     type=click.Choice(DECLARABLE),
-    help="What the data's class indices are; imagenet-1k writes folders of WordNet ids. Default: imagenet-1k "
-    "if exactly 0 to 999 occur.",
+    help="What the data's class indices are; imagenet-1k writes folders of WordNet ids. Default: indices.",
 )
 @INCLUDE
 @AS_JSON

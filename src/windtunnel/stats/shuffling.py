@@ -1,67 +1,48 @@
-"""How many predictions would be right if labels were shuffled among the images.
+"""How many predictions are right by chance, and how probable so few are for a model of a given skill.
 
-Shuffling keeps how often each class is predicted and how often it is a label, and breaks every tie between
-image and label. A model that sees nothing gets what shuffled labels give, also where classes are unbalanced.
+Chance is what shuffled labels give. Shuffling keeps how often each class is predicted and how often it is a
+label, and breaks every relation between image and label. A model that sees nothing gets what shuffled labels
+give, also where classes are unbalanced.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import exp, lgamma
 
 import numpy as np
 from numpy.typing import NDArray
 
-SHUFFLES = 199
 
+def right_by_chance(predicted: NDArray[np.int32], accepted: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+    """For each image the probability that its prediction is right if labels are shuffled among the images.
 
-@dataclass(frozen=True)
-class Shuffled:
-    """Right predictions against those under shuffled labels.
-
-    Attributes:
-        right: how many predictions are right.
-        expected: how many are right under shuffled labels, on average.
-        p_more: share of shuffles that are right at least as often, this one included.
-        p_fewer: share of shuffles that are right at most as often, this one included.
-        p_perfect: share of shuffles in which a perfect model would still be right on every image: the least
-            that `p_more` can be.
-    """
-
-    right: int
-    expected: float
-    p_more: float
-    p_fewer: float
-    p_perfect: float
-
-
-def shuffled_labels(predicted: NDArray[np.int32], accepted: Sequence[tuple[int, ...]]) -> Shuffled:
-    """Compare predictions with shuffled labels.
+    It is the share of all predictions that are right for the image's labels.
 
     Args:
         predicted: the class predicted for each image.
         accepted: the classes that are right for each image.
     """
-    classes, of_image = np.unique(predicted, return_inverse=True)
-    kinds = {kind: place for place, kind in enumerate(dict.fromkeys(accepted))}
-    labels = np.array([kinds[kind] for kind in accepted], np.int64)
-    fits = np.zeros((len(classes), len(kinds)), bool)
-    for kind, place in kinds.items():
-        fits[:, place] = np.isin(classes, kind)
-    count = len(labels)
-    right = int(fits[of_image, labels].sum())
-    times_predicted = np.bincount(of_image, minlength=len(classes))
-    times_labelled = np.bincount(labels, minlength=len(kinds))
-    expected = float(times_predicted @ fits @ times_labelled) / count
-    rng = np.random.default_rng(0)
-    others = np.array([fits[of_image, rng.permutation(labels)].sum() for _ in range(SHUFFLES)])
-    orders = sum(lgamma(times + 1) for times in Counter(labels.tolist()).values())
-    return Shuffled(
-        right,
-        expected,
-        float((1 + (others >= right).sum()) / (1 + SHUFFLES)),
-        float((1 + (others <= right).sum()) / (1 + SHUFFLES)),
-        exp(orders - lgamma(count + 1)),
-    )
+    classes, times = np.unique(predicted, return_counts=True)
+    kinds = {kind: float(times[np.isin(classes, kind)].sum()) for kind in set(accepted)}
+    return np.array([kinds[kind] for kind in accepted], np.float64) / len(accepted)
+
+
+def probability_of_so_few(right: int, by_chance: NDArray[np.float64], skill: float) -> float:
+    """The probability that a model of this skill is right on at most so many images.
+
+    Skill is (accuracy - chance) / (1 - chance): 0 at chance, 1 if every image is right. Each image is right
+    with probability p = skill + (1 - skill) * by_chance, so that the number of right images is Poisson
+    binomial: its probabilities are the inverse Fourier transform of the product of (1 - p + p * exp(-iw))
+    over images.
+
+    The probability falls as the skill rises: at most 0.05 means that the upper end of the one-sided 95 %
+    confidence interval of the skill is at most `skill`.
+    """
+    count = len(by_chance)
+    shares, times = np.unique(skill + (1 - skill) * by_chance, return_counts=True)
+    steps = np.exp(-2j * np.pi * np.arange((count + 1) // 2 + 1) / (count + 1))
+    transform = np.ones(len(steps), np.complex128)
+    for share, often in zip(shares, times, strict=True):
+        transform *= (1 - share + share * steps) ** int(often)
+    probabilities = np.fft.irfft(transform, count + 1)
+    return float(np.clip(probabilities[: right + 1].sum(), 0.0, 1.0))
