@@ -86,7 +86,7 @@ def test_indices_are_matched_by_name_where_the_model_declares_another_order(
 
 def test_some_numbers_are_not_taken_for_imagenet_and_the_message_says_how_to(tmp_path: Path) -> None:
     data = write_folders(tmp_path / "val", ["0", "6"])
-    with pytest.raises(UserError, match=r"--labels imagenet-1k.*--labels-are-outputs"):
+    with pytest.raises(UserError, match=r'labels="imagenet-1k".*labels_are_outputs=True'):
         windtunnel.plan(Says(0), data, "smoke")
     trusted = windtunnel.plan(Says(0), data, "smoke", labels_are_outputs=True)
     assert trusted.recipe["data"]["label_space"] == "indices"
@@ -171,7 +171,7 @@ def test_a_missing_mce_is_explained_with_what_to_do(runs: dict[str, windtunnel.R
     ("rule", "words"),
     [
         ("mce <= +1", "neither run has mCE: AlexNet's published errors do not fit, they hold for ImageNet's"),
-        ("mce <= +1", "run with --labels imagenet-1k"),
+        ("mce <= +1", 'run with labels="imagenet-1k"'),
         ("relative mCE <= +1", "neither run has relative mCE"),
         ("mfp <= +1", "neither run has mFP: it needs a run of sequences (suite imagenet-p)"),
         ("auroc >= -1", "neither run has AUROC: it needs an out-of-distribution run"),
