@@ -52,15 +52,15 @@ class Case:
 
 CASES = (
     Case("200 out, 1,000 in, near chance", 200, 1000, 0.1),
-    Case("200 out, 1,000 in, told well", 200, 1000, 1.0),
-    Case("200 out, 1,000 in, told very well", 200, 1000, 2.5),
+    Case("200 out, 1,000 in, well separated", 200, 1000, 1.0),
+    Case("200 out, 1,000 in, very well separated", 200, 1000, 2.5),
     Case("200 out, 1,000 in, wide, ties", 200, 1000, 0.8, 1.5, 0.25),
     Case("50 out, 50 in", 50, 50, 1.0),
     Case("2,000 out, 10,000 in", 2000, 10000, 0.3),
-    Case("400 out, 20 in, told very well", 400, 20, 2.5),
-    Case("400 out, 20 in, told almost perfectly", 400, 20, 4.0),
-    Case("20 out, 400 in, told very well", 20, 400, 2.5),
-    Case("20 out, 400 in, told almost perfectly", 20, 400, 4.0),
+    Case("400 out, 20 in, very well separated", 400, 20, 2.5),
+    Case("400 out, 20 in, almost perfectly separated", 400, 20, 4.0),
+    Case("20 out, 400 in, very well separated", 20, 400, 2.5),
+    Case("20 out, 400 in, almost perfectly separated", 20, 400, 4.0),
 )
 
 

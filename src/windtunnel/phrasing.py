@@ -19,7 +19,7 @@ LISTS = frozenset({"only", "set", "include", "rule", "metric"})
 # What follows an option is its value where it is a placeholder (DATA, FILE.csv), a number, an assignment, an
 # empty text, one of these words or the subject of "is a" or "is no"; anything else is the sentence going on.
 WORDS = (
-    "auto|logits|summary|folders|arrays|frames|videos|train|val|none|png|h264|jpeg:[0-9]+|as-stored|"
+    "auto|logits|summary|folders|arrays|frames|videos|train|val|none|png|h264|jpeg:[0-9]+|as-stored|indices|npy|pass|fail|"
     "imagenet-[a-z0-9-]*[a-z0-9]"
 )
 VALUE = (

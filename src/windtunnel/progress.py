@@ -24,7 +24,7 @@ from rich.text import Text
 from windtunnel.wording import counted, duration
 
 # A plain line follows the one before when this share more is done and a few seconds have passed, or after
-# a minute in any case: logs stay short, and whoever watches them sees that work goes on.
+# a minute in any case: logs stay short, and their readers see that work goes on.
 LINE_SHARE = 0.1
 LINE_SECONDS = 5.0
 QUIET_SECONDS = 60.0

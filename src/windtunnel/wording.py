@@ -1,11 +1,20 @@
-"""How numbers of things are written."""
+"""How numbers and lists of things are written."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun, in the singular for one: `1 shard`, `2,048 shards`, `3 classes`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(values: Sequence[object], most: int | None = None) -> str:
+    """Values with commas, at most so many, and how many more there are: `fog, snow and 3 more`, `none`."""
+    shown = ", ".join(map(str, values[:most])) or "none"
+    more = 0 if most is None else len(values) - most
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def duration(seconds: float) -> str:

@@ -195,7 +195,8 @@ def test_a_missing_mce_is_explained_with_what_to_do(runs: dict[str, windtunnel.R
         ("mce <= +1", 'run with labels="imagenet-1k"'),
         ("relative mCE <= +1", "neither run has relative mCE"),
         ("mfp <= +1", "neither run has mFP: it needs a run of sequences (suite imagenet-p)"),
-        ("auroc >= -1", "neither run has auroc: it needs an out-of-distribution run"),
+        ("auroc >= -1", "neither run has AUROC: it needs an out-of-distribution run"),
+        ("auroc:energy >= -1", "neither run has AUROC: it needs an out-of-distribution run"),
         ("rms_calibration_error_compat <= +1", "suite imagenet-c does not score it"),
     ],
 )

@@ -29,7 +29,7 @@ CLASSES = 10
 
 
 class Overflows:
-    """Scores that depend on every pixel; light images overflow: a loss that is no accident."""
+    """Scores that depend on every pixel; bright images overflow."""
 
     name = fingerprint = "overflows"
 

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from rich.console import Console
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.api import model_source
 from windtunnel.data.arrays import ArrayDataset
-from windtunnel.engine.local import expected_time
+from windtunnel.engine.estimate import Expected
+from windtunnel.engine.local import execute, expected_time
 from windtunnel.progress import Bar
 from windtunnel.wording import duration
 
@@ -121,6 +124,46 @@ def test_the_estimate_is_near_the_truth(tmp_path: Path, capsys: pytest.CaptureFi
     said = capsys.readouterr().err
     assert re.search(f"time: {ESTIMATE}", " ".join(said.split())), said
     assert "running: 132 of 132 (100 %)" in said
+
+
+# Sleeps 20 ms per image where torch has one thread, as in a worker process, and not at all elsewhere.
+SLOW_ON_ONE_THREAD = """
+import time
+import numpy as np
+def make():
+    import torch
+    def predict(batch):
+        if torch.get_num_threads() == 1:
+            time.sleep(0.02 * len(batch))
+        return np.eye(10)[batch[:, 0, 0, 0] % 10]
+    return predict
+"""
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_time_is_measured_with_the_threads_of_a_worker(
+    finished: bool, digit_folder: Path, tmp_path: Path
+) -> None:
+    """A worker has one thread; a probe in a process with all cores is too optimistic."""
+    file = tmp_path / "slow.py"
+    file.write_text(SLOW_ON_ONE_THREAD)
+    data = digit_folder
+    if finished:
+        data = tmp_path / "set"
+        windtunnel.make_set("smoke", digit_folder, data, layout="folders", codec="png")
+    model = f"{file}:make"
+    plan = windtunnel.plan(model, data, None if finished else "smoke", chunk=20)
+    assert len(plan.chunks) == 2
+    source = model_source(model, None, plan)
+    torch.set_num_threads(threads := max(2, torch.get_num_threads()))
+    told: list[Expected] = []
+    planned = expected_time(plan, tmp_path / "run", 2, source)
+    execute(plan, tmp_path / "run", workers=2, source=source, expect=told.append)
+    assert torch.get_num_threads() == threads
+    assert planned is not None
+    for found in (planned, *told):
+        assert found.seconds >= 0.02 * plan.predictions / 2
+    assert len(told) == 1
 
 
 def test_python_is_silent_unless_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -415,7 +415,7 @@ def test_a_default_rule_that_cannot_be_compared_cannot_be_told(
     for unsure, code, kind in (("pass", 0, "skipped"), ("fail", 1, "failure")):
         done = call("gate", new.path, "--against", runs[1].path, "--unsure", unsure, *files)
         said = (
-            "The default rule mfp <= +1 cannot be told: the runs' mfp cannot be compared: of other "
+            "The default rule mfp <= +1 is undecided: the runs' mfp cannot be compared: of other "
             f"conditions: codec none in {runs[1].path} and h264 in {new.path}"
         )
         assert done.exit_code == code and said in done.output and "1 cannot tell" in done.output

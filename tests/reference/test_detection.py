@@ -169,5 +169,7 @@ def test_intervals_hold_the_truth(case: detection_coverage.Case) -> None:
 
 def test_perfect_rates_of_few_in_pictures_hold_the_truth() -> None:
     """Mostly none of 20 is called out where one of 100 would be."""
-    (few,) = (one for one in detection_coverage.CASES if one.name == "400 out, 20 in, told almost perfectly")
+    (few,) = (
+        one for one in detection_coverage.CASES if one.name == "400 out, 20 in, almost perfectly separated"
+    )
     assert detection_coverage.coverage(few, 200)["FPR95"][0] >= 0.93

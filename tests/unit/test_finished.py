@@ -261,14 +261,15 @@ def test_two_sets_of_the_same_names_are_two_recipes(tmp_path: Path) -> None:
 
 
 def test_normalisers_need_the_published_size_and_format(tmp_path: Path) -> None:
-    from windtunnel.metrics.corruption_error import why_not_normalised
+    from windtunnel.metrics.corruption_error import misfit
 
     def reason(root: Path, name: str, size: tuple[int, int], suffix: str) -> str:
         for level in "12345":
             path = root / "fog" / level / "n01440764" / f"a{suffix}"
             path.parent.mkdir(parents=True)
             Image.fromarray(golden_picture(300)).resize(size).save(path)
-        return why_not_normalised(windtunnel.run(Seen(1000), root, out=tmp_path / f"run-{name}"))
+        found = misfit(windtunnel.run(Seen(1000), root, out=tmp_path / f"run-{name}"))
+        return found.reason if found else ""
 
     assert reason(tmp_path / "published", "published", (224, 224), ".JPEG") == ""
     assert "JPEG 85" in reason(tmp_path / "png", "png", (224, 224), ".png")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import torch
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.cli import cli
 from windtunnel.errors import RunFailed, UserError
 from windtunnel.phrasing import phrased, phrased_for_command_line
+from windtunnel.suites.files import suite_names
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
 
@@ -35,6 +39,8 @@ OPTION = re.compile(r"(?<![\w-])--[a-z]")
         ("--only takes the same levels", "only takes the same levels"),
         ("give --suite imagenet-c or other", 'give suite="imagenet-c" or other'),
         ("pip install --force-reinstall x", "pip install --force-reinstall x"),
+        ("if they are not, pass --labels indices.", 'if they are not, pass labels="indices".'),
+        ("with --unsure fail they do", 'with unsure="fail" they do'),
         ("a--b", "a--b"),
     ],
 )
@@ -43,6 +49,54 @@ def test_an_option_is_an_argument_in_python(typed: str, passed: str) -> None:
     assert str(UserError(typed)) == passed
     with phrased_for_command_line():
         assert phrased(typed) == str(UserError(typed)) == typed
+
+
+def allowed_values() -> dict[str, set[str]]:
+    """Option -> the words that it takes, as Click's choices, metavars (`auto|logits`) and suites say."""
+    found: dict[str, set[str]] = {"suite": set(suite_names())}
+    for command in ("run", "make", "gate", "score"):
+        for option in cli.get_command(click.Context(cli), command).params:  # type: ignore[union-attr]
+            if isinstance(option.type, click.Choice):
+                values = {str(choice) for choice in option.type.choices}
+            else:
+                values = set(re.findall(r"(?<![\w.])[a-z][\w:-]*(?=[|]|$)", option.metavar or ""))
+            for name in option.opts if values else ():
+                found.setdefault(name.removeprefix("--"), set()).update(values)
+    return found
+
+
+def literals() -> Iterator[str]:
+    """Every text in the source outside the command line, with implicit concatenations joined."""
+    root = Path(windtunnel.__file__).parent
+    for file in root.rglob("*.py"):
+        if file.is_relative_to(root / "cli"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+            elif isinstance(node, ast.JoinedStr):
+                yield "".join(
+                    str(part.value) if isinstance(part, ast.Constant) else "0" for part in node.values
+                )
+
+
+def test_every_value_of_an_option_in_a_message_is_quoted_in_python() -> None:
+    allowed = allowed_values()
+    assert {"auto", "logits", "summary"} <= allowed["keep"] and {"pass", "fail"} == allowed["unsure"]
+    seen = set()
+    for text in literals():
+        for name, value in re.findall(r"(?<![\w-])--([a-z-]+) ([\w:-]+)", text):
+            if value in allowed.get(name, ()):
+                seen.add((name, value))
+                assert phrased(f"give --{name} {value}.") == f'give {name}="{value}".', text
+    assert {("labels", "indices"), ("unsure", "fail"), ("keep", "logits"), ("suite", "as-stored")} <= seen
+
+
+@pytest.mark.parametrize("name", ["keep", "labels", "layout", "split", "unsure", "codec", "suite"])
+def test_every_value_that_an_option_takes_is_known(name: str) -> None:
+    for value in allowed_values()[name]:
+        if name != "suite" or value.startswith("imagenet-"):
+            assert phrased(f"give --{name} {value}.") == f'give {name}="{value}".'
 
 
 MISTAKES: dict[str, tuple[Callable[[Path], object], list[str]]] = {

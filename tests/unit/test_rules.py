@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from windtunnel.analysis.gate import ALARM_LEVEL, Check, Trial, holm_levels, judge, worse
+from windtunnel.analysis.gate import ALARM_LEVEL, Check, Trial, holm_levels, images_to_decide, judge, worse
 from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
 from windtunnel.errors import UserError
 from windtunnel.metrics.score import Measure
@@ -40,6 +40,7 @@ KEYS = [
         ("fog:* error <= +3", (False, "fog:*", "top1_error", "<=", 0.03)),
         (" each fog:* error  <=  -0.5 ", (True, "fog:*", "top1_error", "<=", -0.005)),
         ("auroc >= -2", (False, "", "auroc", ">=", -0.02)),
+        ("AUROC:energy >= -2", (False, "energy", "auroc", ">=", -0.02)),
         ("each decode=* error <= +1", (True, "decode=*", "top1_error", "<=", 0.01)),
         ("nll <= +0.05", (False, "", "nll", "<=", 0.05)),
         ("mFP <= +1", (False, "", "mfp", "<=", 0.01)),
@@ -213,12 +214,22 @@ def test_the_images_that_would_decide_by_hand() -> None:
     assert mirrored.images_to_decide == 3065
 
 
+def test_few_images_far_from_deciding_get_a_number_too() -> None:
+    """z(0.04) = 1.7507 and z(0.485) = 0.03761: 6 * (1.7507 / 0.03761)^2 = 13,002 images."""
+    found = images_to_decide(6, 0.485, 0.04)
+    assert found is not None and abs(found - 13_002) < 15
+    # z(0.499) = 0.0025066: 487,800 times the images.
+    few = images_to_decide(2, 0.499, 0.04)
+    assert few is not None and abs(few - 975_600) < 500
+    assert images_to_decide(3, 0.499, 0.04) is None
+
+
 @pytest.mark.parametrize("value", [0.01, 0.0100001])
 def test_no_number_of_images_is_promised_where_the_estimate_lies_at_the_limit(value: float) -> None:
     rule = parse_rule("mean_error <= +1")
     found = judge([Trial(rule, "mean_error", 0.2, 0.2 + value, Symmetric(value, 0.02, 0, "z"), 1000)])[0]
     assert found.outcome == "unsure" and found.images_to_decide is None
-    assert "too close to the limit" in sentence(found)
+    assert "very close to the limit: if it stays the same, more than 1,000,000 images" in sentence(found)
 
 
 def test_scores_over_all_conditions_take_none() -> None:

@@ -40,8 +40,8 @@ from windtunnel.store.run import Run
 ALARM_LEVEL = 0.04
 # Wrong "not worse" of one rule.
 MISS_LEVEL = 0.05
-# Where more than this many times the images would be needed, the estimate is taken to lie at the limit.
-MOST_TIMES_IMAGES = 1000
+# Where more images than this would be needed, the number is not given.
+MOST_IMAGES_TO_DECIDE = 1_000_000
 # What a gate without rules holds a run to. Clean rests on one answer per picture and is less surely known.
 DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
 DEFAULT_SEQUENCE_RULES = ("mfp <= +1", "clean error <= +2")
@@ -80,7 +80,7 @@ class Check:
         outcome: worse, not worse or unsure.
         images: how many images the difference is based on.
         images_to_decide: of a check that is unsure, about how many images would decide it if the difference
-            stays as it is; None where the difference lies at the limit.
+            stays as it is; None where that is more than MOST_IMAGES_TO_DECIDE.
     """
 
     rule: str
@@ -115,8 +115,8 @@ class Gate:
         run, base: the run folders.
         pictures: how many both runs could score.
         checks: one per rule and condition.
-        unchecked: rules of the default that cannot be told, since their scores cannot be compared.
-        unsure: whether what cannot be told passes or fails.
+        unchecked: default rules that are undecided, since their scores cannot be compared.
+        unsure: whether undecided rules pass or fail.
         warnings: what a reader must know.
     """
 
@@ -161,7 +161,7 @@ def gate(
         rules: such as `mce <= +1.0`; by default the mean error, or of sequences mFP, may grow by 1
             point and the clean error by 2. Of natural sets the error of each part may grow by 2 points, and
             pm-k at the largest k, or the AUPR of msp, may fall by 2.
-        unsure: whether rules that cannot be told `pass` or `fail`.
+        unsure: whether undecided rules `pass` or `fail`.
 
     Raises:
         UserError: a rule does not make sense, or the runs cannot be compared picture by picture.
@@ -335,11 +335,11 @@ def images_to_decide(images: int, alarm: float, level: float) -> int | None:
 
     A test statistic grows with the square root of the number of images. With z(p) the normal quantile, p the
     one-sided p-value towards the side of the limit that the difference lies on, and a the level asked there:
-    images * (z(a) / z(p))^2. None where that is more than MOST_TIMES_IMAGES times the images.
+    images * (z(a) / z(p))^2. None where that is more than MOST_IMAGES_TO_DECIDE.
     """
     p, asked = (alarm, level) if alarm < 0.5 else (1 - alarm, MISS_LEVEL)
     statistic = abs(float(ndtri(p)))
     wanted = abs(float(ndtri(asked)))
-    if wanted**2 > MOST_TIMES_IMAGES * statistic**2:
+    if images * wanted**2 > MOST_IMAGES_TO_DECIDE * statistic**2:
         return None
     return math.ceil(images * (wanted / statistic) ** 2)

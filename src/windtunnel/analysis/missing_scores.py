@@ -8,12 +8,17 @@ from windtunnel.metrics import corruption_error, flip_rates
 from windtunnel.metrics.against_clean import clean_with_codec_of
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.names import (
+    DETECTION_TITLES,
     NEED_NO_LABEL,
     NORMALISED,
     NORMALISED_SEQUENCES,
+    OF_CORRUPTIONS,
     OF_DETECTION,
     OF_FRAMES,
+    OF_NATURAL_SETS,
     OF_PROBABILITIES,
+    OF_SEQUENCES,
+    OF_STEPS,
     SHORT_NAMES,
     TITLES,
 )
@@ -21,10 +26,6 @@ from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import measure_run
 from windtunnel.store.run import Run
 from windtunnel.wording import counted
-
-OF_SEQUENCES = ("flip_probability", "mfp", "ut5d", "mean_ut5d", "zipf_distance", "log_distance")
-OF_STEPS = ("step_cost", "step_flip_share", "axis_accuracy")
-OF_CORRUPTIONS = ("mean_error", "weighted_error", "residual_robustness", "flip_share", "ce", "relative_ce")
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def has_score(run: Run, metric: str) -> bool:
 
 def written(metric: str) -> str:
     """A metric as people write it."""
-    return TITLES.get(metric) or SHORT_NAMES.get(metric) or metric
+    return (TITLES | DETECTION_TITLES | SHORT_NAMES).get(metric, metric)
 
 
 def why_no_score(run: Run, metric: str) -> Missing:
@@ -57,13 +58,13 @@ def needed_run(run: Run, metric: str) -> str:
         return "an out-of-distribution run (suite imagenet-o or ood)"
     if metric in OF_FRAMES and run.frame_sets is None:
         return "a run over frames of videos (suite vid-robust, ytbb-robust or pm-k)"
-    if metric in (*OF_SEQUENCES, *NORMALISED_SEQUENCES) and not sequences_of(run):
+    if metric in OF_SEQUENCES and not sequences_of(run):
         return "a run of sequences (suite imagenet-p)"
     if metric in OF_STEPS and "pipeline" not in kinds:
         return "a run that swaps pipeline steps (suite systematic)"
-    if metric in (*OF_CORRUPTIONS, *NORMALISED) and "corruption" not in kinds:
+    if metric in OF_CORRUPTIONS and "corruption" not in kinds:
         return "a run of corruptions (suite imagenet-c)"
-    if metric == "accuracy_drop" and not run.natural:
+    if metric in OF_NATURAL_SETS and not run.natural:
         return "a run over a natural set, with its clean images (suite imagenet-a, imagenet-r and others)"
     return ""
 

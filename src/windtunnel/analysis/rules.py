@@ -72,6 +72,10 @@ def parse_rule(text: str) -> Rule:
         raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
     metric = metric_named(words[-1])
     pattern = words[0] if len(words) == 2 else ""
+    # `auroc:energy` is what `energy auroc` is.
+    detection, _, score = metric.partition(":")
+    if score and not pattern and detection in OF_DETECTION:
+        metric, pattern = detection, score
     sign: Sign = "<=" if found["sign"] == "<=" else ">="
     wanted = ">=" if better(metric) == "more" else "<="
     if metric in MEASURES and sign != wanted:

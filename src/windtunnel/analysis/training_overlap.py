@@ -19,6 +19,7 @@ from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.store.run import Run
 from windtunnel.suites.files import load_suite, suite_names
+from windtunnel.wording import listed
 
 # Published sets that have a suite's corruptions on other images.
 SAME_CORRUPTIONS = {
@@ -52,7 +53,7 @@ def training_notes(run: Run) -> list[str]:
     if same:
         lines.append(
             f"The model was trained on {_declared(seen[name] for name in same)} (trained_on): scores under "
-            f"{_listed(same, scored)} say little about robustness."
+            f"{_named_or_counted(same, scored)} say little about robustness."
         )
     families = {family_of(name): text for name, text in seen.items()}
     for family in dict.fromkeys(family_of(name) for name in scored if name not in seen):
@@ -112,8 +113,8 @@ def _declared(texts: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(texts))
 
 
-def _listed(names: Sequence[str], scored: Sequence[str]) -> str:
+def _named_or_counted(names: Sequence[str], scored: Sequence[str]) -> str:
     """Some of the scored corruptions, named where they are few and counted where they are many."""
     if len(names) <= NAMES_SHOWN:
-        return ", ".join(names)
+        return listed(names)
     return f"all {len(names)} of them" if len(names) == len(scored) else f"{len(names)} of {len(scored)}"

@@ -46,7 +46,7 @@ STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold re
     type=click.Choice(["pass", "fail"]),
     default="pass",
     show_default=True,
-    help="Whether rules that cannot be told leave the exit code at 0 (pass) or make it 1 (fail).",
+    help="Whether undecided rules leave the exit code at 0 (pass) or make it 1 (fail).",
 )
 @GROUP
 @AS_JSON

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
+from windtunnel import api
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.present import plan_lines, print_lines
 from windtunnel.cli.run import plan_with_progress
-from windtunnel.engine.local import expected_time, finished_predictions
+from windtunnel.engine.local import expected_time, finished_predictions, usable_workers
 
 
 @click.command(short_help="Show how much work a run is, without running it.")
@@ -27,9 +28,10 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
     plan = plan_with_progress(Console(stderr=True), **options)
     folder = folder_for(out, plan.default_folder())
     done = finished_predictions(plan, folder)
-    workers = min(os.cpu_count() or 1, len(plan.chunks))
+    workers = usable_workers(plan)
+    source = api.model_source(options["model"], options["preprocess"], plan)
     with redirect_stdout(sys.stderr):
-        time = expected_time(plan, folder, workers)
+        time = expected_time(plan, folder, workers, source, tuple(map(Path, options["include"])))
     if as_json:
         print_json(
             {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -15,7 +14,7 @@ from windtunnel import api
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.present import plan_lines, print_lines, score_lines
 from windtunnel.cli.report import explained_reports
-from windtunnel.engine.local import execute, finished_predictions, mended_count
+from windtunnel.engine.local import execute, finished_predictions, mended_count, usable_workers
 from windtunnel.engine.plan import Plan
 from windtunnel.progress import Bar
 from windtunnel.report.tables import run_document
@@ -67,9 +66,7 @@ def run_with_progress(
     plan = plan_with_progress(console, **options)
     folder = folder_for(out, plan.default_folder())
     done = finished_predictions(plan, folder)
-    count = min(workers or os.cpu_count() or 1, len(plan.chunks))
-    if not (plan.model.portable and plan.dataset.portable):
-        count = 1
+    count = usable_workers(plan, workers)
     print_lines(console, plan_lines(plan, folder, count, done))
     if mended := mended_count(plan, folder):
         print_lines(

@@ -22,6 +22,7 @@ from windtunnel.data.folder import FolderDataset
 from windtunnel.data.manifest import Manifest
 from windtunnel.errors import UserError
 from windtunnel.labels import label_space_of
+from windtunnel.wording import listed
 
 LEVEL_NAMES = {str(level): level for level in SEVERITIES}
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -114,9 +115,9 @@ def _refuse_unknown_severities(root: Path) -> None:
     inside = [Path(entry.path) for one in corruptions for entry in subfolders(one)]
     if not inside or not all(subfolders(one) for one in inside):
         return
-    named = [f"{one.parent.name}/{one.name}" for one in inside]
+    named = listed([f"{one.parent.name}/{one.name}" for one in inside], MOST_LISTED)
     raise UserError(
-        f"{root} has folders named after corruptions, but no severity folder among {_listed(named)}; name "
+        f"{root} has folders named after corruptions, but no severity folder among {named}; name "
         "severity folders 1 to 5, or by strength as ImageNet-C-bar's script does."
     )
 
@@ -156,7 +157,7 @@ def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
     severities = _severities(name, inside)
     # Pictures straight in numbered folders are somebody's classes, not severities.
     if not any(subfolders(inside[folder]) for folder in severities):
-        has = f" (it has {_listed(sorted(inside), EXAMPLES)})" if inside else ""
+        has = f" (it has {listed(sorted(inside), EXAMPLES)})" if inside else ""
         return {}, [f"{name} is ignored: it has no severity folder{has}."]
     found: dict[Place, Path] = {}
     ignored: list[str] = []
@@ -167,7 +168,7 @@ def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
     unknown = [f"{name}/{folder}" for folder in sorted(set(inside) - set(severities))]
     if unknown:
         what = "is no severity and is" if len(unknown) == 1 else "are no severities and are"
-        ignored.append(f"{_listed(unknown)} {what} ignored.")
+        ignored.append(f"{listed(unknown, MOST_LISTED)} {what} ignored.")
     return found, ignored
 
 
@@ -184,12 +185,6 @@ def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
         name: strengths[float(name)] for name in names if _NUMBER.fullmatch(name) and float(name) in strengths
     }
     return by_strength if len(by_strength) > len(by_level) else by_level
-
-
-def _listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
-    """Names of folders in a message, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 @lru_cache(maxsize=1)

@@ -156,8 +156,8 @@ def _raw_anchors(root: Path) -> dict[str, int]:
     ]
     if not files:
         raise UserError(
-            f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}, which holds the anchors' labels; put it beside "
-            f"{ANCHOR_LABELS}, which has only what annotators added."
+            f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}, which holds the anchors' labels; put it into "
+            f"the folder of {ANCHOR_LABELS}, which has only what annotators added."
         )
     with files[0].open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))

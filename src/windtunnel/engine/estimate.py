@@ -161,6 +161,8 @@ def _measure_apart(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of an interruption
     with redirect_stdout(sys.stderr):
         include_units(includes)
-        warm_up(work.conditions)
-        single_threaded()
-        pipe.send(measure(work, load_model(source), pictures))
+        if not isinstance(work.dataset, FinishedDataset):
+            warm_up(work.conditions)
+        model = load_model(source)
+        single_threaded()  # after the model has imported its libraries, as in workers
+        pipe.send(measure(work, model, pictures))

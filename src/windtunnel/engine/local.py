@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ class _Counter:
 def _says_what_is_kept(
     plan: Plan, target: RunFolder, missing: list[Chunk], counter: _Counter
 ) -> Iterator[None]:
-    """Note on whatever stops the work how many predictions are stored, and how many were made in vain."""
+    """Note on whatever stops the work how many predictions are stored and how many are lost."""
     try:
         yield
     except BaseException as error:
@@ -150,30 +151,49 @@ def _ready(
 
     A process that only hands out work compiles nothing itself.
     """
+    made_already = isinstance(plan.dataset, FinishedDataset)
     if source is not None and _in_processes(workers, missing, source):
-        if isinstance(plan.dataset, FinishedDataset):
-            return _probe(plan, work) if probing else None
         if probing:
             return warm_up_and_measure_apart(work, source, probe_images(plan.surveyed), includes)
-        warm_up_apart(plan.conditions, includes)
+        if not made_already:
+            warm_up_apart(plan.conditions, includes)
         return None
-    if not isinstance(plan.dataset, FinishedDataset):
+    if not made_already:
         warm_up(plan.conditions)
-    return _probe(plan, work) if probing else None
-
-
-def _probe(plan: Plan, work: Work) -> Probe | None:
+    if not probing:
+        return None
     with opencv_on_one_thread():
         return measure(work, plan.model, probe_images(plan.surveyed))
 
 
-def expected_time(plan: Plan, folder: Path, workers: int) -> Expected | None:
-    """How long the predictions that a run folder does not hold yet will take, by timing a few of them."""
+def expected_time(
+    plan: Plan,
+    folder: Path,
+    workers: int,
+    source: ModelSource | None = None,
+    includes: tuple[Path, ...] = (),
+) -> Expected | None:
+    """How long the predictions that a run folder does not hold yet will take, by timing a few of them.
+
+    They are timed where `execute` with the same arguments makes them: in a worker process, or in this one.
+    """
     target = RunFolder(folder)
     missing = [chunk for chunk in plan.chunks if not _is_done(plan, target, chunk)]
     if not missing:
         return None
-    return expected(_probe(plan, _work(plan, strict=False)), missing, plan.views, workers)
+    work = _work(plan, strict=False)
+    probe = _ready(plan, work, missing, workers, source, includes, probing=True)
+    return expected(probe, missing, plan.views, workers)
+
+
+def usable_workers(plan: Plan, asked: int | None = None) -> int:
+    """The number of worker processes for a plan: as asked, or one per core; at most one per shard.
+
+    One where the model or the data cannot be sent to another process.
+    """
+    if not (plan.model.portable and plan.dataset.portable):
+        return 1
+    return min(asked or os.cpu_count() or 1, len(plan.chunks))
 
 
 def _refuse_failures(plan: Plan, target: RunFolder) -> None:

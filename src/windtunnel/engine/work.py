@@ -241,7 +241,7 @@ class _Rows:
         for place in np.asarray(places)[~finite].tolist():
             if self._work.strict and not self._work.numerics(place):
                 self.fail(place, PictureError("not_finite", NOT_FINITE_REASON))
-            # Where outputs overflow is no accident: the prediction is wrong, and the image stays everywhere.
+            # Overflow depends on the model: the prediction is wrong, and the image is kept in all scores.
             self._status[place], self._reason[place] = "not_finite", NOT_FINITE_REASON
             self._advance(1, 0)
         kept = np.asarray(places)[finite]

@@ -254,7 +254,7 @@ def _chunks(pictures: tuple[Surveyed, ...], size: int, identity: str) -> tuple[C
 
 
 def _unfit(picture: Surveyed, canvas: Canvas, most_pixels: int) -> str:
-    """Why an image cannot become a canvas, or "": a thin one may grow beyond all measure."""
+    """Why an image cannot become a canvas, or "": resizing a very narrow image can make it huge."""
     if picture.width * picture.height > most_pixels:
         return f"{picture.width}x{picture.height} pixels; at most {most_pixels:,} in all"
     width, height = resized_size(picture.width, picture.height, canvas.geometry)

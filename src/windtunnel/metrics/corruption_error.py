@@ -49,12 +49,6 @@ def alexnet_errors() -> dict[str, tuple[float, ...]]:
     return {row["corruption"]: tuple(float(row[f"s{level}"]) for level in SEVERITIES) for row in rows}
 
 
-def why_not_normalised(run: Run) -> str:
-    """Why AlexNet's published errors do not fit this run, or "" where they do."""
-    found = misfit(run)
-    return found.reason if found else ""
-
-
 def misfit(run: Run) -> Misfit | None:
     """Why AlexNet's published errors do not fit this run and what to do, or None where they fit.
 
@@ -97,7 +91,7 @@ def ce(run: Run, seen: Observed) -> list[Measure]:
     """Corruption error of every corruption, by a stored run, or by AlexNet's errors where they fit."""
     if run.baseline:
         return ratios(run, run.baseline, "ce", whole_units(run))
-    if why_not_normalised(run):
+    if misfit(run):
         return []
     formula = f"sum of top-1 errors over severities 1 to 5, divided by the same sum of {BASELINE}"
     return [
@@ -112,7 +106,7 @@ def mce(run: Run, seen: Observed) -> list[Measure]:
         return []
     if run.baseline:
         return mean_ratio(run, run.baseline, "mce", THE_FIFTEEN)
-    if why_not_normalised(run):
+    if misfit(run):
         return []
     weights = {unit: 1 / sum(alexnet_errors()[unit]) / len(THE_FIFTEEN) for unit in THE_FIFTEEN}
     formula = f"mean over the 15 corruptions of CE: summed top-1 errors of 5 severities divided by {BASELINE}"
@@ -123,7 +117,7 @@ def relative_ce(run: Run, seen: Observed) -> list[Measure]:
     """Relative CE of every corruption, where there is something to divide by, and clean."""
     if run.baseline:
         return ratios(run, run.baseline, "relative_ce", whole_units(run))
-    if why_not_normalised(run) or len(seen.ids) < 2 or "clean" not in seen.conditions:
+    if misfit(run) or len(seen.ids) < 2 or "clean" not in seen.conditions:
         return []
     formula = (
         "sum over severities of (top-1 error - clean error), divided by the same sum of "
@@ -141,7 +135,7 @@ def relative_mce(run: Run, seen: Observed) -> list[Measure]:
         return []
     if run.baseline:
         return mean_ratio(run, run.baseline, "relative_mce", THE_FIFTEEN)
-    if why_not_normalised(run) or len(seen.ids) < 2 or "clean" not in seen.conditions:
+    if misfit(run) or len(seen.ids) < 2 or "clean" not in seen.conditions:
         return []
     formula = (
         "mean over the 15 corruptions of the sum over severities of (top-1 error - clean error), divided by "

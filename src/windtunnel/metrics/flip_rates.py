@@ -60,7 +60,7 @@ def ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
             for one in sequences_of(run)
             if not why_not_divided(kind, both, one)
         ]
-    if why_not_normalised(run):
+    if misfit(run):
         return []
     return [
         weighted(kind, kind.ratio, name(one), f"{formula_of(run, kind, one)}, divided by {ALEXNET}", run,
@@ -80,7 +80,7 @@ def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
         if any(why_not_divided(kind, both, one) for one in found):
             return []
         return [divided(kind, kind.mean_ratio, "", both, run, found)]
-    if why_not_normalised(run) or any(map(_why_other_frames, found)):
+    if misfit(run) or any(map(_why_other_frames, found)):
         return []
     formula = f"mean over the 10 sequences of: {kind.words}, divided by {ALEXNET}"
     factors = [1 / _alexnet(kind, one) for one in found]
@@ -137,12 +137,6 @@ def divided(
         f"{found.baseline} on the same {found.count:,} pictures"
     )
     return mean_of_ratios(found, metric, condition, formula, [str(one["unit"]) for one in sequences])
-
-
-def why_not_normalised(run: Run) -> str:
-    """Why AlexNet's published figures do not fit this run, or "" where they do."""
-    found = misfit(run)
-    return found.reason if found else ""
 
 
 def misfit(run: Run) -> Misfit | None:

@@ -52,9 +52,11 @@ OF_FRAMES = (
     "pm_k", "pm_k_anchor_excluded", "pm_drop", "frame_accuracy", "frame_accuracy_pooled", "offset_error",
     "offset_error_all",
 )  # fmt: skip
+# Of natural sets with their clean images.
+OF_NATURAL_SETS = ("accuracy_drop",)
 
 # Of natural sets: what is measured across the parts of a run; everything else is measured in each part.
-ACROSS_PARTS = ("accuracy_drop", *OF_DETECTION, *OF_FRAMES)
+ACROSS_PARTS = (*OF_NATURAL_SETS, *OF_DETECTION, *OF_FRAMES)
 
 # What rests on the pictures that a model has right, and so on others in every run.
 OF_RIGHT_PICTURES = ("offset_error",)
@@ -64,15 +66,24 @@ NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
 # The same for sequences.
 NORMALISED_SEQUENCES = ("flip_rate", "mfr", "t5d", "mt5d")
 
+# What needs every class's probability.
+OF_PROBABILITIES = ("ece", "rms_calibration_error", "rms_calibration_error_compat", "aurra", "brier", "nll")
+
+# Of runs of corruptions.
+OF_CORRUPTIONS = ("mean_error", "weighted_error", "residual_robustness", "flip_share", *NORMALISED)
+# Of runs of sequences.
+OF_SEQUENCES = (
+    "flip_probability", "mfp", "ut5d", "mean_ut5d", "zipf_distance", "log_distance", *NORMALISED_SEQUENCES,
+)  # fmt: skip
+# Of runs that swap pipeline steps.
+OF_STEPS = ("step_cost", "step_flip_share", "axis_accuracy")
+
 # What asks whether answers change, not whether they are right.
 NEED_NO_LABEL = (
     "flip_probability", "mfp", "flip_rate", "mfr", "ut5d", "mean_ut5d", "t5d", "mt5d", "zipf_distance",
     "log_distance", "step_flip_share",
     "axis_accuracy",  # of which the flips alone are left
 )  # fmt: skip
-
-# What needs every class's probability.
-OF_PROBABILITIES = ("ece", "rms_calibration_error", "rms_calibration_error_compat", "aurra", "brier", "nll")
 
 # Of these more is better; of all others less.
 MORE_IS_BETTER = (

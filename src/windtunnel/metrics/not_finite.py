@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.metrics.names import NEED_NO_LABEL
-from windtunnel.wording import counted
+from windtunnel.wording import counted, listed
 
 if TYPE_CHECKING:
     from windtunnel.metrics.observed import Observed
@@ -67,9 +67,8 @@ def not_finite_note(run: Run) -> str:
     if not found["predictions"]:
         return ""
     shown = [f"{name} {lost:,}" for name, lost in found["by_condition"].items()]
-    more = " ..." if len(shown) > CONDITIONS_SHOWN else ""
     predictions = counted(found["predictions"], "prediction is", "predictions are")
     return (
         f"{predictions} not finite, on {counted(found['images'], 'image')}, and counted as wrong: "
-        f"{', '.join(shown[:CONDITIONS_SHOWN])}{more}."
+        f"{listed(shown, CONDITIONS_SHOWN)}."
     )

@@ -86,7 +86,7 @@ class Rows:
         )
 
     def _without_left_out(self, block: Block) -> Block:
-        """The rows of images that are scored, and of those that nobody knows; the others are counted."""
+        """The rows of scored images and of unknown ids; rows of images that were left out are counted."""
         unknown = block.ids.filter(pc.invert(pc.is_in(block.ids, self._ids)))
         rows = {str(one["values"]): int(one["counts"]) for one in unknown.value_counts().to_pylist()}
         reasons = {one: self._reason_left_out(one) for one in rows}

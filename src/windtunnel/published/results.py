@@ -74,7 +74,7 @@ class Measured:
         own_frost: frost was made with windtunnel's textures.
         difficulty: of sequences.
         unit: what is counted in `pictures`.
-        id_images: how many in-distribution images the OOD ones are told from.
+        id_images: how many ID images the OOD images are compared with.
     """
 
     benchmark: str

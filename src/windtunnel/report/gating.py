@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree
 
-from windtunnel.analysis.gate import Check, Gate, Unchecked
+from windtunnel.analysis.gate import MOST_IMAGES_TO_DECIDE, Check, Gate, Unchecked
 from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.report.amounts import amount, change, scale
 from windtunnel.report.markdown import markdown_table
 
 MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
 VERDICTS = {"passed": "✓ passed", "undecided": "? undecided", "failed": "✗ failed"}
-# What happens to rules that cannot be told, by --unsure.
+# What happens to undecided rules, by --unsure.
 UNSURE_TEXT = {
-    "pass": "Rules that cannot be told do not fail (exit code 0); with --unsure fail they do (exit code 1).",
-    "fail": "Rules that cannot be told fail because of --unsure fail.",
+    "pass": "Undecided rules do not fail (exit code 0); with --unsure fail they do (exit code 1).",
+    "fail": "Undecided rules fail because of --unsure fail.",
 }
 # What the intervals are, for readers who do not know the gate.
 INTERVALS = (
@@ -50,19 +50,19 @@ def verdict(found: Gate) -> str:
 
 
 def full_verdict(found: Gate) -> str:
-    """The verdict, and what becomes of rules that cannot be told where there are any."""
+    """The verdict, and what happens to undecided rules where there are any."""
     return f"{verdict(found)}. {UNSURE_TEXT[found.unsure]}" if found.count("unsure") else verdict(found)
 
 
 def undecided(found: Gate) -> list[str]:
-    """One sentence for every rule that cannot be told."""
+    """One sentence for every undecided rule."""
     checks = [sentence(check) for check in found.checks if check.outcome == "unsure"]
     return [*checks, *map(untold, found.unchecked)]
 
 
 def untold(one: Unchecked) -> str:
     """A rule that was not checked, in one sentence."""
-    return f"The default rule {one.rule} cannot be told: {one.why}; run both alike, or give --rule."
+    return f"The default rule {one.rule} is undecided: {one.why}; run both alike, or give --rule."
 
 
 def gate_markdown(found: Gate) -> str:
@@ -83,7 +83,7 @@ def gate_markdown(found: Gate) -> str:
 
 
 def gate_junit(found: Gate) -> str:
-    """The gate as JUnit XML: a test case per check; what cannot be told is skipped, or fails.
+    """The gate as JUnit XML: a test case per check; an undecided one is skipped, or fails.
 
     The verdict is a property of the suite; warnings stand in its system-err.
     """
@@ -132,8 +132,8 @@ def gate_annotations(found: Gate) -> list[str]:
 
 
 def sentence(check: Check) -> str:
-    """A check in one sentence; of one that cannot be told, another says what would decide it."""
-    what = {"worse": "is worse", "not worse": "is not worse", "unsure": "cannot be told"}[check.outcome]
+    """A check in one sentence; of an undecided one, another says what would decide it."""
+    what = {"worse": "is worse", "not worse": "is not worse", "unsure": "is undecided"}[check.outcome]
     _, _, base, run, moved, interval, *_ = check_cells(check)
     unit = "" if check.metric in NOT_SHARES else " points"
     text = (
@@ -144,9 +144,12 @@ def sentence(check: Check) -> str:
 
 
 def _what_decides(check: Check) -> str:
-    """What would decide a check that cannot be told."""
+    """What would decide an undecided check."""
     if check.images_to_decide is None:
-        return "The change is too close to the limit for more images to decide it: choose another limit."
+        return (
+            "The change is very close to the limit: if it stays the same, more than "
+            f"{MOST_IMAGES_TO_DECIDE:,} images are needed to decide it. Choose another limit."
+        )
     needed = round_up(check.images_to_decide)
     return f"If the change stays the same, about {needed:,} images would decide it."
 

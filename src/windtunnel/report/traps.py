@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
-from windtunnel.metrics.flip_rates import LOSSLESS, THE_TEN, why_not_normalised
+from windtunnel.metrics.flip_rates import LOSSLESS, THE_TEN, misfit
 from windtunnel.metrics.names import TITLES
 from windtunnel.metrics.perturbed import bare, sequences_of
 from windtunnel.metrics.score import Score
@@ -148,7 +148,7 @@ def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
 def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
     found = sequences_of(run)
     lossless = bool(found) and {str(one["codec"]) for one in found} <= LOSSLESS
-    if lossless and not run.baseline and not why_not_normalised(run):
+    if lossless and not run.baseline and not misfit(run):
         yield (
             "FR and T5D divide by AlexNet's figures on H.264 frames, and these frames were never compressed: "
             "run with --codec h264 before setting them beside published ones."

@@ -12,8 +12,9 @@ from windtunnel.corruptions import EDITIONS
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.metrics.names import LIST_METRICS, MEASURES, metric_named
 from windtunnel.published.natural import natural_set
-from windtunnel.suites.suite import PUBLISHED, Suite, check_levels, check_stored_as, listed
+from windtunnel.suites.suite import PUBLISHED, Suite, check_levels, check_stored_as
 from windtunnel.suites.units import check_unit
+from windtunnel.wording import listed
 
 CANVASES = ("imagenet-c", "imagenet-s", "native")
 _KINDS: dict[str, Any] = {

@@ -22,7 +22,7 @@ from windtunnel.pipeline import REVISIONS, is_step, overrides_of
 from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
 from windtunnel.suites.canvas import Canvas
 from windtunnel.suites.units import check_unit, picture_unit_named, sequence_named
-from windtunnel.wording import counted
+from windtunnel.wording import counted, listed
 
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
 PUBLISHED = "published"
@@ -307,8 +307,3 @@ def check_stored_as(suite: Suite, codec: str, where: str) -> str:
         raise UserError(f"{where} is {H264}, which stores sequences; suite {suite.name} has none.")
     load_av()
     return codec
-
-
-def listed(values: Sequence[object]) -> str:
-    """Values as messages give them."""
-    return ", ".join(map(str, values)) or "none"
