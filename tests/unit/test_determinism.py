@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -139,3 +142,36 @@ def test_the_command_line_refuses_in_one_line(
     assert done.returncode == 2
     assert "hash() of a text" in done.stderr.strip().splitlines()[-1]
     assert not (tmp_path / "made").exists()
+
+
+def hash_of_rain(salt: int) -> int:
+    asked = [sys.executable, "-c", "print(hash('rain') % 8)"]
+    return int(subprocess.check_output(asked, env={**os.environ, "PYTHONHASHSEED": str(salt)}))
+
+
+def test_hashes_that_agree_by_chance_in_one_other_process_are_caught(
+    digit_folder: Path, tmp_path: Path
+) -> None:
+    """Of eight values two processes have the same in one case of eight; three others rarely all do."""
+    salt = next(salt for salt in range(4, 200) if hash_of_rain(salt) == hash_of_rain(1))
+    assert hash_of_rain(salt) not in (hash_of_rain(2), hash_of_rain(3))
+    file = write(tmp_path, "tinted", "hash('rain') % 8")
+    suite = suite_of(tmp_path, "tinted")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "windtunnel",
+            "plan",
+            "demo",
+            digit_folder,
+            "--suite",
+            suite,
+            "--include",
+            file,
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": str(salt)},
+    )
+    assert done.returncode == 2 and "hash() of a text" in done.stderr, done.stderr
