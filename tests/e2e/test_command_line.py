@@ -174,8 +174,8 @@ def test_data_inspect_says_what_it_sees(windtunnel_command: Command, digit_folde
         (
             ("0", "5", "995"),
             [
-                "Of the class indices 0 to 995, 3 occur. If they are ImageNet-1k's, pass --labels imagenet-1k "
-                "to run, plan or make."
+                "Of the class indices 0 to 995, 3 occur. If they are ImageNet-1k's, pass --labels "
+                "imagenet-1k to run, plan or make."
             ],
         ),
         (("0", "5", "1000"), []),

@@ -89,8 +89,8 @@ def test_the_command_writes_both_pictures_and_says_where(picture: Path, tmp_path
     found = windtunnel.explain(model, picture)
     rises, falls = -100 * found.map.min(), 100 * found.map.max()
     assert lines["colours"] == (
-        "orange: the probability falls when covered, blue: it rises; full colour at 50+ points; this map, the "
-        "mean over all patches that cover a pixel: "
+        "orange: the probability falls when covered, blue: it rises; full colour at 50+ points; this map, "
+        "the mean over all patches that cover a pixel: "
         f"falls by up to {falls:.1f} points, rises by up to {rises:.1f} points"
     )
     # The framed patch alone lowers the probability by more than the mean over the patches of any pixel.

@@ -109,7 +109,8 @@ class Explanation:
         becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
         return (
             f"the {hang.where}: with this one patch covered, {name} goes from {_percent(hang.before)} to "
-            f"{_percent(hang.after)}; the answer {becomes} {hang.said.name} ({_percent(hang.said.probability)})"
+            f"{_percent(hang.after)}; the answer {becomes} {hang.said.name} "
+            f"({_percent(hang.said.probability)})"
         )
 
     def to_json(self) -> dict[str, Any]:

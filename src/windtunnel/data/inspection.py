@@ -85,8 +85,8 @@ def _label_remarks(dataset: Dataset, used: Sequence[int]) -> list[str]:
     # Indices with gaps are probably some of the classes of a larger dataset.
     if space.name == INDICES and not told and len(used) < len(space) <= len(imagenet_1k()):
         return [
-            f"Of the class indices 0 to {len(space) - 1}, {len(used):,} occur. If they are ImageNet-1k's, pass "
-            "--labels imagenet-1k to run, plan or make."
+            f"Of the class indices 0 to {len(space) - 1}, {len(used):,} occur. If they are ImageNet-1k's, "
+            "pass --labels imagenet-1k to run, plan or make."
         ]
     return told
 
