@@ -9,7 +9,14 @@ from pathlib import Path
 
 from windtunnel.data import Sample
 from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace, Projection, imagenet_1k, stray_names
+from windtunnel.labels import (
+    CLASS_INDICES,
+    MAX_CLASS_INDEX,
+    LabelSpace,
+    Projection,
+    imagenet_1k,
+    stray_names,
+)
 from windtunnel.metrics.names import NEED_NO_LABEL
 from windtunnel.wording import counted
 
@@ -45,9 +52,13 @@ def odd_labels(space: LabelSpace, used: Sequence[int], samples: Sequence[Sample]
     are = (
         f"'{others[0]}' is not" if len(others) == 1 else f"'{others[0]}' and {len(others) - 1:,} more are not"
     )
+    numbers = [name for name in others if name.isdecimal()] if kind == CLASS_INDICES else []
+    too_large = (
+        f" {numbers[0]} is too large for a class index; give 0 to {MAX_CLASS_INDEX:,}." if numbers else ""
+    )
     return (
         f"{len(used) - len(others):,} of {len(used):,} class names are {kind}, {are} (image '{image}'): all "
-        "count as names, in sorted order."
+        f"count as names, in sorted order.{too_large}"
     )
 
 

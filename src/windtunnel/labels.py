@@ -26,6 +26,8 @@ WNID = re.compile(r"n\d{8}")
 # "7", "007", and "7.0" as spreadsheets write it. Longer numbers are names: a date, a serial number.
 _INDEX = re.compile(r"\d{1,5}(\.0+)?", re.ASCII)
 MAX_CLASS_INDEX = 99_999
+# What `stray_names` calls names that are numbers.
+CLASS_INDICES = "class indices"
 _NEGATIVE = re.compile(r"-\d+(\.0+)?", re.ASCII)
 
 
@@ -86,7 +88,7 @@ def stray_names(classes: Sequence[str]) -> tuple[str, list[str]]:
     """What most class names are (indices, WordNet ids), and those that are not; "" where names do not mix."""
     known = set(imagenet_1k().classes)
     for kind, is_one in (
-        ("class indices", lambda name: _INDEX.fullmatch(name) is not None),
+        (CLASS_INDICES, lambda name: _INDEX.fullmatch(name) is not None),
         ("WordNet ids of ImageNet-1k", known.__contains__),
     ):
         others = [name for name in classes if not is_one(name)]

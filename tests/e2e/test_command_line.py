@@ -154,6 +154,50 @@ def test_data_inspect_says_what_it_sees(windtunnel_command: Command, digit_folde
     assert found["pictures"] == 41
 
 
+@pytest.mark.parametrize(
+    ("labels", "notes"),
+    [
+        (
+            ("0", "5", "1000000000000"),
+            [
+                "2 of 3 class names are class indices, '1000000000000' is not (image '2.png'): all count as "
+                "names, in sorted order. 1000000000000 is too large for a class index; give 0 to 99,999."
+            ],
+        ),
+        (
+            ("0", "5", "cat"),
+            [
+                "2 of 3 class names are class indices, 'cat' is not (image '2.png'): all count as names, in "
+                "sorted order."
+            ],
+        ),
+        (
+            ("0", "5", "995"),
+            [
+                "Of the class indices 0 to 995, 3 occur. If they are ImageNet-1k's, pass --labels "
+                "imagenet-1k to run, plan or make."
+            ],
+        ),
+        (("0", "5", "1000"), []),
+        (("0", "1", "2"), []),
+        (("cat", "dog", "fox"), []),
+    ],
+)
+def test_data_inspect_warns_of_labels(
+    windtunnel_command: Command, tmp_path: Path, labels: tuple[str, ...], notes: list[str]
+) -> None:
+    for number in range(3):
+        Image.new("RGB", (40, 40), (60 * number, 0, 0)).save(tmp_path / f"{number}.png")
+    rows = [f"{number}.png,{label}" for number, label in enumerate(labels)]
+    (tmp_path / "data.csv").write_text("\n".join(["path,label", *rows]))
+    done = windtunnel_command("data", "inspect", tmp_path / "data.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["remarks"] == notes
+    if notes:
+        shown = windtunnel_command("data", "inspect", tmp_path / "data.csv").stdout
+        assert f"note {notes[0]}" in " ".join(shown.split())
+
+
 def test_warmup_and_golden(windtunnel_command: Command) -> None:
     assert "ready in" in windtunnel_command("warmup").stdout
     out = windtunnel_command("dev", "golden", "--check")

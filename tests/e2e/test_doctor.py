@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tomllib
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -584,6 +585,45 @@ def test_named_outputs_one_off_are_moved_all_together(tmp_path: Path, windtunnel
     assert done.returncode == 0, done.stderr
     assert load_model(model).classes == ("gum", *names[:-1])
     assert diagnose(load_model(model), open_dataset(data)).declared.accuracy == 1
+
+
+def test_a_shift_may_be_the_data_s_and_known_labels_are_not_replaced_without_a_warning(
+    tmp_path: Path, windtunnel_command: Command
+) -> None:
+    """The model is right as declared; the class indices of the data are one too high."""
+    colours = np.random.default_rng(5).integers(0, 256, (150, 3), dtype=np.uint8)
+    best = ((colours / 255.0 - 0.5) @ colour_weights(1000, 3)).argmax(axis=1)
+    kept = np.flatnonzero(best < 999)
+    images = np.broadcast_to(colours[kept][:, None, None, :], (len(kept), 32, 32, 3))
+    np.savez(tmp_path / "off.npz", images=images, labels=best[kept] + 1)
+    model = write_colour_model(tmp_path / "net.onnx", classes=1000)
+    declaration = model.with_name("net.onnx.toml")
+    declaration.write_text(
+        "labels = 'imagenet-1k'\n[geometry]\nrule = 'exact'\ncrop_px = 32\n[tensor]\ndivisor = 255.0\n"
+        "mean = [0.5, 0.5, 0.5]\nstd = [1.0, 1.0, 1.0]\n"
+    )
+    done = windtunnel_command("doctor", model, tmp_path / "off.npz", "--write")
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "with outputs one earlier" in told
+    either = (
+        "warning Either the model's outputs or the data's class indices are shifted by one; this test cannot "
+        "tell which."
+    )
+    replaced = "warning The model declares the labels of imagenet-1k, and --write replaces them."
+    assert told.index(either) < told.index(replaced) < told.index("written: ")
+    # The terminal shows a few labels, and the file holds them all.
+    shown = next(line for line in done.stdout.splitlines() if line.startswith("labels = "))
+    assert len(shown) < 120 and shown.endswith("...]  # 996 more in the file")
+    written = tomllib.loads(declaration.read_text())["labels"]
+    assert len(written) == 1000 and json.dumps(written[:4])[:-1] in shown
+
+
+def test_data_named_by_class_is_not_blamed_for_a_label_order(tmp_path: Path) -> None:
+    names = ("ash", "birch", "cedar", "date", "elm", "fir", "gum")
+    data = shifted(tmp_path, 7, names)
+    found = diagnose(load_model(tmp_path / "net.onnx"), open_dataset(data))
+    assert "outputs one later" in found.best.changed and found.warnings == []
 
 
 def test_extra_label_orders_count_among_the_ways_tried(tmp_path: Path) -> None:

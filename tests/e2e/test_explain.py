@@ -82,14 +82,20 @@ def test_the_command_writes_both_pictures_and_says_where(picture: Path, tmp_path
     assert width == 2 * 448 + 8 and height > 448, "both images over a legend"
     lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("hangs"))
     assert len(re.findall(r"\d \d+\.\d %", lines["says"])) == 4
-    assert re.search(r"hangs on +the \w+( \w+)?: covered, .*\nframed +5x5 pixels at \d+,\d+\n", done.stdout)
+    assert re.search(
+        r"hangs on +the \w+( \w+)?: with this one patch covered, .*\nframed +5x5 pixels at \d+,\d+\n",
+        done.stdout,
+    )
     assert lines["written"] == str(out)
     found = windtunnel.explain(model, picture)
     rises, falls = -100 * found.map.min(), 100 * found.map.max()
     assert lines["colours"] == (
-        "orange: the probability falls when covered, blue: it rises; full colour at 50+ points; this map: "
+        "orange: the probability falls when covered, blue: it rises; full colour at 50+ points; this map, "
+        "the mean over all patches that cover a pixel: "
         f"falls by up to {falls:.1f} points, rises by up to {rises:.1f} points"
     )
+    # The framed patch alone lowers the probability by more than the mean over the patches of any pixel.
+    assert 100 * (found.hang.before - found.hang.after) > falls
 
 
 def test_json_is_the_library_s_explanation(picture: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -303,3 +304,40 @@ def test_sequences_are_refused_before_a_run_is_written(
     with pytest.raises(UserError, match="holds sequences") as refused:
         score_predictions(logits, data, suite, out=tmp_path / "theirs")
     assert "\n" not in str(refused.value) and not (tmp_path / "theirs").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("[0, 1, 2]", "[2, 0, 1]"),
+        ("0 1 2", "2 0 1"),
+        ("[0. 1. 2.]", "[2. 0. 1.]"),
+        ("0;1;2", "2;0;1"),
+        ("['0', '1', '2']", "['2', '0', '1']"),
+        ("cat;cow, brown;red fox", "red fox;cat;cow, brown"),
+        ("['cat', 'cow, brown', 'red fox']", "['red fox', 'cat', 'cow, brown']"),
+        ("['cat' 'cow, brown' 'red fox']", "['red fox' 'cat' 'cow, brown']"),
+        ('["cat", "cow, brown", "red fox"]', '["red fox", "cat", "cow, brown"]'),
+        ("[cat, red fox, wolf's]", "[red fox, cat, wolf's]"),
+        # One list of indices and one of names in the same column.
+        ("[0, 1, 2]", "red fox;cat;cow, brown"),
+    ],
+)
+def test_a_cell_of_csv_may_hold_a_list_of_best_classes(tmp_path: Path, first: str, second: str) -> None:
+    """The first class is right for the cat and the fox, and wrong for the cow."""
+    for number, name in enumerate(("cat", "cow, brown", "red fox")):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        pixels = np.full((40, 40, 3), 60 * number, np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "data" / name / f"{number}.png")
+    with (tmp_path / "best.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows(
+            [
+                ["id", "top"],
+                ["cat/0.png", first],
+                ["cow, brown/1.png", first],
+                ["red fox/2.png", second],
+            ]
+        )
+    run = windtunnel.score_predictions(tmp_path / "best.csv", tmp_path / "data", out=tmp_path / "run")
+    assert [one.value for one in run.scores(["top1_error"])] == [pytest.approx(1 / 3)]
+    assert run.recipe["model"]["top_k"] == 3

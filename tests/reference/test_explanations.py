@@ -126,7 +126,9 @@ def test_what_the_answer_hangs_on_in_words() -> None:
     before = softmax([2.0, 4 * 250 / 255, -1.0])[1]
     assert (found.explained.index, found.hang.where) == (1, "top left")
     assert (
-        found.words.startswith(f"the top left: covered, 1 goes from {100 * before:.1f} % to ")
+        found.words.startswith(
+            f"the top left: with this one patch covered, 1 goes from {100 * before:.1f} % to "
+        )
         and "the answer becomes 0" in found.words
     )
     assert (found.patches, found.lowering, found.changing) == (169, 9, 1)

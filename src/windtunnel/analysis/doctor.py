@@ -7,7 +7,7 @@ pictures; `analysis/trials.py` says when a change is taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.bench import NO_ANSWER, Answers, Bench, WrongSize, usable
+from windtunnel.analysis.label_order_warnings import label_order_warnings
 from windtunnel.analysis.preprocess_grid import (
     DECLARED,
     Order,
@@ -83,6 +84,7 @@ class Diagnosis:
         outputs: what the outputs are, if they are not what was declared.
         space: the data's classes, class indices resolved to ImageNet-1k where that is known.
         remarks: what could not be tried, and on which pictures.
+        warnings: what to check before another label order is written.
     """
 
     declared: Trial
@@ -95,6 +97,7 @@ class Diagnosis:
     outputs: str
     space: LabelSpace
     remarks: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def found(self) -> bool:
@@ -121,6 +124,7 @@ class Diagnosis:
             "undecided": [_trial_json(one, self.best) for one in self.undecided],
             "outputs": self.outputs,
             "remarks": self.remarks,
+            "warnings": self.warnings,
         }
 
 
@@ -191,7 +195,11 @@ def diagnose(
                 f"{len(left_out)} of {len(chosen)} pictures are left out of every trial ({left_out[0]}"
                 f"{' ...' if len(left_out) > 1 else ''})."
             )
-        return _Search(model, dataset, space, _mixed(kept), orders, projection, remarks, advance).run()
+        found = _Search(model, dataset, space, _mixed(kept), orders, projection, remarks, advance).run()
+    order = found.best.order.name
+    if order not in found.best.changed:
+        return found
+    return replace(found, warnings=label_order_warnings(order, dataset.label_space, space, model.classes))
 
 
 def _independent(

@@ -108,8 +108,9 @@ class Explanation:
             return f"no single patch: whichever is covered, {name} does not fall from {share}"
         becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
         return (
-            f"the {hang.where}: covered, {name} goes from {_percent(hang.before)} to {_percent(hang.after)}; "
-            f"the answer {becomes} {hang.said.name} ({_percent(hang.said.probability)})"
+            f"the {hang.where}: with this one patch covered, {name} goes from {_percent(hang.before)} to "
+            f"{_percent(hang.after)}; the answer {becomes} {hang.said.name} "
+            f"({_percent(hang.said.probability)})"
         )
 
     def to_json(self) -> dict[str, Any]:

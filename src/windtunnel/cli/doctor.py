@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -28,6 +30,8 @@ from windtunnel.progress import Bar
 LEAST_P = 1e-6
 # Of what these pictures cannot judge, those that change most answers are shown.
 SHOWN = 4
+# Lists and files with more entries or lines than this are cut in the terminal.
+MAX_ENTRIES, MAX_LINES = 20, 40
 
 
 @click.command(short_help="Check whether the preprocessing and label order are right.")
@@ -122,9 +126,27 @@ def command(
         if write:
             _write(file, text, model, found)
         if not as_json:
-            click.echo(f"\n{'written' if write else 'with --write'}: {file}\n{text}")
+            click.echo(f"\n{'written' if write else 'with --write'}: {file}\n{_shortened(text)}")
     if not as_json and any(file.suffix == ".csv" for file in cures):
         click.echo("The labels are numbers: run with --map and this file.")
+
+
+def _shortened(text: str) -> str:
+    """A file's text for the terminal: long lists and tables are cut, with the number of entries left out."""
+    lines = [_shortened_list(line) for line in text.splitlines()]
+    if len(lines) > MAX_LINES:
+        more = len(lines) - MAX_LINES
+        lines = [*lines[:MAX_LINES], f"... {more:,} more lines in the file"]
+    return "\n".join(lines) + "\n"
+
+
+def _shortened_list(line: str) -> str:
+    key, _, value = line.partition(" = ")
+    entries = json.loads(value) if re.match(r"\w+ = \[", line) else []
+    if len(entries) <= MAX_ENTRIES:
+        return line
+    start = json.dumps(entries[:SHOWN], ensure_ascii=False).removesuffix("]")
+    return f"{key} = {start}, ...]  # {len(entries) - SHOWN:,} more in the file"
 
 
 def _lines(found: Diagnosis) -> list[tuple[str, str]]:
@@ -145,6 +167,7 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
             f"{100 * found.best.accuracy:.1f} % with {'; '.join(found.best.changed)} "
             f"({_gained(found.declared, found.best)} points); {p} ({found.test}; {found.tried} tried)",
         ),
+        *(("warning", warning) for warning in found.warnings),
         *_alike(found),
         *_undecided(found),
         ("note", "These pictures have chosen it: measure how good it is on others."),

@@ -17,7 +17,7 @@ from windtunnel.cli.present import describe_model, print_lines
 from windtunnel.errors import UserError
 from windtunnel.models import load_model
 from windtunnel.progress import Bar
-from windtunnel.report.overlay import range_text, scale_of, side_by_side
+from windtunnel.report.overlay import map_title, range_text, scale_of, side_by_side
 
 
 @click.command(short_help="Draw the regions of an image that a prediction depends on.")
@@ -99,7 +99,7 @@ def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
         patch = found.hang.patch
         lines.append(("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"))
         lines.append(("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"))
-    lines.append(("colours", f"{_colours(found)}; this map: {range_text(found)}"))
+    lines.append(("colours", f"{_colours(found)}; {map_title(found)}: {range_text(found)}"))
     if found.patches:
         what = f"{found.patches} covered one by one; {found.lowering} lower the {kind}"
         lines.append(("patches", f"{what}, {found.changing} change the best answer"))

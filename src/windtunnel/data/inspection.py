@@ -12,6 +12,8 @@ from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.imaging.header import UPRIGHT
+from windtunnel.label_maps import odd_labels
+from windtunnel.labels import INDICES, imagenet_1k, read_indices
 
 CLASSES_SHOWN = 8
 
@@ -64,8 +66,29 @@ def inspect(
         [one.sample.id for one in readable if one.orientation != UPRIGHT],
         {one.sample.id: f"{one.status}: {one.reason}" for one in surveyed if one.status != "ok"},
         [one.name for one in dataset.stored] if isinstance(dataset, FinishedDataset) else [],
-        [*remarks, *(dataset.remarks if isinstance(dataset, FinishedDataset) else ())],
+        [
+            *remarks,
+            *(dataset.remarks if isinstance(dataset, FinishedDataset) else ()),
+            *_label_remarks(dataset, sorted(per_class)),
+        ],
     )
+
+
+def _label_remarks(dataset: Dataset, used: Sequence[int]) -> list[str]:
+    """Warnings on class names that mix, and whether class indices may be ImageNet-1k's."""
+    space = dataset.label_space
+    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
+        return []
+    if odd := odd_labels(space, used, dataset.samples(), len(space)):
+        return [odd]
+    _, told = read_indices(space, used)
+    # Indices with gaps are probably some of the classes of a larger dataset.
+    if space.name == INDICES and not told and len(used) < len(space) <= len(imagenet_1k()):
+        return [
+            f"Of the class indices 0 to {len(space) - 1}, {len(used):,} occur. If they are ImageNet-1k's, "
+            "pass --labels imagenet-1k to run, plan or make."
+        ]
+    return told
 
 
 def _counted_classes(dataset: Dataset) -> int:

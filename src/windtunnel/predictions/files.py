@@ -7,6 +7,7 @@ classes (`top` as a list with `top_score` beside, or the columns top1, top2 ... 
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
@@ -14,6 +15,7 @@ import textwrap
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +36,20 @@ TOP_K = "top-k"
 BLOCK_NUMBERS = 4_000_000
 REASON_LENGTH = 160
 
-# What stands between the entries of a list that is written in one cell: names of classes may have spaces.
-CLASS_MARK, NUMBER_MARKS = ";", r"[;,\s]+"
+# What separates the entries of a list of numbers in one cell.
+NUMBER_MARKS = r"[;,\s]+"
+# Separators of a list of classes in one cell, by what the cell looks like; the first pattern that matches
+# applies. Names may contain spaces and commas, so commas separate names only in brackets without semicolons.
+CLASS_MARKS = (
+    (re.compile(r"[\[\s]*-?\d+(\.0*)?([;,\s]+-?\d+(\.0*)?)*[\]\s]*"), re.compile(NUMBER_MARKS)),
+    (re.compile(r"\s*\[[^;]*\]\s*"), re.compile(r"\s*,\s*")),
+    (re.compile(r".*", re.DOTALL), re.compile(r"\s*;\s*")),
+)
+# A list of quoted names, as Python, JSON and NumPy write it.
+_QUOTED_LIST = re.compile(r"\s*\[\s*['\"]")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,;\[\]'"]+""")
 _WIDE_TOP = re.compile(r"top_?(\d+)")
-_WHOLE = re.compile(r"-?\d+\.0+")
+_WHOLE = re.compile(r"-?\d+\.0*")
 # How tables write that there is no class.
 GAPS = ("", "nan", "NaN", "None", "null")
 
@@ -269,17 +281,43 @@ def _numpy(values: pa.Array, kind: pa.DataType | None) -> NDArray[Any]:
 
 
 def _with_lists(table: pa.Table, layout: Layout) -> pa.Table:
-    """Lists of any kind as plain lists; a text too: `cat;red fox` of classes, `[1, 5]` of numbers."""
+    """Lists of any kind as plain lists; a text too: `cat;red fox` or `[1, 5]`."""
     for name in (one for one in (*layout.values, *layout.beside) if one in table.column_names):
         kind = table.schema.field(name).type
         place = table.schema.get_field_index(name)
         if pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
             table = table.set_column(place, name, table[name].cast(pa.list_(kind.value_type)))
         elif pa.types.is_string(kind) and len(layout.values) == 1:
-            marks = CLASS_MARK if name == TOP else NUMBER_MARKS
-            bare = pc.utf8_trim(table[name], characters=" []")
-            table = table.set_column(place, name, pc.split_pattern_regex(bare, marks))
+            if name == TOP:
+                cells = table[name].to_pylist()
+                listed = pa.array(map(_class_list, cells), pa.list_(pa.string()), size=len(cells))
+            else:
+                listed = pc.split_pattern_regex(pc.utf8_trim(table[name], characters=" []"), NUMBER_MARKS)
+            table = table.set_column(place, name, listed)
     return table
+
+
+def _class_list(cell: str | None) -> list[str] | None:
+    """The classes in a cell: `[0, 3]`, `0 3`, `['cat', 'red fox']`, `[cat, red fox]` or `cat;red fox`."""
+    if cell is None:
+        return None
+    if _QUOTED_LIST.match(cell):
+        return _quoted_names(cell)
+    marks = next(marks for pattern, marks in CLASS_MARKS if pattern.fullmatch(cell))
+    return marks.split(cell.strip(" []"))
+
+
+def _quoted_names(cell: str) -> list[str]:
+    """The entries of a list of quoted names; those without quotes, such as None, as they are."""
+    try:
+        return [_unquoted(one) for one in _QUOTED.findall(cell)]
+    except SyntaxError as error:
+        raise ValueError(f"{cell} is not a list of quoted class names") from error
+
+
+@lru_cache(maxsize=4096)
+def _unquoted(entry: str) -> str:
+    return str(ast.literal_eval(entry)) if entry[0] in "'\"" else entry
 
 
 def _csv_tables(path: Path, wanted: Sequence[str]) -> Iterator[pa.Table]:

@@ -87,6 +87,11 @@ def scale_of(found: Explanation) -> Scale:
     return Scale(most, "Grad-CAM, no unit; not comparable between images:", "", "larger", ticks)
 
 
+def map_title(found: Explanation) -> str:
+    """What the numbers of `range_text` are of: each pixel of an occlusion map is a mean over patches."""
+    return "this map" if found.score is None else "this map, the mean over all patches that cover a pixel"
+
+
 def range_text(found: Explanation) -> str:
     """How far the score falls and rises in a map, with its unit."""
     rises, falls = -min(0.0, float(found.map.min())), max(0.0, float(found.map.max()))
@@ -142,7 +147,7 @@ def side_by_side(found: Explanation) -> PillowImage.Image:
 
 def _legend(found: Explanation, scale: Scale, width: int) -> PillowImage.Image:
     """Title, bar of colours with its values, what both sides mean, and the range of this map."""
-    legend = PillowImage.new("RGB", (width, 4 * LINE_PX + BAR_PX + 3 * GAP_PX), "white")
+    legend = PillowImage.new("RGB", (width, 5 * LINE_PX + BAR_PX + 3 * GAP_PX), "white")
     pen = ImageDraw.Draw(legend)
     top, right = GAP_PX, width - GAP_PX
     pen.text((GAP_PX, top), scale.title, fill="black", font_size=FONT_PX)
@@ -158,5 +163,8 @@ def _legend(found: Explanation, scale: Scale, width: int) -> PillowImage.Image:
     pen.text((GAP_PX, top), scale.low, fill="black", font_size=FONT_PX)
     pen.text((right, top), scale.high, fill="black", font_size=FONT_PX, anchor="ra")
     top += LINE_PX
-    pen.text((GAP_PX, top), f"This map: {range_text(found)}", fill="black", font_size=FONT_PX)
+    title = map_title(found)
+    for line in (f"{title[0].upper()}{title[1:]}:", range_text(found)):
+        pen.text((GAP_PX, top), line, fill="black", font_size=FONT_PX)
+        top += LINE_PX
     return legend

@@ -1,0 +1,40 @@
+"""Warnings on a label order that fits better than the declared one: what the test cannot decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windtunnel.labels import INDICES, LabelSpace, imagenet_1k, imagenet_names
+
+# The names of label orders that move every class by one output.
+SHIFTS = ("outputs one later", "outputs one earlier")
+# How the names of label orders end where the model has one output for no class.
+BACKGROUND = "being no class"
+
+
+def label_order_warnings(
+    order: str, data_space: LabelSpace, space: LabelSpace, classes: Sequence[str]
+) -> list[str]:
+    """Warnings on a label order that is better than the declared one.
+
+    Args:
+        order: the name of that order.
+        data_space: the data's label space as it was opened.
+        space: the same with class indices resolved to ImageNet-1k where that is known.
+        classes: the classes that the model declares.
+    """
+    warnings = []
+    if data_space.name == INDICES and not order.endswith(BACKGROUND):
+        wrong = "shifted by one" if order in SHIFTS else "in another order than declared"
+        warnings.append(
+            f"Either the model's outputs or the data's class indices are {wrong}; this test cannot tell "
+            "which."
+        )
+    known = imagenet_1k().classes
+    if space.name != INDICES and tuple(classes[: len(known)]) == known:
+        warnings.append(
+            "The model declares the labels of imagenet-1k, and --write replaces them. Check the data's "
+            f"labels first: in imagenet-1k class 0 is {known[0]} ({imagenet_names()[known[0]]}) and class "
+            f"{len(known) - 1} is {known[-1]} ({imagenet_names()[known[-1]]})."
+        )
+    return warnings
