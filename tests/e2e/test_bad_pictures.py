@@ -177,3 +177,14 @@ def test_the_terminal_names_the_first_reasons(odd_run: windtunnel.Run, windtunne
     assert told[0].strip() == "6 pictures that some condition could not score; see the report"
     assert told[1].strip().startswith("0/odd/empty.jpg") and ": " in told[1]
     assert len(told) == 5 and told[4].strip().endswith("other reasons")
+
+
+def test_a_plan_says_that_its_count_of_failing_images_is_by_headers(
+    tmp_path: Path, digit_folder: Path, windtunnel_command: Command
+) -> None:
+    """The truncated file has a good header: only decoding finds it."""
+    write_oddities(digit_folder / "0" / "odd")
+    planned = windtunnel_command("plan", "demo", digit_folder, "--suite", "smoke", "--only", "fog:3")
+    assert "; at least 4 images fail, judging by headers alone (windtunnel data inspect" in planned.stdout
+    assert " x severity 3" in planned.stdout
+    assert "5 pictures" in windtunnel_command("data", "inspect", digit_folder).stdout

@@ -352,3 +352,18 @@ def test_the_readmes_python_runs(tmp_path: Path) -> None:
     code = "import numpy\nimage = numpy.zeros((64, 64, 3), numpy.uint8)\n" + block
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "my-run" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (("gate", "a", "b", "--markdown"), "windtunnel gate"),
+        (("data", "inspect", "--nope"), "windtunnel data inspect"),
+    ],
+)
+def test_a_wrong_option_points_to_the_help_of_its_command(
+    arguments: tuple[str, ...], command: str, windtunnel_command: Command
+) -> None:
+    told = windtunnel_command(*arguments)
+    assert told.returncode == 2
+    assert told.stderr.rstrip().endswith(f"({command} --help)"), told.stderr

@@ -102,7 +102,10 @@ def test_partial_says_what_is_left_and_refuses_nothing_at_all(predicted: Path, d
     lines = predicted.read_text().splitlines(keepends=True)
     part = predicted.with_name("part.csv")
     part.write_text("".join([*lines[:2], *lines[3:]]))  # the first image under fog:1
-    with pytest.raises(UserError, match=r"1 predictions missing \(--partial scores only the 39 of 40 images"):
+    with pytest.raises(
+        UserError,
+        match=r"1 prediction missing \(such as [^)]*\)\. partial=True scores only the 39 of 40 images",
+    ):
         windtunnel.score_predictions(part, digit_folder, "imagenet-c")
     part.write_text("".join(line for line in lines if "fog:2" not in line or line == lines[3]))
     found = windtunnel.score_predictions(
@@ -115,7 +118,7 @@ def test_partial_says_what_is_left_and_refuses_nothing_at_all(predicted: Path, d
     )
     for partial in (False, True):
         with pytest.raises(
-            UserError, match=r"no image has a prediction under every condition; clean lacks most, 14"
+            UserError, match=r"No image has a prediction under every condition; clean lacks most, 14"
         ):
             windtunnel.score_predictions(part, digit_folder, "imagenet-c", partial=partial)
 

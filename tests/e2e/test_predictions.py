@@ -143,8 +143,10 @@ def test_what_does_not_fit_is_told_with_counts(logits: Path, tmp_path: Path, dig
     ids = table["sample_id"].to_pylist()
     other = table.set_column(0, "sample_id", pa.array(["nobody.png", *ids[1:]]))
     message = refused(other)
-    assert "1 rows with unknown ids (such as 'nobody.png')" in message
-    assert "1 predictions missing" in message
+    assert "1 row with unknown ids (such as 'nobody.png')" in message
+    assert f"; 1 prediction missing (such as '{ids[0]} under " in message
+    assert message.endswith(". partial=True scores only the 39 of 40 images that have them all.")
+    assert ") (" not in message
     assert ids[0] in message
     assert "2 rows given twice" in refused(pa.concat_tables([table, table.slice(0, 2)]))
     mist = table.set_column(
@@ -153,7 +155,7 @@ def test_what_does_not_fit_is_told_with_counts(logits: Path, tmp_path: Path, dig
     assert "120 rows of 3 unknown conditions (such as 'mist:" in refused(mist)
     values = table["logits"].to_pylist()
     short = table.set_column(2, "logits", pa.array([*values[:-1], values[-1][:4]]))
-    assert "1 rows with another number of classes than 10" in refused(short)
+    assert "1 row with another number of classes than 10" in refused(short)
     assert "440 rows of probabilities that do not sum to 1" in refused(
         table.rename_columns(["id", "condition", "probabilities"])
     )

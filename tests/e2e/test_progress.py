@@ -16,13 +16,14 @@ from rich.console import Console
 import windtunnel
 from tests.conftest import Command
 from windtunnel.api import model_source
+from windtunnel.data import Sample
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.engine.estimate import Expected
 from windtunnel.engine.local import execute, expected_time
 from windtunnel.progress import Bar
 from windtunnel.wording import duration
 
-ESTIMATE = r"about .* on \d+ workers?; an estimate from \d[\d,]* predictions? timed on this machine"
+ESTIMATE = r"about .* on \d+ workers?; an?( rough)? estimate from \d[\d,]* predictions? timed on this machine"
 
 
 class Clock:
@@ -164,6 +165,63 @@ def test_time_is_measured_with_the_threads_of_a_worker(
     for found in (planned, *told):
         assert found.seconds >= 0.02 * plan.predictions / 2
     assert len(told) == 1
+
+
+class SlowAtFirst:
+    """Sleeps at the first call after it was armed, as whatever is imported or compiled at its first use."""
+
+    def __init__(self) -> None:
+        self.armed = False
+
+    def __call__(self, seconds: float) -> None:
+        if self.armed:
+            self.armed = False
+            time.sleep(seconds)
+
+
+def test_the_first_call_of_a_model_is_not_counted(tmp_path: Path) -> None:
+    first = SlowAtFirst()
+
+    def model(batch: np.ndarray) -> np.ndarray:
+        first(2.0)
+        return np.eye(10)[batch[:, 0, 0, 0] % 10]
+
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
+    plan = windtunnel.plan(model, ArrayDataset(images, np.arange(12) % 10), "smoke")
+    first.armed = True
+    found = expected_time(plan, tmp_path / "run", 1)
+    assert found is not None and not first.armed
+    # Counted, the two seconds of a batch of 16 would be 0.125 s a prediction.
+    assert found.seconds < plan.predictions * 0.06
+
+
+def test_the_first_use_of_a_pipeline_step_is_not_counted(tmp_path: Path) -> None:
+    """One step that imports a large library at its first use neither sets the estimate nor ends the probe."""
+    first = SlowAtFirst()
+
+    class Data(ArrayDataset):
+        def read(self, sample: Sample) -> np.ndarray:
+            first(2.0)
+            return super().read(sample)
+
+    images = np.random.default_rng(0).integers(0, 256, (12, 48, 48, 3), np.uint8)
+    plan = windtunnel.plan(
+        lambda batch: np.eye(10)[batch[:, 0, 0, 0] % 10], Data(images, np.arange(12) % 10), "systematic"
+    )
+    first.armed = True
+    found = expected_time(plan, tmp_path / "run", 1)
+    assert found is not None and not first.armed
+    assert found.timed > 10 and found.seconds < plan.predictions * 0.1
+    assert "; an estimate from" in str(found)
+
+
+def test_an_estimate_from_few_predictions_is_called_rough(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3), np.uint8)
+    data = ArrayDataset(images, np.arange(2))
+    plan = windtunnel.plan(lambda batch: np.eye(2)[batch[:, 0, 0, 0] % 2], data, "smoke", only="fog:3")
+    found = expected_time(plan, tmp_path / "run", 1)
+    assert found is not None and found.timed < 10
+    assert re.search(r"; a rough estimate from \d predictions timed on this machine$", str(found))
 
 
 def test_python_is_silent_unless_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

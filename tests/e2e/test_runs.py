@@ -169,12 +169,19 @@ def test_another_recipe_in_the_same_folder_is_refused_and_named(
         again(model=lambda batch: np.zeros((len(batch), 10)) + np.arange(10))
     first = next(digit_folder.rglob("*.png"))
     first.write_bytes(first.read_bytes() + b"\0")
-    with pytest.raises(UserError, match=r"another data \(1 changed such as"):
+    with pytest.raises(UserError, match=r"with other images \(1 changed since, such as"):
         again()
     first.unlink()
-    with pytest.raises(UserError, match=r"another data \(1 gone such as"):
+    with pytest.raises(UserError, match=r"with other images \(1 only in it, such as"):
         again()
     assert shard_digests(folder_run.path) == before
+
+
+def test_another_subset_in_the_same_folder_is_called_other_images(tmp_path: Path, digit_folder: Path) -> None:
+    """The chunk size, which follows from the number of images, is not named as a second difference."""
+    windtunnel.run("demo", digit_folder, "smoke", subset=20, only="fog:3", out=tmp_path / "run")
+    with pytest.raises(UserError, match=r"run with other images \(10 only in it, such as [^;)]*\); choose"):
+        windtunnel.run("demo", digit_folder, "smoke", subset=10, only="fog:3", out=tmp_path / "run")
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path, digit_folder: Path) -> None:

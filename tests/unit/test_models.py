@@ -230,5 +230,14 @@ def test_a_live_callable_that_fails_on_pictures_says_so() -> None:
     def fails(batch: np.ndarray) -> np.ndarray:
         raise ValueError("wrong size")
 
-    with pytest.raises(UserError, match="fails failed on two 224x224 images: ValueError: wrong size"):
+    with pytest.raises(UserError, match=r"fails failed on two 224x224 images .*: ValueError: wrong size"):
         windtunnel.load_model(fails)
+
+
+def test_a_module_of_small_images_without_a_declaration_is_told_what_to_declare() -> None:
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
+    with pytest.raises(UserError, match=r"224x224 images \(preset imagenet, since no preproc") as error:
+        windtunnel.load_model(module)
+    assert "cifar for 32x32 images" in str(error.value) and 'rule = "none"' in str(error.value)
+    assert windtunnel.load_model(module, "cifar").class_count == 10

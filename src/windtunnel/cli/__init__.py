@@ -96,8 +96,8 @@ def _run(arguments: Sequence[str] | None) -> None:
         _stop(f"error: {error}", EXIT_USER_ERROR)
     except click.ClickException as error:
         # Click's own message takes three lines; the first says it all.
-        command = getattr(getattr(error, "ctx", None), "command_path", "windtunnel")
-        _stop(f"error: {error.format_message()} ({command} --help)", EXIT_USER_ERROR)
+        command = getattr(getattr(error, "ctx", None), "command_path", None)
+        _stop(f"error: {error.format_message()} ({command or _command_path(given)} --help)", EXIT_USER_ERROR)
     except (KeyboardInterrupt, click.Abort) as error:
         _stop(f"stopped. {_kept(error)}{_again(given)}", EXIT_INTERRUPTED)
     except RunFailed as error:
@@ -118,6 +118,21 @@ def _run(arguments: Sequence[str] | None) -> None:
             EXIT_CRASH,
         )
     sys.exit(0)
+
+
+def _command_path(arguments: Sequence[str]) -> str:
+    """The command that arguments name, with its group: Click's parser raises some errors without it."""
+    path = ["windtunnel"]
+    command: click.Group = cli
+    for word in arguments:
+        found = command.get_command(click.Context(command), word)
+        if found is None:
+            break
+        path.append(word)
+        if not isinstance(found, click.Group):
+            break
+        command = found
+    return " ".join(path)
 
 
 def _kept(error: BaseException) -> str:

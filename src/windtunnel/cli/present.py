@@ -35,6 +35,8 @@ from windtunnel.report.tables import normaliser_notes
 from windtunnel.store.run import Run
 from windtunnel.wording import counted
 
+# How a plan counts images that fail: a damaged file with a good header is found when it is decoded.
+HEADERS_ONLY = "judging by headers alone (windtunnel data inspect decodes every image)"
 WORST_SHOWN = 3
 REASONS_SHOWN = 3
 # What is said of every sequence.
@@ -76,7 +78,11 @@ def plan_lines(
         (
             "data",
             f"{plan.dataset.location}   {amount}; {classes_text(plan.info['data'])}"
-            + (f"; {failed} unreadable" if failed else ""),
+            + (
+                f"; at least {counted(failed, 'image fails', 'images fail')}, {HEADERS_ONLY}"
+                if failed
+                else ""
+            ),
         ),
         (
             "suite",
@@ -110,13 +116,15 @@ def _contents(plan: Plan) -> str:
             f"{counted(units, 'sequence')} of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
         )
     elif spoilt:
-        levels = ", ".join(map(str, sorted({one.level for one in spoilt})))
+        found = sorted({one.level for one in spoilt})
+        levels = ", ".join(map(str, found))
+        severities = "severity" if len(found) == 1 else "severities"
         places = [(one.unit, one.level) for one in spoilt]
         uneven = is_uneven(places) and not plan.info["missing"]
         parts.append(
             f"{len(places)} conditions: {grid_text(places)}"
             if uneven
-            else f"{counted(units, 'corruption')} x severities {levels}"
+            else f"{counted(units, 'corruption')} x {severities} {levels}"
         )
     if spoilt:
         parts[0] += f", codec {spoilt[-1].codec}"

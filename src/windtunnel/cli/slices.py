@@ -13,7 +13,7 @@ from windtunnel.errors import UserError
 from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.metrics.slices import MINIMUM, Omitted, Slice, omitted_slices, slices
 from windtunnel.report.tables import csv_text
-from windtunnel.report.worst import slice_name
+from windtunnel.report.worst import group_name
 from windtunnel.store.run import Run, load_run
 from windtunnel.wording import counted
 
@@ -55,7 +55,8 @@ def command(
         raise UserError("--json and --csv exclude each other; give one.")
     run = load_run(run_folder, group=group)
     found = slices(run, by, metric, condition, minimum=minimum)
-    left_out = _left_out_lines(omitted_slices(run, by, metric, condition, minimum=minimum), minimum)
+    omitted = omitted_slices(run, by, metric, condition, minimum=minimum)
+    left_out = _left_out_lines(run, by, omitted, minimum)
     if as_json:
         print_json([asdict(one) for one in found])
     elif as_csv:
@@ -67,7 +68,7 @@ def command(
         print_lines(Console(stderr=True), left_out)
 
 
-def _left_out_lines(omitted: Omitted, minimum: int) -> list[tuple[str, str]]:
+def _left_out_lines(run: Run, by: str, omitted: Omitted, minimum: int) -> list[tuple[str, str]]:
     """How many slices are not shown, why, and which minimum would show one more."""
     lines = []
     if omitted.small:
@@ -78,15 +79,22 @@ def _left_out_lines(omitted: Omitted, minimum: int) -> list[tuple[str, str]]:
         lines.append(
             (
                 "left out",
-                f"{have} fewer than {counted(minimum, 'image')}; the largest is '{group.strip()}' with "
-                f"{size:,}{cure}",
+                f"{have} fewer than {counted(minimum, 'image')}; the largest is "
+                f"'{_full_name(run, by, group)}' with {size:,}{cure}",
             )
         )
     if omitted.alone:
         are = counted(len(omitted.alone), "slice is", "slices are")
-        what = f"{are} of one image or one group only (such as '{omitted.alone[0].strip()}') and "
+        what = (
+            f"{are} of one image or one group only (such as '{_full_name(run, by, omitted.alone[0])}') and "
+        )
         lines.append(("left out", f"{what}{'has' if len(omitted.alone) == 1 else 'have'} no interval"))
     return lines
+
+
+def _full_name(run: Run, by: str, group: str) -> str:
+    """A group with its name in words, where it has one: `n01440764 tench`."""
+    return " ".join(dict.fromkeys((group.strip(), group_name(run, by, group))))
 
 
 def _lines(run: Run, found: list[Slice], top: int, left_out: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -96,7 +104,7 @@ def _lines(run: Run, found: list[Slice], top: int, left_out: list[tuple[str, str
     lines = [("score", f"{found[0].metric} {found[0].condition}   {found[0].formula}")]
     lines += [
         (
-            " ".join(dict.fromkeys((one.group.strip(), slice_name(run, one)))),
+            _full_name(run, one.by, one.group),
             f"{scale * one.value:6.2f}{unit}  [{scale * one.low:.2f}, {scale * one.high:.2f}]   "
             f"n = {one.n:,}   shrunk {scale * one.shrunk:.2f}{unit}",
         )

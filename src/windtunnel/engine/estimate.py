@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -24,21 +25,34 @@ from windtunnel.errors import PictureError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
+from windtunnel.models.numerics import variant_of
 from windtunnel.units import include_units
 from windtunnel.wording import counted, duration
 
-# A probe stops after this many seconds of making images, or twice as many in all.
+# A probe stops after this many seconds of making images against the clock.
 BUDGET_SECONDS = 1.5
+# The same with what only the first use of a condition costs, such as imports and compilation.
+LIMIT_SECONDS = 8.0
 # How many images of the data it makes others from, spread evenly over the data.
 IMAGES = 3
+# Below this many timed predictions, or this share of timed conditions, an estimate is called rough.
+FEW_PREDICTIONS = 10
+FEW_CONDITIONS = 0.5
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured: seconds that one process needs per prediction, and how many were timed."""
+    """The seconds that one process needs per prediction, as measured.
+
+    Attributes:
+        seconds: per prediction.
+        timed: predictions that were timed.
+        rough: whether these are too few, or of too few conditions, to rely on.
+    """
 
     seconds: float
     timed: int
+    rough: bool
 
 
 @dataclass(frozen=True)
@@ -49,16 +63,19 @@ class Expected:
         seconds: of all of it.
         workers: processes at work.
         timed: predictions that were timed.
+        rough: whether these are too few, or of too few conditions, to rely on.
     """
 
     seconds: float
     workers: int
     timed: int
+    rough: bool
 
     def __str__(self) -> str:
         """The estimate in words."""
+        kind = "a rough estimate" if self.rough else "an estimate"
         return (
-            f"about {duration(self.seconds)} on {counted(self.workers, 'worker')}; an estimate from "
+            f"about {duration(self.seconds)} on {counted(self.workers, 'worker')}; {kind} from "
             f"{counted(self.timed, 'prediction')} timed on this machine"
         )
 
@@ -71,7 +88,7 @@ def expected(probe: Probe | None, missing: Sequence[Chunk], views: int, workers:
     sizes = [sum(picture.status == "ok" for picture in chunk.pictures) for chunk in missing]
     # No worker is done before its last chunk is.
     images = max(sum(sizes) / busy, max(sizes))
-    return Expected(images * views * probe.seconds, busy, probe.timed)
+    return Expected(images * views * probe.seconds, busy, probe.timed, probe.rough)
 
 
 def probe_images(pictures: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
@@ -84,32 +101,49 @@ def probe_images(pictures: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
 def measure(work: Work, model: Model, pictures: Sequence[Surveyed]) -> Probe | None:
     """Time making and predicting these images under as many conditions as the budget allows.
 
-    Conditions beyond the budget are taken to cost what the others cost on average. None where no image can
-    be made, or the model fails on them: the run reports why.
+    What only the first use of a condition or a network costs is done before and not counted. Conditions
+    beyond the budget are taken to cost what the others cost on average. None where no image can be made, or
+    the model fails on them: the run reports why.
     """
-    begun, making = time.perf_counter(), 0.0
+    begun, making, timed = time.perf_counter(), 0.0, 0
     made: list[Image] = []
-    timed = 0
+    costs: dict[str, list[float]] = {}  # seconds, by the id of a condition
     # The id of a condition is a digest: in its order the first few are a random choice.
     order = sorted(work.conditions, key=lambda condition: condition.id)
     with pillow_quiet():
         for picture in pictures:
             source = Source(work.dataset, picture)
             for condition in order:
-                if timed and (making > BUDGET_SECONDS or time.perf_counter() - begun > 2 * BUDGET_SECONDS):
+                if timed and (making > BUDGET_SECONDS or time.perf_counter() - begun > LIMIT_SECONDS):
                     break
-                if not isinstance(work.dataset, FinishedDataset):
-                    warm_up([condition])
-                start = time.perf_counter()
                 try:
+                    if condition.id not in costs:
+                        _use_once(condition, work, model, picture)
+                    start = time.perf_counter()
                     views = _images_under(source, condition, work, model)
                 except PictureError:
                     continue
-                making += time.perf_counter() - start
+                seconds = time.perf_counter() - start
+                costs.setdefault(condition.id, []).append(seconds)
+                making += seconds
                 timed += len(views)
                 made += views[: max(0, model.batch - len(made))]
-    predicting = _predicting(model, made)
-    return None if predicting is None else Probe(making / timed + predicting, timed)
+    predicting = _predicting(work, model, made)
+    if predicting is None:
+        return None
+    # Each condition counts once, however many images of it were timed.
+    per_image = sum(sum(seconds) / len(seconds) for seconds in costs.values())
+    rough = timed < FEW_PREDICTIONS or len(costs) < FEW_CONDITIONS * len(order)
+    views_per_image = sum(condition.frames for condition in order if condition.id in costs)
+    return Probe(per_image / views_per_image + predicting, timed, rough)
+
+
+def _use_once(condition: Condition, work: Work, model: Model, picture: Surveyed) -> None:
+    """Import and compile what a condition needs at its first image only."""
+    if condition.kind not in ("corruption", "sequence"):
+        _images_under(Source(work.dataset, picture), condition, work, model)
+    elif not isinstance(work.dataset, FinishedDataset):
+        warm_up([condition])
 
 
 def _images_under(source: Source, condition: Condition, work: Work, model: Model) -> list[Image]:
@@ -118,16 +152,30 @@ def _images_under(source: Source, condition: Condition, work: Work, model: Model
     return [fitted(image, model) for image in source.frames_under(condition, geometry, work.seed)]
 
 
-def _predicting(model: Model, images: Sequence[Image]) -> float | None:
-    """Seconds per image of predicting a batch; None where there is no batch, or the model fails on it."""
-    batch = [image for image in images if image.shape == images[0].shape]
-    if not batch:
-        return None
-    start = time.perf_counter()
+def _predicting(work: Work, model: Model, images: Sequence[Image]) -> float | None:
+    """Seconds per prediction, each by the network in the arithmetic that its condition asks for.
+
+    None where there are no images, or the model fails on them.
+    """
+    views = Counter(map(work.numerics, range(len(work.views))))
     try:
-        model.predict(np.stack(batch))
+        seconds = {
+            numerics: _seconds_per_image(variant_of(model, numerics) if numerics else model, images)
+            for numerics in views
+            if images
+        }
     except Exception:  # the model's own code; the run tells of it
         return None
+    return sum(seconds[name] * count for name, count in views.items()) / views.total() if seconds else None
+
+
+def _seconds_per_image(network: Model, images: Sequence[Image]) -> float:
+    """Seconds per image of predicting a batch, after a first call that is not counted."""
+    alike = [image for image in images if image.shape == images[0].shape]
+    batch = np.stack(alike[: network.batch])
+    network.predict(batch[:1])
+    start = time.perf_counter()
+    network.predict(batch)
     return (time.perf_counter() - start) / len(batch)
 
 

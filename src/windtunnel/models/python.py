@@ -153,9 +153,11 @@ class CallableModel:
         if isinstance(failure, UserError):
             raise failure
         height, width = images.shape[1:3]
+        assumed = " (preset imagenet, since no preprocessing is declared)" if self.preprocess.assumed else ""
         raise UserError(
-            f"{self.name} failed on two {width}x{height} images: {type(failure).__name__}: {failure}. "
-            "Declare its preprocessing with --preprocess (a preset's name or a TOML file)."
+            f"{self.name} failed on two {width}x{height} images{assumed}: {type(failure).__name__}: "
+            f"{failure}. Declare its preprocessing with --preprocess: a preset (cifar for 32x32 images) "
+            'or a TOML file (rule = "none" under [geometry] for images at their own size).'
         ) from failure
 
     def redeclared(self, preprocess: Preprocess) -> CallableModel:

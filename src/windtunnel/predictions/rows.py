@@ -19,9 +19,11 @@ from windtunnel.models import SUM_TOLERANCE, finite_rows
 from windtunnel.predictions.files import TOP_K, Block
 from windtunnel.predictions.left_out import Ignored, Reason
 from windtunnel.store.rows import NOT_FINITE_REASON, PIXELS, TOP, schema
+from windtunnel.wording import counted
 
 NO_LABEL = -2
 NOT_GIVEN = "no prediction was given"
+MISSING = "predictions missing"
 
 
 class Rows:
@@ -168,24 +170,24 @@ class Rows:
         if len(missing) and not (partial and complete):
             sample, condition = divmod(int(missing[0]), self._width)
             name = f"{self._ids[sample].as_py()} under {self._plan.conditions[condition].name}"
-            self._note(f"predictions missing{self._after_partial(complete)}", len(missing), name)
+            self._note(MISSING, len(missing), name)
         if self._wrong:
             told = "; ".join(
-                f"{count:,} {what} (such as '{example}')" for what, (count, example) in self._wrong.items()
+                f"{_counted(what, count)} (such as '{example}')"
+                for what, (count, example) in self._wrong.items()
             )
-            raise UserError(f"{self._path}: {told}.")
+            advice = f" {self._after_partial(complete)}" if MISSING in self._wrong else ""
+            raise UserError(f"{self._path}: {told}.{advice}")
 
     def _after_partial(self, complete: int) -> str:
         """What --partial would score, or which condition leaves nothing to score."""
         if complete:
-            return (
-                f" (--partial scores only the {complete:,} of {len(self._ids):,} images that have them all)"
-            )
+            return f"--partial scores only the {complete:,} of {len(self._ids):,} images that have them all."
         lacking = (~self._given).reshape(-1, self._width).sum(axis=0)
         worst = int(lacking.argmax())
         return (
-            f" (no image has a prediction under every condition; {self._plan.conditions[worst].name} lacks "
-            f"most, {int(lacking[worst]):,} of {len(self._ids):,})"
+            f"No image has a prediction under every condition; {self._plan.conditions[worst].name} lacks "
+            f"most, {int(lacking[worst]):,} of {len(self._ids):,}."
         )
 
     def _note_where(self, what: str, rows: NDArray[np.bool_], ids: pa.Array) -> None:
@@ -280,3 +282,9 @@ def _index(values: pa.Array, allowed: pa.Array) -> NDArray[np.int64]:
 def _lists(values: NDArray[Any], given: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
     flat = pa.array(np.ascontiguousarray(values).reshape(-1), kind.value_type)
     return pa.FixedSizeListArray.from_arrays(flat, type=kind, mask=pa.array(~given))
+
+
+def _counted(what: str, count: int) -> str:
+    """A number with what it counts, which begins with a plural: `1 row given twice`, `2 rows given twice`."""
+    noun, _, rest = what.partition(" ")
+    return f"{counted(count, noun.removesuffix('s'))} {rest}"

@@ -144,7 +144,8 @@ def normaliser_notes(run: Run) -> list[str]:
     units = set(whole_units(run))
     if "mce" in run.metrics and units != set(THE_FIFTEEN):
         lines.append(
-            f"No mCE: it is defined over 15 corruptions at 5 severities, and this run has {len(units)} such."
+            "No mCE: it is defined over 15 corruptions at 5 severities, and this run has "
+            f"{counted(len(units), 'such corruption')}."
         )
     elif "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
         lines.append("No relative mCE: it needs the clean pictures; give them with --clean.")

@@ -67,8 +67,13 @@ def _columns(run: Run) -> list[str]:
 
 def slice_name(run: Run, one: Slice) -> str:
     """A slice's name for people: a WordNet id of ImageNet-1k in words."""
+    return group_name(run, one.by, one.group)
+
+
+def group_name(run: Run, by: str, group: str) -> str:
+    """The name of a slice's group for people: a WordNet id of ImageNet-1k in words."""
     words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
-    return (words.get(one.group, one.group) if one.by == "class" else one.group).strip()
+    return (words.get(group, group) if by == "class" else group).strip()
 
 
 def _row(run: Run, one: Slice) -> dict[str, Any]:

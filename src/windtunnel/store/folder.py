@@ -30,7 +30,6 @@ INFO = ("model", "data")
 # What each part of a recipe is called when two recipes disagree.
 PARTS = {
     "model": "model",
-    "data": "data",
     "suite": "suite",
     "conditions": "list of conditions",
     "seed": "seed",
@@ -153,14 +152,18 @@ class RunFolder:
         stored = read_run_json(self.path)["recipe"]
         if stored == recipe:
             return
-        differing = [
-            PARTS.get(key, key) for key in {**recipe, **stored} if stored.get(key) != recipe.get(key)
+        differing = [key for key in {**recipe, **stored} if stored.get(key) != recipe.get(key)]
+        if "data" in differing and "chunk" in differing:
+            differing.remove("chunk")  # by default it follows from the number of images
+        named = [
+            _data_difference(self.path, samples) if key == "data" else f"another {PARTS.get(key, key)}"
+            for key in differing
         ]
-        detail = _data_difference(self.path, samples) if "data" in differing else ""
+        detail = ""
         if settings := differing_settings(stored, recipe):
-            detail += f" ({', '.join(f'{name} {old} there, {new} here' for name, old, new in settings)})"
+            detail = f" ({', '.join(f'{name} {old} there, {new} here' for name, old, new in settings)})"
         raise UserError(
-            f"{self.path} holds a run with another {', another '.join(differing)}{detail}; "
+            f"{self.path} holds a run with {', '.join(named)}{detail}; "
             "choose another folder with --out, or give what it was made with."
         )
 
@@ -240,18 +243,19 @@ def _what_is_wrong(content: dict[str, Any]) -> str:
 
 
 def _data_difference(path: Path, samples: pa.Table) -> str:
+    """How the images asked for differ from those of a stored run."""
     if not (path / SAMPLES_FILE).exists():
-        return ""
+        return "other data"
     try:
         stored = read_parquet(path / SAMPLES_FILE, ["id", "content"])
     except (pa.ArrowException, OSError):
-        return ""
+        return "other data"
     old = dict(zip(stored["id"].to_pylist(), stored["content"].to_pylist(), strict=True))
     new = dict(zip(samples["id"].to_pylist(), samples["content"].to_pylist(), strict=True))
     parts = {
-        "added": sorted(new.keys() - old.keys()),
-        "gone": sorted(old.keys() - new.keys()),
-        "changed": sorted(id_ for id_ in old.keys() & new.keys() if old[id_] != new[id_]),
+        "not in it": sorted(new.keys() - old.keys()),
+        "only in it": sorted(old.keys() - new.keys()),
+        "changed since": sorted(id_ for id_ in old.keys() & new.keys() if old[id_] != new[id_]),
     }
-    found = [f"{len(ids)} {what} such as {ids[0]}" for what, ids in parts.items() if ids]
-    return f" ({', '.join(found)})" if found else " (other labels)"
+    found = [f"{len(ids):,} {what}, such as {ids[0]}" for what, ids in parts.items() if ids]
+    return f"other images ({'; '.join(found)})" if found else "other labels"
