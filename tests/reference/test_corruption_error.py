@@ -145,11 +145,7 @@ def test_a_part_of_the_fifteen_has_ce_and_says_why_it_has_no_mce(
 ) -> None:
     run = windtunnel.run(by_brightness, imagenet_folder, "imagenet-c", only=["fog"], out=tmp_path / "run")
     assert [score.condition for score in run.scores() if score.metric == "ce"] == ["fog"]
-    assert any(
-        "No mCE: it is defined over 15 corruptions at 5 severities, and this run has 1 such corruption."
-        in note
-        for note in notes(run)
-    )
+    assert any("5 severities, and this run has 1 such corruption." in note for note in notes(run))
 
 
 def test_one_picture_gives_no_endless_interval(tmp_path: Path, imagenet_folder: Path) -> None:
