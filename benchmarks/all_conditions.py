@@ -1,4 +1,4 @@
-"""All 75 conditions of a picture: time, memory, first start, two processes.
+"""All 75 conditions of an image: time, memory, first start, two processes.
 
 python benchmarks/all_conditions.py
 
@@ -33,8 +33,8 @@ SIDE_PX = 224
 CODECS = ("none", "jpeg:85")
 
 
-def pictures(count: int) -> list[np.ndarray]:
-    """Photograph-like pictures: smooth shapes, edges, grain."""
+def make_images(count: int) -> list[np.ndarray]:
+    """Photograph-like images: smooth shapes, edges, grain."""
     return [compare.photograph(SIDE_PX, seed) for seed in range(count)]
 
 
@@ -53,9 +53,9 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def times(count: int) -> None:
-    """Milliseconds for the conditions of one picture, the codecs in turn; the first picture warms up."""
+    """Milliseconds for the conditions of one image, the codecs in turn; the first image warms up."""
     found: dict[str, list[float]] = {codec: [] for codec in CODECS}
-    for number, image in enumerate(pictures(count + 1)):
+    for number, image in enumerate(make_images(count + 1)):
         for codec in CODECS:
             taken = seconds(
                 lambda image=image, id_=str(number), codec=codec: make_conditions(image, id_, codec)
@@ -63,13 +63,13 @@ def times(count: int) -> None:
             if number:
                 found[codec].append(1000 * taken)
     for codec, each in found.items():
-        print(f"75 conditions of one picture, {codec:8}{statistics.median(each):6.1f} ms "
+        print(f"75 conditions of one image, {codec:8}{statistics.median(each):6.1f} ms "
               f"[{min(each):.1f}-{max(each):.1f}]")  # fmt: skip
 
 
 def memory() -> None:
-    """The most memory this process has taken to make one picture's conditions."""
-    make_conditions(pictures(1)[0], "0", "none")
+    """The most memory this process has taken to make one image's conditions."""
+    make_conditions(make_images(1)[0], "0", "none")
     # Not getrusage: a child starts with what its parent took.
     status = Path("/proc/self/status").read_text()
     most_kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
@@ -77,8 +77,8 @@ def memory() -> None:
 
 
 def load(count: int) -> None:
-    """The conditions of some pictures."""
-    for number, image in enumerate(pictures(count)):
+    """The conditions of some images."""
+    for number, image in enumerate(make_images(count)):
         make_conditions(image, str(number), "none")
 
 
@@ -106,7 +106,7 @@ def main() -> None:
     """Start a process for each figure; a process that was given one takes it."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--pictures", type=int, default=12)
+    options.add_argument("--images", type=int, default=12)
     options.add_argument("--load", type=int, help=argparse.SUPPRESS)
     options.add_argument("--times", type=int, help=argparse.SUPPRESS)
     options.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
@@ -120,7 +120,7 @@ def main() -> None:
         memory()
     else:
         for _ in range(given.rounds):
-            subprocess.run([sys.executable, __file__, "--times", str(given.pictures)], check=True)
+            subprocess.run([sys.executable, __file__, "--times", str(given.images)], check=True)
         subprocess.run([sys.executable, __file__, "--memory"], check=True)
         starts()
         two_processes(8)

@@ -1,10 +1,10 @@
 """How often intervals over an axis hold the truth: python benchmarks/axis_coverage.py [--simulations 2000]
 
-The sample standard deviation and the range of several methods' accuracies on the same pictures, 72 % right on
-average. Method j is right about picture i where sqrt(k)*u_i + sqrt(1 - k)*e_ij is low enough for its
-accuracy; k is such that two methods disagree about as many pictures as is said. `spread`: accuracies evenly
+The sample standard deviation and the range of several methods' accuracies on the same images, 72 % right on
+average. Method j is right about image i where sqrt(k)*u_i + sqrt(1 - k)*e_ij is low enough for its
+accuracy; k is such that two methods disagree about as many images as is said. `spread`: accuracies evenly
 apart, the e of each method its own. `one apart`: all methods but the last answer alike. `grouped`: as
-`spread`, pictures in groups of five that share half of u.
+`spread`, images in groups of five that share half of u.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Case:
         return bool(np.ptp(self.accuracies) <= self.discordance)
 
     def answers(self, rng: np.random.Generator, n: int) -> tuple[Array, Array | None]:
-        """Which of n pictures every method gets right, and the pictures' groups."""
+        """Which of n images every method gets right, and the images' groups."""
         kinship = kinship_for(self.discordance, 1 - ACCURACY)
         ease = rng.standard_normal((n, 1))
         groups = None
@@ -113,7 +113,7 @@ def lines(simulations: int) -> Iterator[str]:
     yield f"| shape | n | methods | disagree | {' | '.join(numbers)} |"
     yield "|---" * 12 + "|"
     for n in (200, 1000):
-        # More pictures are no harder: of them only a few cases.
+        # More images are no harder: of them only a few cases.
         for case in CASES if n == 200 else CASES[::5]:
             found = coverage(case, n, simulations)
             truth = (case.std, float(np.ptp(case.accuracies)))

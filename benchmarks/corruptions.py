@@ -1,7 +1,7 @@
 """Corruptions against the peer that is installed: equality first, then ratios. `make bench` runs it twice,
 once with imagecorruptions 1.1.2 and once with its maintained fork imagecorruptions-imaug 1.1.5.
 
-Every corruption is timed in a fresh process (and once more with all in one process): each picture goes
+Every corruption is timed in a fresh process (and once more with all in one process): each image goes
 once through either implementation in random order, one thread, severities 1, 3 and 5, several rounds. Times
 are CPU times.
 No ratio is printed where our pixels are not the reference's (tests/parity's oracles and tolerances).
@@ -44,8 +44,8 @@ FLOOR = 3.0
 Row = dict[str, list[float]]
 
 
-def pictures(count: int) -> list[np.ndarray]:
-    """Photograph-like pictures: smooth shapes, edges, grain."""
+def make_images(count: int) -> list[np.ndarray]:
+    """Photograph-like images: smooth shapes, edges, grain."""
     return [compare.photograph(SIDE, seed) for seed in range(count)]
 
 
@@ -59,7 +59,7 @@ def equal_to_reference(name: str) -> str:
                 return f"distribution differs at severity {severity} (p = {p:.1e})"
         return ""
     for severity in SEVERITIES:
-        for image in pictures(2):
+        for image in make_images(2):
             ours = compare.run_unit(name, image, severity, SIDE)
             if compare.caught(ours, compare.run_oracle(name, image, severity, SIDE)):
                 return f"differs from the oracle at severity {severity}"
@@ -76,7 +76,7 @@ def timed(call: Callable[[], object]) -> float:
 def measure(name: str, count: int, seed: int) -> Row:
     """Median seconds per severity of peer, compiled glass peer and ours."""
     cv2.setNumThreads(1)
-    theirs, images, rng = load(), pictures(count), random.Random(seed)
+    theirs, images, rng = load(), make_images(count), random.Random(seed)
     row: Row = {"peer": [], "compiled": [], "ours": []}
     for severity in SEVERITIES:
         calls: dict[str, Callable[[np.ndarray, int], object]] = {
@@ -101,7 +101,7 @@ def measure(name: str, count: int, seed: int) -> Row:
 
 def in_fresh_process(name: str, count: int, seed: int) -> Row:
     """`measure` in a process of its own."""
-    command = [sys.executable, __file__, "--worker", name, "--pictures", str(count), "--seed", str(seed)]
+    command = [sys.executable, __file__, "--worker", name, "--images", str(count), "--seed", str(seed)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
@@ -152,12 +152,12 @@ def main() -> None:
     """Check, time, print."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--pictures", type=int, default=12)
+    options.add_argument("--images", type=int, default=12)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--worker", metavar="NAME", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.worker:
-        print(json.dumps(measure(given.worker, given.pictures, given.seed)))
+        print(json.dumps(measure(given.worker, given.images, given.seed)))
         return
     refused = {name: why for name in NAMES if (why := equal_to_reference(name))}
     print(f"peer: {' '.join(installed())}")
@@ -165,13 +165,13 @@ def main() -> None:
     fresh: list[dict[str, Row]] = []
     for number in range(given.rounds):
         order = random.Random(given.seed + number).sample(NAMES, len(NAMES))
-        fresh.append({name: in_fresh_process(name, given.pictures, given.seed + number) for name in order})
-    table(f"fresh process per corruption, {given.rounds} rounds, {given.pictures} pictures", fresh, refused)
+        fresh.append({name: in_fresh_process(name, given.images, given.seed + number) for name in order})
+    table(f"fresh process per corruption, {given.rounds} rounds, {given.images} images", fresh, refused)
     long = []
     for number in range(given.rounds):
         order = random.Random(given.seed + number).sample(NAMES, len(NAMES))
-        long.append({name: measure(name, given.pictures, given.seed + number) for name in order})
-    table(f"one long process, {given.rounds} rounds, {given.pictures} pictures", long, refused)
+        long.append({name: measure(name, given.images, given.seed + number) for name in order})
+    table(f"one long process, {given.rounds} rounds, {given.images} images", long, refused)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How often 95 % intervals of AUROC, AUPR and FPR95 hold the truth: python benchmarks/detection_coverage.py
 
-Scores of in pictures are normal, of out pictures normal and shifted; a second model's scores lean on the same
-pictures. The truth is the same score at the same share of out pictures, of two million pictures.
+Scores of in images are normal, of out images normal and shifted; a second model's scores lean on the same
+images. The truth is the same score at the same share of out images, of two million images.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from windtunnel.stats.paired import estimate_difference
 
 Numbers = NDArray[np.float64]
 JUDGES = {"AUROC": AUROC, "AUPR": AUPR, "AUPR, trapezoid": AUPR_TRAPEZOID, "FPR95": FPR95}
-# How much of a picture's score two models share.
+# How much of an image's score two models share.
 KINSHIP = 0.7
 LARGE = 1_000_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """How scores fall: so many pictures, out ones shifted and spread so much, rounded to so much."""
+    """How scores fall: so many images, out ones shifted and spread so much, rounded to so much."""
 
     name: str
     n_out: int
@@ -37,7 +37,7 @@ class Case:
     grid: float = 0.0
 
     def draw(self, rng: np.random.Generator, scale: int = 1) -> tuple[Numbers, Numbers, NDArray[np.bool_]]:
-        """The scores of two models, the second seeing less; and which pictures are out."""
+        """The scores of two models, the second seeing less; and which images are out."""
         n_out, n_in = self.n_out * scale, self.n_in * scale
         out = np.arange(n_out + n_in) < n_out
         shared = rng.normal(size=len(out))
@@ -66,7 +66,7 @@ CASES = (
 
 @lru_cache(maxsize=8)
 def truths(case: Case) -> tuple[dict[str, float], dict[str, float]]:
-    """The scores of both models over endlessly many pictures."""
+    """The scores of both models over endlessly many images."""
     scale = LARGE // (case.n_out + case.n_in)
     first, second, out = case.draw(np.random.default_rng(1), scale)
     both = [{name: judge.of(curve(one, out))[0] for name, judge in JUDGES.items()} for one in (first, second)]
@@ -94,7 +94,7 @@ def coverage(case: Case, simulations: int, seed: int = 0) -> dict[str, tuple[flo
 def lines(simulations: int) -> Iterator[str]:
     """The table, line by line."""
     yield f"{simulations:,} simulations; coverage of the score, and of the difference of two models"
-    yield "| pictures | " + " | ".join(JUDGES) + " |"
+    yield "| images | " + " | ".join(JUDGES) + " |"
     yield "|---|" + "---|" * len(JUDGES)
     for case in CASES:
         found = coverage(case, simulations)

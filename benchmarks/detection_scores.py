@@ -1,6 +1,6 @@
-"""What out-of-distribution scores cost: python benchmarks/detection_scores.py [--pictures 12000 50000]
+"""What out-of-distribution scores cost: python benchmarks/detection_scores.py [--images 12000 50000]
 
-Logits of 1,000 classes of so many pictures, four fifths out and one fifth in, are stored as a run; then every
+Logits of 1,000 classes of so many images, four fifths out and one fifth in, are stored as a run; then every
 score is read from its shards and judged by every metric in a fresh process, whose time and peak memory are
 printed.
 """
@@ -31,15 +31,15 @@ LINES = {
 def main() -> None:
     """Make the runs, then time each step in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pictures", type=int, nargs="+", default=[12_000, 50_000])
-    for pictures in parser.parse_args().pictures:
+    parser.add_argument("--images", type=int, nargs="+", default=[12_000, 50_000])
+    for images in parser.parse_args().images:
         with tempfile.TemporaryDirectory() as temporary:
             root = Path(temporary)
-            file, _ = write_predictions(root, *write_data(root, pictures))
+            file, _ = write_predictions(root, *write_data(root, images))
             given = ["--predictions", file, "--data", root / "shifted.csv", "--clean", root / "clean.csv"]
             stored = ["score", *given, "--suite", "ood", "--outputs", "logits", "--out", root / "run"]
             measured([sys.executable, "-m", "windtunnel", *map(str, stored)])
-            print(f"{pictures:,} pictures x {CLASSES:,} logits")
+            print(f"{images:,} images x {CLASSES:,} logits")
             print("| what | seconds | peak MB |\n|---|---|---|")
             for name, line in LINES.items():
                 code = f"import windtunnel; run = windtunnel.load_run({str(root / 'run')!r}); {line}\n{PEAK}"

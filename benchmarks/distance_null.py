@@ -16,7 +16,7 @@ import numpy as np
 
 from windtunnel.analysis.distance import RANGE, SPLITS, split_distances
 
-# Features, pictures in a group, frames of every video of B.
+# Features, images in a group, frames of every video of B.
 CASES = ((16, 30, 1), (64, 100, 1), (64, 500, 1), (256, 100, 1), (16, 10, 21), (48, 10, 21), (64, 100, 21))
 # How much of a frame's variance its video has.
 KINSHIP = 0.9

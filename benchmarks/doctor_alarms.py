@@ -1,13 +1,13 @@
 """How often the doctor doubts a right declaration: python benchmarks/doctor_alarms.py [--simulations 2000]
 
 The worst case for it: none of its trials is truly better than the declared preprocess and none worse, so
-that every one may be taken by chance. A trial's margin on a picture is m = sqrt(k)*ease + sqrt(1 - k)*own,
+that every one may be taken by chance. A trial's margin on an image is m = sqrt(k)*ease + sqrt(1 - k)*own,
 less the quantile that gives the error; it is right where m > 0. Scores are (m, 0), from which the labels'
 log-probabilities are taken as the doctor takes them. Discordance is how many answers a trial changes, and
-decides k. Geometries are tried too after an order of outputs that the pictures suggest: 20 classes, and an
+decides k. Geometries are tried too after an order of outputs that the images suggest: 20 classes, and an
 answer that is not right is any other, drawn anew.
 
-The second table is what would be if pictures of one group, whose own parts are correlated, were taken as
+The second table is what would be if images of one group, whose own parts are correlated, were taken as
 independent; the doctor uses one of each group, and the first table holds.
 """
 
@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from worlds import kinship_for
 
 from windtunnel.analysis.bench import log_probabilities, scale_of
-from windtunnel.analysis.doctor import PICTURES
+from windtunnel.analysis.doctor import IMAGES
 from windtunnel.analysis.preprocess_grid import Order, suggested_order
 from windtunnel.analysis.trials import Trial, choose
 from windtunnel.models.preprocess import declared
@@ -37,7 +37,7 @@ CASES = (
     (0.5, 0.1, 20),
     (0.3, 0.1, 130),
 )
-# Pictures per group, and how alike a trial's own part is within one.
+# Images per group, and how alike a trial's own part is within one.
 GROUPED = ((5, 0.5), (10, 0.5))
 OWN = declared("imagenet", None).preprocess
 OTHER = replace(OWN, geometry=replace(OWN.geometry, resizer="opencv-area"))
@@ -67,13 +67,13 @@ def alarms(
     """Share of simulated data sets on which some trial is taken for surely better, by kind of trial.
 
     `counted` is what p-values are multiplied by, if not by the number tried; `size` and `alike` are how many
-    pictures a group has, and how alike they are.
+    images a group has, and how alike they are.
     """
     rng, rng_of_answers = np.random.default_rng(0), np.random.default_rng(1)
     kinship = kinship_for(discordance, error)
     doubted = dict.fromkeys((*KINDS, AFTER_ORDER), 0)
     for _ in range(simulations):
-        drawn = margins(rng, PICTURES, error, kinship, tried + 1, size, alike)
+        drawn = margins(rng, IMAGES, error, kinship, tried + 1, size, alike)
         own, *others = map(_trial, drawn)
         for kind, (way, order) in KINDS.items():
             trials = [replace(one, preprocess=way, order=order) for one in others]
@@ -85,17 +85,17 @@ def alarms(
 
 def margins(
     rng: np.random.Generator,
-    pictures: int,
+    images: int,
     error: float,
     kinship: float,
     trials: int,
     size: int = 1,
     alike: float = 0.0,
 ) -> Array:
-    """Margins, trials x pictures, alike in distribution and correlated by `kinship`, and so within groups."""
-    ease, own = rng.standard_normal(pictures), rng.standard_normal((trials, pictures))
+    """Margins, trials x images, alike in distribution and correlated by `kinship`, and so within groups."""
+    ease, own = rng.standard_normal(images), rng.standard_normal((trials, images))
     if alike:
-        shared = rng.standard_normal((trials, pictures // size)).repeat(size, axis=1)
+        shared = rng.standard_normal((trials, images // size)).repeat(size, axis=1)
         own = np.sqrt(alike) * shared + np.sqrt(1 - alike) * own
     return np.asarray(np.sqrt(kinship) * ease + np.sqrt(1 - kinship) * own - ndtri(error))
 
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=2000)
     simulations = parser.parse_args().simulations
-    print(f"{PICTURES} pictures, {simulations:,} simulated data sets")
+    print(f"{IMAGES} images, {simulations:,} simulated data sets")
     kinds = (*KINDS, AFTER_ORDER)
     print("| error | answers changed | tried | " + " | ".join(kinds) + " |")
     print("|---|---|---|" + "---|" * len(kinds))
@@ -132,7 +132,7 @@ def main() -> None:
         found = alarms(simulations, error, discordance, tried)
         shown = " | ".join(f"{one:.2%}" for one in found.values())
         print(f"| {error} | {discordance:.0%} | {tried} | {shown} |", flush=True)
-    print("\n| pictures per group, taken as independent | " + " | ".join(kinds) + " |")
+    print("\n| images per group, taken as independent | " + " | ".join(kinds) + " |")
     print("|---|" + "---|" * len(kinds))
     for size, alike in GROUPED:
         found = alarms(simulations, 0.3, 0.3, 20, size=size, alike=alike)

@@ -1,7 +1,7 @@
-"""How often 95 % intervals hold the truth where pictures come in groups: python benchmarks/group_coverage.py
+"""How often 95 % intervals hold the truth where images come in groups: python benchmarks/group_coverage.py
 
-Pictures of one group (a patient, a video) share most of their difficulty. Intervals that draw whole groups
-are set beside those that take every picture for independent.
+Images of one group (a patient, a video) share most of their difficulty. Intervals that draw whole groups
+are set beside those that take every image for independent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WITHIN, BETWEEN, KINSHIP = 0.85, 0.85, 0.8
 
 @dataclass(frozen=True)
 class Case:
-    """How pictures are grouped: so many groups, of sizes drawn evenly between two numbers."""
+    """How images are grouped: so many groups, of sizes drawn evenly between two numbers."""
 
     name: str
     groups: int
@@ -35,7 +35,7 @@ class Case:
     most: int
 
     def draw(self, rng: np.random.Generator) -> Array:
-        """A number of its group for every picture."""
+        """A number of its group for every image."""
         return np.repeat(np.arange(self.groups), rng.integers(self.least, self.most + 1, self.groups))
 
 
@@ -68,7 +68,7 @@ def against(wrong: Array, other: Array) -> Measure:
 
 
 def truths() -> dict[str, float]:
-    """The same scores of endlessly many pictures."""
+    """The same scores of endlessly many images."""
     mean = float(MODEL[1:].mean())
     return {
         "one condition": float(MODEL[1]),
@@ -100,7 +100,7 @@ def coverage(case: Case, simulations: int, seed: int = 0, *, grouped: bool = Tru
 
 
 def correlation(seed: int = 0) -> float:
-    """Between the answers to two pictures of one group under one condition."""
+    """Between the answers to two images of one group under one condition."""
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(20_000), 2)
     wrong, _ = answers(
@@ -112,7 +112,7 @@ def correlation(seed: int = 0) -> float:
 def lines(simulations: int) -> Iterator[str]:
     """The table, line by line."""
     yield f"{simulations:,} simulations, correlation within a group {correlation():.2f}"
-    yield "| pictures | " + " | ".join(truths()) + " |"
+    yield "| images | " + " | ".join(truths()) + " |"
     yield "|---|" + "---|" * len(truths())
     for case in CASES:
         for grouped in (True, False):

@@ -1,7 +1,7 @@
 """How often 95 % intervals hold the truth: python benchmarks/interval_coverage.py [--simulations 2000]
 
 Wilson's and Clopper and Pearson's intervals of a share; mCE's against fixed errors (AlexNet's published) and
-against a stored run's on the same pictures, which are drawn together with the model's; top-5 distances'.
+against a stored run's on the same images, which are drawn together with the model's; top-5 distances'.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNITS = tuple(unit for unit in THE_FIFTEEN for _ in range(LEVELS))
 
 @dataclass(frozen=True)
 class Case:
-    """One world: the model's and the stored run's true errors, and what a picture decides of an answer."""
+    """One world: the model's and the stored run's true errors, and what an image decides of an answer."""
 
     name: str
     model: Array
@@ -55,16 +55,16 @@ def fixed_mce(wrong: Array) -> Measure:
 
 
 def stored_mce(wrong: Array, base: Array) -> Measure:
-    """mCE against a stored run on the same pictures."""
+    """mCE against a stored run on the same images."""
     found = Beside("the stored run", UNITS, UNITS, wrong.astype(float), base.astype(float), None)
     return ratio(found, "mce", "", THE_FIFTEEN)
 
 
 def coverage(case: Case, n: int, simulations: int, seed: int = 0) -> tuple[float, float, float]:
-    """Share of intervals that hold the truth, fixed and stored, and the correlation within pictures."""
+    """Share of intervals that hold the truth, fixed and stored, and the correlation within images."""
     rng = np.random.default_rng(seed)
     fixed_truth = float(fixed_mce(np.zeros((1, 75), bool)).of_means(case.model))
-    # The truth is the score of one picture that is wrong by the true errors.
+    # The truth is the score of one image that is wrong by the true errors.
     stored_truth = stored_mce(case.model[None], case.base[None]).value
     hits = np.zeros(2)
     for _ in range(simulations):
@@ -78,15 +78,15 @@ def coverage(case: Case, n: int, simulations: int, seed: int = 0) -> tuple[float
     return float(hits[0] / simulations), float(hits[1] / simulations), correlation(wrong)
 
 
-# How many pairs of frames a picture has, and how many ranks beyond the first a change moves, of those left.
+# How many pairs of frames an image has, and how many ranks beyond the first a change moves, of those left.
 PAIRS = 30
 MOVED = 0.2
-# The share of pairs that change, and what a picture decides of it.
+# The share of pairs that change, and what an image decides of it.
 STEADINESS = {"hardly ever": (0.002, 0.85), "seldom": (0.02, 0.85), "often": (0.3, 0.6)}
 
 
 def mean_distance(distances: Array) -> Measure:
-    """uT5D of pictures x pairs, as `metrics/perturbed.py` makes it."""
+    """uT5D of images x pairs, as `metrics/perturbed.py` makes it."""
     weights = np.full(PAIRS, 1 / PAIRS)
     interval_of = partial(bounded_interval, answers=PAIRS)
     return Measure("ut5d", "", "", (), distances, weights, limits=(0, FARTHEST), interval_of=interval_of)

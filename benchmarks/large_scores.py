@@ -1,8 +1,8 @@
-"""What scores and reports of a large run cost: python benchmarks/large_scores.py [--pictures 50000]
+"""What scores and reports of a large run cost: python benchmarks/large_scores.py [--images 50000]
 
 A run of ImageNet's size is synthesised through the store's own writers (75 corrupted conditions, clean, clean
-with the codec, native; 1,000 classes; errors of a picture correlate), then scored, sliced and reported in
-fresh processes, whose time and peak memory are printed. Its pictures do not exist: the report shows none.
+with the codec, native; 1,000 classes; errors of an image correlate), then scored, sliced and reported in
+fresh processes, whose time and peak memory are printed. Its images do not exist: the report shows none.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ PYTHON = (
 )
 
 
-class ManyPictures:
-    """Pictures that are all the same small file, under names and classes like ImageNet's."""
+class ManyImages:
+    """Images that are all the same small file, under names and classes like ImageNet's."""
 
-    name, location, portable, parallel_reads = "synthetic", "synthetic pictures", True, True
+    name, location, portable, parallel_reads = "synthetic", "synthetic images", True, True
     label_space = imagenet_1k()
 
     def __init__(self, count: int) -> None:
@@ -74,7 +74,7 @@ class ManyPictures:
         ]
 
     def samples(self) -> Sequence[Sample]:
-        """Every picture."""
+        """Every image."""
         return self._samples
 
     def read(self, sample: Sample) -> bytes:
@@ -103,9 +103,9 @@ def write_run(plan: Plan, wrong: Array, folder: Path, seed: int) -> None:
         target.open_for(plan.recipe, plan.info, plan.samples_table)
         start = 0
         for chunk in plan.chunks:
-            stop = start + len(chunk.pictures)
-            labels = np.array([one.sample.labels[0] for one in chunk.pictures])
-            ids = [one.sample.id for one in chunk.pictures]
+            stop = start + len(chunk.images)
+            labels = np.array([one.sample.labels[0] for one in chunk.images])
+            ids = [one.sample.id for one in chunk.images]
             target.write_shard(chunk.name, shard(plan, ids, labels, wrong[start:stop], rng))
             start = stop
 
@@ -152,15 +152,15 @@ def measured(arguments: list[str]) -> tuple[float, float]:
 def main() -> None:
     """Synthesise two runs and print what working with them costs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pictures", type=int, default=50_000)
+    parser.add_argument("--images", type=int, default=50_000)
     parser.add_argument("--folder", help="Where the runs are kept for the next time; by default nowhere.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(options.folder or temporary)
-        paths = {name: str(root / f"{name}-{options.pictures}") for name in ("run", "other")}
+        paths = {name: str(root / f"{name}-{options.images}") for name in ("run", "other")}
         if not all(Path(path).exists() for path in paths.values()):
-            synthesise(options.pictures, [Path(path) for path in paths.values()])
-        print(f"{options.pictures:,} pictures x 78 conditions")
+            synthesise(options.images, [Path(path) for path in paths.values()])
+        print(f"{options.images:,} images x 78 conditions")
         print("| what | seconds | peak MB |\n|---|---|---|")
         jobs = {name: [arg.format(**paths) for arg in args] for name, args in COMMANDS.items()}
         jobs = {name: ["-m", "windtunnel", *arguments] for name, arguments in jobs.items()}
@@ -170,16 +170,16 @@ def main() -> None:
             print(f"| {name} | {seconds:.1f} | {megabytes:.0f} |", flush=True)
 
 
-def synthesise(pictures: int, folders: list[Path]) -> None:
-    """Two models' runs over the same pictures."""
-    data, suite = ManyPictures(pictures), load_suite("imagenet-c")
+def synthesise(images: int, folders: list[Path]) -> None:
+    """Two models' runs over the same images."""
+    data, suite = ManyImages(images), load_suite("imagenet-c")
     names = imagenet_1k().classes
     plans = [
         make_plan(GivenModel(f"model-{place}", f"{place}", names, CLASSES, "logits", "declared"), data, suite)
         for place in range(len(folders))
     ]
     rng = np.random.default_rng(0)
-    worlds = answers(rng, pictures, [true_errors(plan) for plan in plans], within=0.75, kinship=0.9)
+    worlds = answers(rng, images, [true_errors(plan) for plan in plans], within=0.75, kinship=0.9)
     for seed, (plan, wrong, folder) in enumerate(zip(plans, worlds, folders, strict=True)):
         write_run(plan, wrong, folder, seed)
 

@@ -1,6 +1,6 @@
-"""Time and memory of writing CIFAR-10-C's like: 10,000 pictures of 32 pixels under 95 conditions, as arrays.
+"""Time and memory of writing CIFAR-10-C's like: 10,000 images of 32 pixels under 95 conditions, as arrays.
 
-    .venv/bin/python benchmarks/make_set.py [--pictures 10000] [--workers 2]
+    .venv/bin/python benchmarks/make_set.py [--images 10000] [--workers 2]
 
 The memory of every process is looked at twenty times a second; none may take more than 350 MB.
 """
@@ -46,14 +46,14 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--pictures", type=int, default=10_000)
+    options.add_argument("--images", type=int, default=10_000)
     options.add_argument("--workers", type=int, default=2)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(0)
-        images = rng.integers(0, 256, (given.pictures, 32, 32, 3), dtype=np.uint8)
-        np.savez(Path(folder) / "pictures.npz", images=images, labels=np.arange(given.pictures) % 10)
-        command = [sys.executable, "-m", "windtunnel", "make", "imagenet-c", f"{folder}/pictures.npz"]
+        images = rng.integers(0, 256, (given.images, 32, 32, 3), dtype=np.uint8)
+        np.savez(Path(folder) / "images.npz", images=images, labels=np.arange(given.images) % 10)
+        command = [sys.executable, "-m", "windtunnel", "make", "imagenet-c", f"{folder}/images.npz"]
         start = time.perf_counter()
         making = subprocess.Popen(
             [*command, f"{folder}/made", "--workers", str(given.workers)],
@@ -68,8 +68,8 @@ def main() -> None:
         seconds = time.perf_counter() - start
         size = sum(path.stat().st_size for path in Path(folder, "made").glob("*.npy")) / 1e9
         shutil.rmtree(Path(folder, "made"))
-    made = given.pictures * UNITS * 5
-    print(f"{made:,} pictures, {size:.1f} GB of arrays in {seconds:.0f} s: {made / seconds:,.0f} a second")
+    made = given.images * UNITS * 5
+    print(f"{made:,} images, {size:.1f} GB of arrays in {seconds:.0f} s: {made / seconds:,.0f} a second")
     print(f"most memory of a process: {max(peaks.values()):.0f} MB (at most {LIMIT_MB})")
     sys.exit(making.returncode or int(max(peaks.values()) > LIMIT_MB))
 

@@ -2,11 +2,11 @@
 
 python benchmarks/mix_training.py cifar10-small.npz [--seeds 3] [--epochs 12]
 
-CIFAR pictures as 32-pixel JPEGs, a small network that takes 20 pixels, so that resizing aliases. One network
+CIFAR images as 32-pixel JPEGs, a small network that takes 20 pixels, so that resizing aliases. One network
 per resizer and seed, trained with that resizer alone, and one with all six mixed; each is tested behind all
 six. The table has a row per training: accuracy behind every resizer, mean, sample standard deviation, and the
 same without what chance adds; then the difference of the variances without it, mix less single, with a 95 %
-interval over test pictures. Chance between trainings is in none of these intervals: --seeds shows it.
+interval over test images. Chance between trainings is in none of these intervals: --seeds shows it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TENSOR = Tensor(mean=(0.491, 0.482, 0.447), std=(0.247, 0.243, 0.262))
 
 
 def write_jpegs(images: np.ndarray, labels: np.ndarray, root: Path) -> Path:
-    """Pictures as JPEG files in a folder per class."""
+    """Images as JPEG files in a folder per class."""
     for number, (image, label) in enumerate(zip(images, labels, strict=True)):
         folder = root / str(label)
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def network(seed: int) -> torch.nn.Module:
 
 
 def train_and_test(job: tuple[Path, str, int, int]) -> tuple[str, int, np.ndarray]:
-    """Train one network; whether it is right about each test picture behind each resizer."""
+    """Train one network; whether it is right about each test image behind each resizer."""
     root, training, seed, epochs = job
     torch.set_num_threads(1)
     own = "pillow-bilinear" if training == MIXED else training
@@ -90,17 +90,17 @@ def train_and_test(job: tuple[Path, str, int, int]) -> tuple[str, int, np.ndarra
 
 
 def spread(right: np.ndarray) -> np.ndarray:
-    """Sample standard deviation over resizers of the accuracy (..., pictures, resizers)."""
+    """Sample standard deviation over resizers of the accuracy (..., images, resizers)."""
     return right.mean(axis=-2).std(axis=-1, ddof=1)
 
 
 def variance(right: np.ndarray) -> np.ndarray:
-    """The square of that, for every seed, less what chance adds to it on so many test pictures."""
+    """The square of that, for every seed, less what chance adds to it on so many test images."""
     return np.array([spread(one) ** 2 - noise_variance(one) for one in right])
 
 
 def difference_interval(mixed: np.ndarray, single: np.ndarray) -> tuple[float, float, float]:
-    """Mean over seeds of variance(mix) - variance(single), -+ 1.96 bootstrap standard errors over pictures.
+    """Mean over seeds of variance(mix) - variance(single), -+ 1.96 bootstrap standard errors over images.
 
     Variances and not standard deviations: chance raises each of those by another amount, and the difference
     with them.
@@ -122,12 +122,12 @@ def main() -> None:
     options.add_argument("data", help="npz with train_images, train_labels, test_images, test_labels")
     options.add_argument("--seeds", type=int, default=3)
     options.add_argument("--epochs", type=int, default=12)
-    options.add_argument("--pictures", type=int, default=0, help="train on so many only")
+    options.add_argument("--images", type=int, default=0, help="train on so many only")
     options.add_argument("--processes", type=int, default=2)
     given = options.parse_args()
     with np.load(given.data) as held, tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        part = slice(given.pictures or None)
+        part = slice(given.images or None)
         write_jpegs(held["train_images"][part], held["train_labels"][part], root / "train")
         write_jpegs(held["test_images"], held["test_labels"], root / "test")
         units = ", ".join(f'"resize={name}"' for name in SIX)
@@ -145,7 +145,7 @@ def main() -> None:
         for name in (*SIX, MIXED)
     }
     print(
-        f"{len(right[MIXED])} seeds, {right[MIXED].shape[1]:,} test pictures; "
+        f"{len(right[MIXED])} seeds, {right[MIXED].shape[1]:,} test images; "
         "accuracy in per cent, mean of seeds"
     )
     print(

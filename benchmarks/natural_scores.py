@@ -1,8 +1,8 @@
-"""What scoring a natural set's predictions costs: python benchmarks/natural_scores.py [--pictures 50000]
+"""What scoring a natural set's predictions costs: python benchmarks/natural_scores.py [--images 50000]
 
-Logits of 1,000 classes are drawn for so many pictures, four fifths shifted and one fifth clean, written as
+Logits of 1,000 classes are drawn for so many images, four fifths shifted and one fifth clean, written as
 Parquet and as npz, and scored from files by `windtunnel score --predictions` in fresh processes, whose time
-and peak memory are printed; processor time too, for machines that others use. The pictures of
+and peak memory are printed; processor time too, for machines that others use. The images of
 each part are one small file, so that reading them costs next to nothing.
 """
 
@@ -28,17 +28,17 @@ CLASSES = 1000
 CLEAN_SHARE = 0.2
 
 
-def write_data(root: Path, pictures: int) -> tuple[list[str], np.ndarray]:
+def write_data(root: Path, images: int) -> tuple[list[str], np.ndarray]:
     """Two tables, shifted.csv and clean.csv; returns the ids as a run has them, and the labels."""
     names = imagenet_1k().classes
-    clean = int(pictures * CLEAN_SHARE)
+    clean = int(images * CLEAN_SHARE)
     ids: list[str] = []
-    labels = np.arange(pictures) % CLASSES
+    labels = np.arange(images) % CLASSES
     for name, rows, prefix in (
         ("clean", range(clean), "clean/"),
-        ("shifted", range(clean, pictures), ""),
+        ("shifted", range(clean, images), ""),
     ):
-        # Another picture for each: a set beside itself is refused.
+        # Another image for each: a set beside itself is refused.
         Image.new("RGB", (64, 64), "white" if prefix else "black").save(root / f"{name}.png")
         with (root / f"{name}.csv").open("w", newline="") as stream:
             writer = csv.writer(stream)
@@ -50,7 +50,7 @@ def write_data(root: Path, pictures: int) -> tuple[list[str], np.ndarray]:
 
 
 def write_predictions(root: Path, ids: list[str], labels: np.ndarray) -> list[Path]:
-    """Logits that know something of the label, less of the shifted pictures."""
+    """Logits that know something of the label, less of the shifted images."""
     rng = np.random.default_rng(0)
     logits = rng.standard_normal((len(ids), CLASSES), np.float32)
     clean = int(len(ids) * CLEAN_SHARE)
@@ -76,12 +76,12 @@ def measured(arguments: list[str]) -> tuple[float, float, float]:
 def main() -> None:
     """Make the files, then time what a user would type."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pictures", type=int, default=50_000)
+    parser.add_argument("--images", type=int, default=50_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
-        files = write_predictions(root, *write_data(root, options.pictures))
-        print(f"{options.pictures:,} pictures x {CLASSES:,} logits, suite imagenet-sketch")
+        files = write_predictions(root, *write_data(root, options.images))
+        print(f"{options.images:,} images x {CLASSES:,} logits, suite imagenet-sketch")
         print("| what | seconds | of processor | peak MB |\n|---|---|---|---|")
         for file in files:
             run = root / f"run-{file.suffix[1:]}"

@@ -1,13 +1,13 @@
 """Does a network err as much on our corruptions as on the reference's?
 
-Every picture goes through both implementations at every severity and several seeds, and through every
+Every image goes through both implementations at every severity and several seeds, and through every
 network given. Per corruption, pooled over severities and networks: the gap in top-1 error (ours minus
-theirs) with a 90 % interval clustered by picture. Theirs is imagecorruptions 1.1.2 (glass blur compiled);
+theirs) with a 90 % interval clustered by image. Theirs is imagecorruptions 1.1.2 (glass blur compiled);
 elastic_transform and snow, where that package departs from the reference, are compared with the oracles of
-tests/parity; frost is compared with itself on the reference's textures, only on pictures of odd row number:
+tests/parity; frost is compared with itself on the reference's textures, only on images of odd row number:
 our textures were calibrated on the others.
 
-    .venv-bench/bin/python benchmarks/network_error.py --pictures DIR --textures DIR \\
+    .venv-bench/bin/python benchmarks/network_error.py --images DIR --textures DIR \\
         --model net.onnx --preprocess imagenet [--model ... --preprocess ...]
 """
 
@@ -43,7 +43,7 @@ Corrupt = Callable[[np.ndarray, str, int, int, str], np.ndarray]
 
 
 def canvases(folder: str, subset: int) -> tuple[list[np.ndarray], list[str], np.ndarray]:
-    """The pictures as ImageNet-C's canvases, their ids and classes."""
+    """The images as ImageNet-C's canvases, their ids and classes."""
     dataset = windtunnel.open_dataset(folder)
     images, ids, labels = [], [], []
     for sample in list(dataset.samples())[: subset or None]:
@@ -81,7 +81,7 @@ def theirs(textures: str) -> Corrupt:
 
 
 def wrong(model: Model, images: list[np.ndarray], labels: np.ndarray) -> np.ndarray:
-    """Which pictures a network gets wrong."""
+    """Which images a network gets wrong."""
     found = [model.predict(np.stack(images[i : i + 32])).argmax(axis=1) for i in range(0, len(images), 32)]
     return np.concatenate(found) != labels
 
@@ -91,7 +91,7 @@ def main() -> None:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--pictures", required=True)
+    options.add_argument("--images", required=True)
     options.add_argument("--textures", required=True, help="the reference's frost textures")
     options.add_argument("--model", action="append", required=True)
     options.add_argument("--preprocess", action="append", required=True)
@@ -101,9 +101,9 @@ def main() -> None:
     given = options.parse_args()
     cv2.setNumThreads(1)
     models = [windtunnel.load_model(*pair) for pair in zip(given.model, given.preprocess, strict=True)]
-    images, ids, labels = canvases(given.pictures, given.subset)
+    images, ids, labels = canvases(given.images, given.subset)
     reference = theirs(given.textures)
-    print(f"{len(images)} pictures, {len(models)} networks, severities 1 to 5, {given.seeds} seeds")
+    print(f"{len(images)} images, {len(models)} networks, severities 1 to 5, {given.seeds} seeds")
     print(f"{'corruption':<20}{'n':>5}{'ours %':>8}{'theirs %':>10}{'gap':>8}{'se':>7}   90 % interval")
     for name in given.only:
         seeds = range(given.seeds if REGISTRY.get(name).random else 1)
@@ -117,14 +117,14 @@ def main() -> None:
                         corrupt(i, name, severity, seed, id_) for i, id_ in zip(images, ids, strict=True)
                     ]
                     errors[kind] += [wrong(model, spoilt, labels) for model in models]
-        # Our frost was calibrated on every other picture, beginning with the first.
+        # Our frost was calibrated on every other image, beginning with the first.
         checked = slice(1, None, 2) if name == "frost" else slice(None)
-        per_picture = {kind: np.mean(found, axis=0)[checked] for kind, found in errors.items()}
-        print_gap(name, per_picture["ours"], per_picture["theirs"])
+        per_image = {kind: np.mean(found, axis=0)[checked] for kind, found in errors.items()}
+        print_gap(name, per_image["ours"], per_image["theirs"])
 
 
 def print_gap(name: str, ours_wrong: np.ndarray, theirs_wrong: np.ndarray) -> None:
-    """One line: both errors, how many pictures, their gap, and its interval clustered by picture."""
+    """One line: both errors, how many images, their gap, and its interval clustered by image."""
     difference = 100 * (ours_wrong - theirs_wrong)
     gap, se = difference.mean(), difference.std(ddof=1) / np.sqrt(len(difference))
     low, high = gap - Z_90 * se, gap + Z_90 * se

@@ -2,8 +2,8 @@
 
     python benchmarks/pipeline_steps.py [FOLDER_OF_JPEGS]
 
-Each picture above 100,000 pixels goes both ways, either first by turns, and must have the same pixels; a row
-gives the medians of processor time per picture and their ratio. Without a folder, soft noise is drawn.
+Each image above 100,000 pixels goes both ways, either first by turns, and must have the same pixels; a row
+gives the medians of processor time per image and their ratio. Without a folder, soft noise is drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from PIL import Image as PillowImage
 from windtunnel.conditions import Condition
 from windtunnel.data import Sample
 from windtunnel.data.survey import survey
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.images import Source
 from windtunnel.imaging.decoders import FFMPEG_CODECS
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.resizers import OPENCV_FILTERS, PILLOW_FILTERS
@@ -32,7 +32,7 @@ from windtunnel.labels import index_space
 
 ROUNDS = 7
 LEAST_PIXELS = 100_000
-MOST_PICTURES = 24
+MOST_IMAGES = 24
 
 
 class Memory:
@@ -108,7 +108,7 @@ def main() -> None:
     cases = [(decoder, "pillow-bilinear") for decoder in DIRECT_DECODERS]
     cases += [("pillow", f"pillow-{name}") for name in PILLOW_FILTERS if name != "bilinear"]
     cases += [("pillow", f"opencv-{name}") for name in OPENCV_FILTERS]
-    print(f"{len(files)} pictures, {ROUNDS} rounds, interleaved; milliseconds per picture")
+    print(f"{len(files)} images, {ROUNDS} rounds, interleaved; milliseconds per image")
     print(f"{'decoder':24} {'resizer':22} {'direct':>8} {'ours':>8} {'ratio':>6}")
     ratios = []
     for decoder, resizer in cases:
@@ -119,17 +119,17 @@ def main() -> None:
 
 
 def timed(files: list[bytes], decoder: str, resizer: str) -> tuple[float, float]:
-    """Medians over pictures and rounds of the direct way and of ours."""
+    """Medians over images and rounds of the direct way and of ours."""
     dataset = Memory(files)
     geometry = Geometry(decoder=decoder, resizer=resizer, rule="squash", resize_px=256, crop_px=224)
     condition = Condition("pipeline", "decode=x")
-    pictures = survey(dataset, dataset.samples())
+    images = survey(dataset, dataset.samples())
     seconds: dict[str, list[float]] = {"direct": [], "ours": []}
 
     def direct(number: int) -> np.ndarray[Any, Any]:
         return resized(DIRECT_DECODERS[decoder](files[number]), resizer)
 
-    # A run has read and hashed a picture when it comes to a swapped step, and decoded it another way.
+    # A run has read and hashed an image when it comes to a swapped step, and decoded it another way.
     before = Geometry(decoder="pillow" if decoder == "opencv" else "opencv")
 
     def ours(source: Source) -> Callable[[int], np.ndarray[Any, Any]]:
@@ -137,7 +137,7 @@ def timed(files: list[bytes], decoder: str, resizer: str) -> tuple[float, float]
 
     for turn in range(ROUNDS):
         for number in range(len(files)):
-            source = Source(dataset, pictures[number])
+            source = Source(dataset, images[number])
             source.canvas(before)
             ways = {"direct": direct, "ours": ours(source)}
             made = {}
@@ -154,22 +154,22 @@ def load(folder: Path) -> list[bytes]:
     """JPEG files above 100,000 pixels."""
     found = []
     for path in sorted(folder.rglob("*.[jJ]*[gG]")):
-        with PillowImage.open(path) as picture:
-            if picture.width * picture.height > LEAST_PIXELS:
+        with PillowImage.open(path) as image:
+            if image.width * image.height > LEAST_PIXELS:
                 found.append(path.read_bytes())
-        if len(found) == MOST_PICTURES:
+        if len(found) == MOST_IMAGES:
             break
     return found
 
 
 def drawn() -> list[bytes]:
-    """Pictures of 500x375 as JPEG 90."""
+    """Images of 500x375 as JPEG 90."""
     files = []
-    for number in range(MOST_PICTURES):
+    for number in range(MOST_IMAGES):
         coarse = np.random.default_rng(number).integers(0, 256, (47, 63, 3), dtype=np.uint8)
-        picture = PillowImage.fromarray(coarse).resize((500, 375), PillowImage.Resampling.BICUBIC)
+        image = PillowImage.fromarray(coarse).resize((500, 375), PillowImage.Resampling.BICUBIC)
         out = io.BytesIO()
-        picture.save(out, "JPEG", quality=90)
+        image.save(out, "JPEG", quality=90)
         files.append(out.getvalue())
     return files
 

@@ -3,7 +3,7 @@
 Run by `make bench`, or as `python benchmarks/sequences.py`, with `--rounds` for more repeats. One thread,
 whose own time is taken, so that other work on the machine hardly shows. Every round takes all sequences in
 random order; the minimum and the median over the rounds are shown. Sequences that act before the crop get a
-341x256 picture and make its middle 224x224.
+341x256 image and make its middle 224x224.
 No time is printed where our frames are not the reference's (tests/parity's oracles and tolerances).
 """
 
@@ -36,8 +36,8 @@ EDITION, FRAMES = 224, 31
 MEAN_MS, MOST_MS = 15.0, 20.0
 
 
-def picture(name: str, seed: int) -> tuple[np.ndarray, Window]:
-    """A photograph-like picture at the stage the sequence acts, and the window that is kept."""
+def make_image(name: str, seed: int) -> tuple[np.ndarray, Window]:
+    """A photograph-like image at the stage the sequence acts, and the window that is kept."""
     stage = REGISTRY.get(name).table(EDITION).stage
     height, width = (256, 341) if stage == "resized" else (EDITION, EDITION)
     image = sequence_compare.wide_photograph(height, width, seed)
@@ -58,15 +58,15 @@ def equal_to_reference(name: str) -> str:
             if p < compare.ALPHA:
                 return f"distribution differs at difficulty {difficulty} (p = {p:.1e})"
         return ""
-    image, window = picture(name, 0)
+    image, window = make_image(name, 0)
     found = sequence_compare.differing_frame(name, image, EDITION, window)
     return f"frame {found[0]} differs from the oracle: {found[1]}" if found else ""
 
 
 def milliseconds(name: str, seed: int) -> float:
-    """Of 31 frames of one picture."""
+    """Of 31 frames of one image."""
     unit = REGISTRY.get(name)
-    image, window = picture(name, seed)
+    image, window = make_image(name, seed)
     rng = unit.draws(0, str(seed), 1)
     start = time.process_time()
     for _ in unit.apply(image, rng, 1, EDITION, window):

@@ -1,7 +1,7 @@
-"""Simulated pictures and models: a picture's difficulty is shared by its conditions and by the models.
+"""Simulated images and models: an image's difficulty is shared by its conditions and by the models.
 
-A model is wrong about picture i under condition j where sqrt(r)*u_i + sqrt(1 - r)*e_ij < Phi^-1(p_j): p_j is
-its true error, u_i the picture's ease for it, r how much of an answer the picture decides. Two models' u
+A model is wrong about image i under condition j where sqrt(r)*u_i + sqrt(1 - r)*e_ij < Phi^-1(p_j): p_j is
+its true error, u_i the image's ease for it, r how much of an answer the image decides. Two models' u
 correlate by `kinship`.
 """
 
@@ -27,10 +27,10 @@ def answers(
     groups: Array | None = None,
     between: float = 0.0,
 ) -> list[Array]:
-    """Whether each of several models is wrong: pictures x conditions, for every model's true errors.
+    """Whether each of several models is wrong: images x conditions, for every model's true errors.
 
     `noise_kinship` is what models share of the rest: two of them disagree less often on a single answer.
-    `between` is how much of a picture's ease its group decides, `groups` being a number per picture.
+    `between` is how much of an image's ease its group decides, `groups` being a number per image.
     """
     shared = _ease(rng, n, groups, between)
     common = rng.standard_normal((n, len(errors[0]))) if noise_kinship else 0.0
@@ -44,11 +44,11 @@ def answers(
 
 
 def _ease(rng: np.random.Generator, n: int, groups: Array | None, between: float) -> Array:
-    pictures = rng.standard_normal((n, 1))
+    images = rng.standard_normal((n, 1))
     if groups is None:
-        return pictures
+        return images
     of_groups = rng.standard_normal((int(groups.max()) + 1, 1))[groups]
-    return np.asarray(np.sqrt(between) * of_groups + np.sqrt(1 - between) * pictures)
+    return np.asarray(np.sqrt(between) * of_groups + np.sqrt(1 - between) * images)
 
 
 def kinship_for(discordance: float, error: float) -> float:
@@ -61,7 +61,7 @@ def kinship_for(discordance: float, error: float) -> float:
 
 
 def correlation(wrong: Array) -> float:
-    """Mean correlation between two conditions of a picture, over those that vary."""
+    """Mean correlation between two conditions of an image, over those that vary."""
     varying = wrong[:, wrong.any(axis=0) & ~wrong.all(axis=0)].astype(float)
     table = np.corrcoef(varying.T)
     return float(table[np.triu_indices(len(table), 1)].mean())

@@ -1,7 +1,7 @@
-"""Small faithful copies of natural sets, and a model whose answers are written in the pictures' colours.
+"""Small faithful copies of natural sets, and a model whose answers are written in the images' colours.
 
-A picture's colour holds two classes: the model's first answer and its second. So a test knows what the model
-says of every picture without asking it.
+An image's colour holds two classes: the model's first answer and its second. So a test knows what the model
+says of every image without asking it.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ def write_model(folder: Path, **declared: object) -> Path:
 
 
 def put(path: Path, first: int, second: int = 0, border: int = 0, shade: int = 0) -> Path:
-    """A picture of which the model says `first`, then `second`; perhaps within a red border."""
+    """An image of which the model says `first`, then `second`; perhaps within a red border."""
     path.parent.mkdir(parents=True, exist_ok=True)
     side = SIDE + 2 * border
     pixels = np.zeros((side, side, 3), np.uint8)
     pixels[..., 0] = 255
     inner = slice(border, side - border)
     pixels[inner, inner] = (first % 256, first // 256 + 4 * (second // 256), second % 256)
-    pixels[side // 2, side // 2] = shade  # pictures of one colour still differ
+    pixels[side // 2, side // 2] = shade  # images of one colour still differ
     Image.fromarray(pixels).save(path, "PNG")
     return path
 
 
 def clean_folder(root: Path, classes: list[int], right: int = 3, wrong: int = 1) -> Path:
-    """Clean pictures like ImageNet's validation set."""
+    """Clean images like ImageNet's validation set."""
     for label in classes:
         for place in range(right + wrong):
             name = f"ILSVRC2012_val_{label:05d}{place:03d}.JPEG"

@@ -35,7 +35,7 @@ def write_colour_model(
     kind = TYPES[dtype]
     compute = TensorProto.FLOAT if dtype == "uint8" else kind
     numbers = np.float16 if compute == TensorProto.FLOAT16 else np.float32
-    nodes = [helper.make_node("Cast", ["pictures"], ["values"], to=compute)]
+    nodes = [helper.make_node("Cast", ["images"], ["values"], to=compute)]
     nodes.append(helper.make_node("ReduceMean", ["values"], ["mean"], axes=axes, keepdims=0))
     nodes.append(helper.make_node("MatMul", ["mean", "weights"], ["scores"]))
     last = "scores"
@@ -53,7 +53,7 @@ def write_colour_model(
     graph = helper.make_graph(
         nodes,
         "colours",
-        [helper.make_tensor_value_info("pictures", kind, shape)],
+        [helper.make_tensor_value_info("images", kind, shape)],
         [helper.make_tensor_value_info(last, compute, out_shape)],
         weights,
     )

@@ -1,10 +1,10 @@
 """Compare our frost textures with the photographs of the reference, for anyone who has the originals.
 
-    python tools/check_frost.py --reference DIR --pictures DIR --model efficientnet_lite0.onnx --model ...
+    python tools/check_frost.py --reference DIR --images DIR --model efficientnet_lite0.onnx --model ...
 
 Two things are printed: a table of statistics (brightness, contrast, spectrum) of each texture beside the
 photograph it stands in for, and the difference in a network's error when ours are used instead of theirs,
-with a 90 % interval.  Ours were tuned while looking at the pictures of even row number in ``labels.csv``;
+with a 90 % interval.  Ours were tuned while looking at the images of even row number in ``labels.csv``;
 the odd ones are the check, so both halves are printed separately.
 """
 
@@ -33,7 +33,7 @@ NAMES = (
     ("frost4.jpg", "frost4.jpg"),
     ("frost5.jpg", "frost5.jpg"),
 )
-# Weight of the picture and of the frost at severities 1 to 5 (ImageNet-C, 224 pixels).
+# Weight of the image and of the frost at severities 1 to 5 (ImageNet-C, 224 pixels).
 MIX = ((1.0, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))
 SIDE = 224
 RESIZES = (0.3, 0.2)  # scale of the texture in the editions of 64 and 32 pixels
@@ -49,13 +49,13 @@ def read_texture(path: Path) -> np.ndarray:
 
 
 def read_canvas(path: Path) -> np.ndarray:
-    """Read a picture as ImageNet-C's canvas."""
+    """Read an image as ImageNet-C's canvas."""
     data, geometry = path.read_bytes(), GEOMETRIES[SIDE]
     return crop_step(resize_step(decode(data, read_header(data)), geometry), geometry)
 
 
-def read_pictures(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read all pictures named in ``labels.csv`` with their class numbers."""
+def read_images(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read all images named in ``labels.csv`` with their class numbers."""
     with (folder / "labels.csv").open(newline="") as handle:
         rows = list(csv.DictReader(handle))
     canvases = np.stack([read_canvas(folder / row["file"]) for row in rows])
@@ -75,7 +75,7 @@ class Network:
 
     def classify(self, images: np.ndarray) -> np.ndarray:
         """Give the most probable class of each RGB image."""
-        if "float16" in self.input.type:  # SqueezeNet: BGR minus the Caffe means, one picture at a time
+        if "float16" in self.input.type:  # SqueezeNet: BGR minus the Caffe means, one image at a time
             x = (images[..., ::-1].astype(np.float32) - (104, 117, 123)).astype(np.float16)
             batches = [x[i : i + 1] for i in range(len(x))]
         else:  # EfficientNet-Lite: RGB to about -1..1
@@ -91,7 +91,7 @@ class Network:
 def frosted(
     canvas: np.ndarray, texture: np.ndarray, place: np.ndarray, mix: tuple[float, float]
 ) -> np.ndarray:
-    """Lay one crop of a texture over a picture; ``place`` holds two numbers in 0..1."""
+    """Lay one crop of a texture over an image; ``place`` holds two numbers in 0..1."""
     top, left = (int(u * (n - SIDE)) for u, n in zip(place, texture.shape[:2], strict=True))
     crop = texture[top : top + SIDE, left : left + SIDE]
     return np.clip(mix[0] * canvas.astype(np.float64) + mix[1] * crop, 0, 255).astype(np.uint8)
@@ -106,10 +106,10 @@ def errors(
     severities: tuple[int, ...] = (1, 2, 3, 4, 5),
     seed: int = 0,
 ) -> np.ndarray:
-    """Say which pictures are misjudged: pictures x draws x severities, the same crops on every call.
+    """Say which images are misjudged: images x draws x severities, the same crops on every call.
 
-    Draw ``d`` of picture ``i`` uses texture ``(i + d) % 5``, so that with a multiple of five draws every
-    picture meets every texture equally often.
+    Draw ``d`` of image ``i`` uses texture ``(i + d) % 5``, so that with a multiple of five draws every
+    image meets every texture equally often.
     """
     places = np.random.default_rng(seed).random((len(canvases), draws, 2))
     wrong = np.empty((len(canvases), draws, len(severities)), bool)
@@ -125,12 +125,12 @@ def errors(
     return wrong
 
 
-def interval(per_picture: np.ndarray, seed: int = 0) -> tuple[float, float, float]:
-    """Give the mean in points and its 90 % bootstrap interval, resampling whole pictures."""
+def interval(per_image: np.ndarray, seed: int = 0) -> tuple[float, float, float]:
+    """Give the mean in points and its 90 % bootstrap interval, resampling whole images."""
     rng = np.random.default_rng(seed)
-    picks = rng.integers(0, len(per_picture), (RESAMPLES, len(per_picture)))
-    low, high = np.percentile(per_picture[picks].mean(1), (5, 95))
-    return 100 * per_picture.mean(), 100 * low, 100 * high
+    picks = rng.integers(0, len(per_image), (RESAMPLES, len(per_image)))
+    low, high = np.percentile(per_image[picks].mean(1), (5, 95))
+    return 100 * per_image.mean(), 100 * low, 100 * high
 
 
 def statistics(texture: np.ndarray) -> dict[str, float]:
@@ -159,11 +159,11 @@ def print_statistics(reference: list[np.ndarray], ours: list[np.ndarray]) -> Non
 
 
 def print_gaps(gap: np.ndarray, names: list[str]) -> None:
-    """Print the gaps (networks x pictures x draws x severities) for all, calibration and check pictures."""
+    """Print the gaps (networks x images x draws x severities) for all, calibration and check images."""
     halves = {"all": slice(None), "even (calibration)": slice(0, None, 2), "odd (check)": slice(1, None, 2)}
     for title, half in halves.items():
         g = gap[:, half]
-        print(f"\nerror with ours minus error with theirs, points [90 %]: {title}, {g.shape[1]} pictures")
+        print(f"\nerror with ours minus error with theirs, points [90 %]: {title}, {g.shape[1]} images")
         print("  {:28} {:+6.2f} [{:+.2f}, {:+.2f}]".format("overall", *interval(g.mean((0, 2, 3)))))
         for n, name in enumerate(names):
             print("  {:28} {:+6.2f} [{:+.2f}, {:+.2f}]".format(name, *interval(g[n].mean((1, 2)))))
@@ -173,7 +173,7 @@ def print_gaps(gap: np.ndarray, names: list[str]) -> None:
 
 
 def print_by_texture(gap: np.ndarray, theirs: np.ndarray) -> None:
-    """Print the mean error and the mean gap of each texture, over networks, pictures and severities."""
+    """Print the mean error and the mean gap of each texture, over networks, images and severities."""
     i, d = np.indices(gap.shape[1:3])
     print("\nby texture: error with theirs, gap (points)")
     for k in range(len(NAMES)):
@@ -188,17 +188,17 @@ def main() -> None:
     )
     parser.add_argument("--reference", type=Path, required=True, help="folder with the original frost files")
     parser.add_argument("--ours", type=Path, default=OURS, help="folder with our frost files")
-    parser.add_argument("--pictures", type=Path, help="folder with labels.csv and pictures")
+    parser.add_argument("--images", type=Path, help="folder with labels.csv and images")
     parser.add_argument("--model", type=Path, action="append", default=[], help="ONNX file, may be repeated")
-    parser.add_argument("--draws", type=int, default=10, help="crops per picture, a multiple of 5")
+    parser.add_argument("--draws", type=int, default=10, help="crops per image, a multiple of 5")
     parser.add_argument("--seed", type=int, default=0, help="seed of the crops")
     args = parser.parse_args()
     reference = [read_texture(args.reference / theirs) for theirs, _ in NAMES]
     ours = [read_texture(args.ours / mine) for _, mine in NAMES]
     print_statistics(reference, ours)
-    if args.pictures is None or not args.model:
+    if args.images is None or not args.model:
         return
-    canvases, labels = read_pictures(args.pictures)
+    canvases, labels = read_images(args.images)
     networks = [Network(path) for path in args.model]
     wrong = [
         np.stack([errors(n, canvases, labels, t, args.draws, seed=args.seed) for n in networks])

@@ -1,4 +1,4 @@
-"""Draws docs/resizes.svg: the same 6x6 picture at 3x3 by the six resizers of ImageNet-S.
+"""Draws docs/resizes.svg: the same 6x6 image at 3x3 by the six resizers of ImageNet-S.
 
 python tools/draw_resizes.py
 """
@@ -17,7 +17,7 @@ METHODS = tuple(
     f"{library}-{name}" for library in ("pillow", "opencv") for name in ("nearest", "bilinear", "bicubic")
 )
 # A bright stroke and a fine grid: what aliasing feeds on.
-PICTURE = np.array(
+IMAGE = np.array(
     [
         [0, 0, 0, 0, 0, 255],
         [0, 0, 0, 0, 255, 0],
@@ -50,20 +50,20 @@ def grid(values: NDArray[np.uint8], left: int, top: int, cell: int) -> list[str]
 
 def drawing() -> str:
     """The whole figure as SVG."""
-    picture = np.repeat(PICTURE[:, :, None], 3, axis=2)
+    image = np.repeat(IMAGE[:, :, None], 3, axis=2)
     half = 2 * CELL
     left = 6 * CELL + 2 * GAP
-    parts = [f'<text x="{GAP}" y="{TOP - 10}" fill="#888">6x6</text>', *grid(PICTURE, GAP, TOP, CELL)]
+    parts = [f'<text x="{GAP}" y="{TOP - 10}" fill="#888">6x6</text>', *grid(IMAGE, GAP, TOP, CELL)]
     for place, method in enumerate(METHODS):
         x = left + (place % 3) * (3 * half + GAP) + GAP
         y = TOP + (place // 3) * (3 * half + GAP + 10)
         parts.append(f'<text x="{x}" y="{y - 10}" fill="#888">{method}</text>')
-        parts += grid(resize(picture, 3, 3, method)[:, :, 0], x, y, half)
+        parts += grid(resize(image, 3, 3, method)[:, :, 0], x, y, half)
     width, height = left + 3 * (3 * half + GAP) + GAP, TOP + 2 * (3 * half + GAP + 10)
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        f'font-size="11" role="img" aria-label="A 6x6 picture at 3x3 by six resizers">\n{body}\n</svg>\n'
+        f'font-size="11" role="img" aria-label="A 6x6 image at 3x3 by six resizers">\n{body}\n</svg>\n'
     )
 
 

@@ -1,6 +1,6 @@
 """Grow the five frost textures of the frost corruption: python tools/grow_frost.py [--out DIR]
 
-The reference of ImageNet-C lays five borrowed photographs of ice over the pictures.  Ours are grown here
+The reference of ImageNet-C lays five borrowed photographs of ice over the images.  Ours are grown here
 from formulas and seeds alone, so that they can be shipped; no pixel of a photograph enters.  What is taken
 over from each photograph is a handful of statistics (``TARGETS``): quantiles of brightness, contrast in
 octaves of spatial frequency, and where the light falls.  A network's error should then not depend on which
@@ -56,7 +56,7 @@ class Target:
 
 
 # Measured on the photographs of the reference (github.com/hendrycks/robustness, ImageNet-C): frost1.png,
-# frost2.png (frost3.png holds the same picture), frost4.jpg and frost5.jpg, with ``numpy.percentile``,
+# frost2.png (frost3.png holds the same image), frost4.jpg and frost5.jpg, with ``numpy.percentile``,
 # ``band_contrast`` and a least-squares fit of ``lighting``.
 TARGETS: dict[str, Target] = {
     "sheet": Target(
@@ -430,9 +430,9 @@ def ferns(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     ice = grow_ferns(big, rng, ((120, 90, 280), (260, 40, 180), (900, 15, 90)))
     body = blur(ice, 5.0)
     lit = relief(blur(ice, 1.2), -2.0)
-    picture = standard(blur(ice, 0.7)) + 0.9 * standard(body) + 0.35 * standard(lit)
+    image = standard(blur(ice, 0.7)) + 0.9 * standard(body) + 0.35 * standard(lit)
     fog = 1 / (1 + np.exp(-2.5 * plasma(big, rng, 1.7, 3)))
-    pane = shrunk(picture * (0.7 + 0.6 * fog) * fading(big, 0.3), shape)
+    pane = shrunk(image * (0.7 + 0.6 * fog) * fading(big, 0.3), shape)
     return softened(pane, 0.5) + 0.08 * rng.standard_normal(shape)
 
 
@@ -472,7 +472,7 @@ class Recipe:
 
 
 # Sizes are those of the photographs, because the crop's place is drawn from them.  The second and third
-# photograph hold the same picture; ours share a target and differ in the seed.
+# photograph hold the same image; ours share a target and differ in the seed.
 RECIPES = {
     "frost1": Recipe((600, 900), sheet, "sheet", 131, (0.8, 0.0, -0.45)),
     "frost2": Recipe((315, 560), needles, "needles", 112),

@@ -66,7 +66,7 @@ def train(images: np.ndarray, classes: np.ndarray) -> torch.nn.Sequential:
 
 def to_onnx(network: torch.nn.Sequential) -> onnx.ModelProto:
     """Write the network's layers as an ONNX graph with a free batch axis."""
-    nodes, weights, current = [], [], "pictures"
+    nodes, weights, current = [], [], "images"
     for number, layer in enumerate(network):
         after = f"v{number}"
         if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
@@ -86,9 +86,9 @@ def to_onnx(network: torch.nn.Sequential) -> onnx.ModelProto:
             )
         current = after
     nodes[-1].output[0] = "logits"
-    pictures = helper.make_tensor_value_info("pictures", TensorProto.FLOAT, ["batch", 3, SIDE_PX, SIDE_PX])
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 3, SIDE_PX, SIDE_PX])
     logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 10])
-    graph = helper.make_graph(nodes, "digits", [pictures], [logits], weights)
+    graph = helper.make_graph(nodes, "digits", [images], [logits], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)
     return model

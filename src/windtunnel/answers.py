@@ -81,7 +81,7 @@ def counted_imagenet_classes(natural: NaturalSet) -> tuple[int, ...]:
 
 
 def labels_of_imagenet_class(natural: NaturalSet, index: int) -> tuple[int, ...]:
-    """What a clean picture of an ImageNet-1k class is labelled with in a set's label space, () for none."""
+    """What a clean image of an ImageNet-1k class is labelled with in a set's label space, () for none."""
     if natural.answers == "collapse":
         found = collapse_map(natural.table).get(index)
         return () if found is None else (found,)

@@ -52,15 +52,15 @@ def plan(
 ) -> Plan:
     """Check a run's inputs and say what work it is, without doing it.
 
-    The arguments are those of `run`; `advance` is called with (pictures looked at, of how many).
+    The arguments are those of `run`; `advance` is called with (images looked at, of how many).
     """
     include_units(map(Path, include))
     dataset, chosen = open_for_suite(data, suite, clean)
     if codec is not None and isinstance(dataset, FinishedDataset):
-        raise UserError(f"--codec stores pictures anew; those of {dataset.location} are stored already.")
+        raise UserError(f"--codec stores images anew; those of {dataset.location} are stored already.")
     if chosen.natural and (only or settings or any(one is not None for one in (edition, difficulty, codec))):
         raise UserError(
-            f"Suite {chosen.name} scores pictures as they are; --only, --edition, --difficulty, --codec and "
+            f"Suite {chosen.name} scores images as they are; --only, --edition, --difficulty, --codec and "
             "--set belong to suites that make them."
         )
     if only:
@@ -105,7 +105,7 @@ def open_for_suite(
     Args:
         data, clean: as of `run`.
         suite: as of `run`; None takes what the data is, or `usual`.
-        usual: the suite of ordinary pictures.
+        usual: the suite of ordinary images.
     """
     found = load_suite(suite) if isinstance(suite, str | Path) else suite
     remarks: list[str] = []
@@ -156,13 +156,13 @@ def run(
         suite: a suite's name or TOML file; None for imagenet-c-quick, or what a finished or natural set is.
         out: the run folder; by default `windtunnel-runs/<model>-<data>-<suite>-<recipe>`.
         only: units of the suite to keep (`fog`, `fog:3`).
-        clean: the clean pictures a finished set was made from, or a natural set is compared with.
-        preprocess: preset or TOML file that says how the model wants its pictures.
+        clean: the clean images a finished set was made from, or a natural set is compared with.
+        preprocess: preset or TOML file that says how the model wants its images.
         seed: of every random draw.
-        subset: this many pictures, each class in proportion; 0 for all, None as the suite says.
+        subset: this many images, each class in proportion; 0 for all, None as the suite says.
         mask: count only the outputs of classes that occur in the data.
         keep: `auto` keeps full outputs for clean and native, `logits` for all, `summary` for none.
-        chunk: pictures per shard; by default about 2,048 predictions.
+        chunk: images per shard; by default about 2,048 predictions.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
         labels: what the data's class indices are: `imagenet-1k`, or `indices` of no known classes. By default
             they are ImageNet-1k's if the model declares its classes, or if it has 1,000 outputs and exactly
@@ -171,17 +171,17 @@ def run(
             of the data; the highest score of a class's outputs is the class's.
         edition: 32, 64, 224 or 299, if not as the suite says.
         difficulty: 1, 2 or 3, of suites of sequences: stronger noise, and frames further apart.
-        codec: how pictures are stored before the model sees them (`none`, `png`, `jpeg:85`; sequences also
+        codec: how images are stored before the model sees them (`none`, `png`, `jpeg:85`; sequences also
             `h264`), if not as the suite says.
         settings: texts for units, such as `frost.textures=DIR`.
-        group: a column of the data's table; pictures with the same value (of one patient, one video) stay
+        group: a column of the data's table; images with the same value (of one patient, one video) stay
             together in every interval.
         include: Python files with your own corruptions.
         workers: processes; more than one needs a model and data that can be loaded again.
-        strict: stop at the first picture that cannot be scored.
+        strict: stop at the first image that cannot be scored.
         progress: whether to show the expected time and a progress bar (plain lines on standard error where
             there is no terminal); None shows them in notebooks only.
-        advance: called with (predictions done, pictures failed) as work goes on.
+        advance: called with (predictions done, images failed) as work goes on.
 
     Returns:
         The finished run.
@@ -255,23 +255,23 @@ def make_set(
     Args:
         suite: `imagenet-c` or `imagenet-p` (with their four extra units, as published), `imagenet-s`, another
             suite, or a TOML file.
-        data: the clean pictures.
+        data: the clean images.
         out: the set's folder.
-        layout: of pictures `folders` or `arrays`; of sequences `frames` (lossless), `arrays`, or `videos` as
-            ImageNet-P is published; `auto` takes arrays for 32-pixel pictures, else the first.
+        layout: of images `folders` or `arrays`; of sequences `frames` (lossless), `arrays`, or `videos` as
+            ImageNet-P is published; `auto` takes arrays for 32-pixel images, else the first.
         only: units of the suite to make (`fog`, `fog:3`); others may follow into the same folder.
         seed: of every random draw.
-        subset: this many pictures, each class in proportion; 0 for all, None as the suite says.
-        edition: 32, 64, 224 or 299, if not as the pictures' size says.
+        subset: this many images, each class in proportion; 0 for all, None as the suite says.
+        edition: 32, 64, 224 or 299, if not as the images' size says.
         difficulty: 1, 2 or 3, of sequences: stronger noise, in folders of its own beside the others.
-        codec: how pictures are stored, if not as published.
+        codec: how images are stored, if not as published.
         settings: texts for units, such as `frost.textures=DIR`.
         labels: what the data's class indices are: `imagenet-1k`, whose folders are named by WordNet id, or
             `indices` of no known classes, the default.
         split: of imagenet-s, `val` for centre crops or `train` for random resized crops.
         include: Python files with your own corruptions.
         workers: processes.
-        advance: called with (pictures written, 0) as work goes on.
+        advance: called with (images written, 0) as work goes on.
 
     Returns:
         The set's folder; `open_dataset` and `run` take it as it is.

@@ -1,4 +1,4 @@
-"""A condition: one thing done to a picture before the model sees it, with an identity that lasts."""
+"""A condition: one thing done to an image before the model sees it, with an identity that lasts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
 
 @dataclass(frozen=True)
 class Condition:
-    """What is done to the picture.
+    """What is done to the image.
 
     Attributes:
         kind: `clean` (the suite's canvas, nothing done), `native` (the model's own preprocess),
@@ -31,10 +31,10 @@ class Condition:
         codec: how the result is stored before the model sees it.
         stage: where in the geometry the unit acts.
         revision: of the unit.
-        geometry: where the canvas differs from the edition's usual one (pictures taken as they are), and
+        geometry: where the canvas differs from the edition's usual one (images taken as they are), and
             what a step changes of it.
         assets: digests of the files the unit's pixels depend on.
-        frames: how many pictures it makes of one; 1 for all but sequences.
+        frames: how many images it makes of one; 1 for all but sequences.
         settings: texts given to the unit, such as a folder; their content is in `assets`, their place is
             nobody's business.
     """
@@ -164,7 +164,7 @@ def published_table(unit: str, edition: int) -> Table | None:
 
 
 def has_any_aspect(condition: Condition) -> bool:
-    """Whether published clips of this sequence keep the aspect of their picture."""
+    """Whether published clips of this sequence keep the aspect of their image."""
     table = published_table(condition.unit, condition.edition)
     return table is not None and not table.cropped
 

@@ -32,7 +32,7 @@ from windtunnel.conditions import Condition, sequence_of
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
 from windtunnel.errors import UserError
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.units import Unit, find_unit, include_units
 
 SIDE_PX = 64
@@ -61,7 +61,7 @@ class Trial:
 
     def digest(self) -> str:
         """Digest of the pixels that it makes of the golden image, seed 0."""
-        unit, image = find_unit(self.unit), golden_picture(SIDE_PX)
+        unit, image = find_unit(self.unit), golden_image(SIDE_PX)
         draws = unit.draws(0, "self-check", self.level)
         if isinstance(unit, Corruption):
             made: Iterable[Any] = [unit.apply(image, draws, self.level, self.edition, self.settings)]

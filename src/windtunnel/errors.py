@@ -1,7 +1,7 @@
 """The ways things go wrong, and how each is told.
 
 UserError      a mistake in what was asked: one line, exit 2, before any work
-PictureError   one picture cannot be scored: becomes a row of the run, the run goes on
+ImageError   one image cannot be scored: becomes a row of the run, the run goes on
 RunFailed      the machinery failed (a worker died twice, a disk is full): exit 70 with the line that resumes
 """
 
@@ -30,8 +30,8 @@ class UserError(_Phrased):
     """What was given, what is allowed, what to do: shown as one line."""
 
 
-class PictureError(Exception):
-    """One picture cannot be scored under one condition."""
+class ImageError(Exception):
+    """One image cannot be scored under one condition."""
 
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)

@@ -15,24 +15,24 @@ from windtunnel.imaging import Image
 from windtunnel.sequences import Perturbation
 
 
-def golden_picture(side_px: int) -> Image:
-    """A picture drawn by formula: colour ramps, rings, edges, fine texture, black and white corners."""
+def golden_image(side_px: int) -> Image:
+    """An image drawn by formula: colour ramps, rings, edges, fine texture, black and white corners."""
     y, x = np.mgrid[0:side_px, 0:side_px] / (side_px - 1)
     distance = np.hypot(x - 0.45, y - 0.55)
     red = 255 * x
     green = 127.5 + 127.5 * np.cos(40 * distance)
     blue = np.where((x - 0.3) ** 2 + (y - 0.4) ** 2 < 0.05, 230, 255 * y)
-    picture = np.stack([red, green, blue], axis=-1)
+    image = np.stack([red, green, blue], axis=-1)
     checks = (np.arange(side_px)[:, None] // 2 + np.arange(side_px)[None, :] // 2) % 2
     corner = side_px // 4
-    picture[-corner:, -corner:] = 255 * checks[-corner:, -corner:, None]
-    picture[:corner, -corner:] = 255
-    picture[-corner:, :corner] = 0
-    return np.asarray(np.floor(picture), np.uint8)
+    image[-corner:, -corner:] = 255 * checks[-corner:, -corner:, None]
+    image[:corner, -corner:] = 255
+    image[-corner:, :corner] = 0
+    return np.asarray(np.floor(image), np.uint8)
 
 
 def golden_digest(unit: Corruption | Perturbation) -> str:
-    """Digest of a unit's pixels at every level of every edition, on the golden picture of that size."""
+    """Digest of a unit's pixels at every level of every edition, on the golden image of that size."""
     digest = hashlib.blake2b(digest_size=16)
     for pixels in _severities(unit) if isinstance(unit, Corruption) else _frames(unit):
         digest.update(np.ascontiguousarray(pixels).tobytes())
@@ -41,13 +41,13 @@ def golden_digest(unit: Corruption | Perturbation) -> str:
 
 def _severities(unit: Corruption) -> Iterator[Image]:
     for edition in sorted(unit.severities):
-        picture = golden_picture(edition)
+        image = golden_image(edition)
         for severity in SEVERITIES:
-            yield unit.apply(picture.copy(), unit.draws(0, "golden", severity), severity, edition)
+            yield unit.apply(image.copy(), unit.draws(0, "golden", severity), severity, edition)
 
 
 def _frames(unit: Perturbation) -> Iterator[Image]:
     for edition in sorted(unit.tables):
         for difficulty in unit.difficulties:
             rng = unit.draws(0, "golden", difficulty)
-            yield from unit.apply(golden_picture(edition), rng, difficulty, edition)
+            yield from unit.apply(golden_image(edition), rng, difficulty, edition)

@@ -67,7 +67,7 @@ def read_map(
 ) -> tuple[LabelSpace, Projection]:
     """A user's map from a model's outputs to the data's classes, as CSV with the columns output,class.
 
-    An output is a class name or WordNet id of the model, or an index. Classes that no picture is of compete
+    An output is a class name or WordNet id of the model, or an index. Classes that no image is of compete
     with the data's, behind which they stand in the label space. Outputs that are not listed do not count.
     """
     outputs: list[list[int]] = [[] for _ in space.classes]
@@ -105,7 +105,7 @@ def read_map(
     return wider, Projection(kept, tuple(tuple(sorted(found)) for found in outputs))
 
 
-def without_pictures(space: LabelSpace, wider: LabelSpace) -> list[str]:
+def without_images(space: LabelSpace, wider: LabelSpace) -> list[str]:
     """What to say of the classes of a map that the data do not have."""
     added = wider.classes[len(space) :]
     if not added:
@@ -113,7 +113,7 @@ def without_pictures(space: LabelSpace, wider: LabelSpace) -> list[str]:
     one = len(added) == 1
     return [
         f"{len(added):,} class{'' if one else 'es'} of the map ('{added[0]}'{'' if one else ' ...'}) "
-        f"{'has' if one else 'have'} no picture: an answer of {'that one' if one else 'these'} is wrong."
+        f"{'has' if one else 'have'} no image: an answer of {'that one' if one else 'these'} is wrong."
     ]
 
 

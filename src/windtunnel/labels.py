@@ -98,9 +98,9 @@ def stray_names(classes: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def model_space(classes: Sequence[str]) -> LabelSpace:
-    """The classes that a model declares, for pictures that have none."""
+    """The classes that a model declares, for images that have none."""
     name = IMAGENET_1K if tuple(classes) == imagenet_1k().classes else "names"
-    return LabelSpace(name, tuple(classes), "as the model declares them, since no picture has a label")
+    return LabelSpace(name, tuple(classes), "as the model declares them, since no image has a label")
 
 
 def index_space(count: int) -> LabelSpace:
@@ -230,5 +230,5 @@ class Projection:
 
 
 def mask_to(labels: Iterable[Sequence[int]]) -> Projection:
-    """The projection that keeps exactly the classes some picture is labelled with."""
+    """The projection that keeps exactly the classes some image is labelled with."""
     return Projection(tuple(sorted({label for row in labels for label in row})))

@@ -26,14 +26,14 @@ from windtunnel.models.numerics import VARIANTS, why_no_variant
 Override = Mapping[str, object]
 
 EVERYTHING = "*"
-# The whole picture of the paper's 8/7: 256 for a crop of 224.
+# The whole image of the paper's 8/7: 256 for a crop of 224.
 MARGIN = 8 / 7
 # Raised whenever a step gives other answers than before, so that older runs are not paired with newer ones.
 REVISIONS = {"numerics=float16": 1, "numerics=int8": 2}
-# A decoder that cannot read more of the pictures than this is no part of "everything available": it would
+# A decoder that cannot read more of the images than this is no part of "everything available": it would
 # take them from every other condition.
 UNREADABLE_SHARE = 0.1
-NOT_DECODED = "the pictures are arrays, and nothing is decoded"
+NOT_DECODED = "the images are arrays, and nothing is decoded"
 CROPPING = ("short-side", "squash", "crop-then-resize")
 
 
@@ -43,7 +43,7 @@ def _where(applies: bool, override: Override) -> Override:
 
 
 def _whole_px(base: Geometry) -> int:
-    """The side of the whole picture around the crop."""
+    """The side of the whole image around the crop."""
     if base.rule in ("short-side", "squash"):
         return base.resize_px
     return int(base.crop_px * MARGIN)
@@ -139,13 +139,13 @@ def available_units(
 ) -> tuple[tuple[str, ...], list[str]]:
     """The units with every `axis=*` spelt out, and what was left out of them and why.
 
-    A step that was named is refused where it cannot be taken, unless no picture of any kind could show it.
+    A step that was named is refused where it cannot be taken, unless no image of any kind could show it.
 
     Args:
         units: of a suite; those that are no steps are kept as they are.
         base: the geometry that steps change.
         model: whose arithmetic is changed, if there is one.
-        formats: how many of the pictures are in which format.
+        formats: how many of the images are in which format.
     """
     found: dict[str, None] = {}
     left_out: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ def refuse_nothing_swapped(units: Sequence[str], base: Geometry, remarks: Sequen
 
 
 def nothing_is_decoded(formats: Mapping[str, int]) -> bool:
-    """Whether pictures of these formats are arrays, which no decoder touches."""
+    """Whether images of these formats are arrays, which no decoder touches."""
     return bool(formats) and not formats.keys() - {"array"}
 
 
@@ -205,7 +205,7 @@ def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[st
     if axis == "decode" and DECODERS[value].formats:
         other = sum(count for name, count in formats.items() if name not in DECODERS[value].formats)
         if other > UNREADABLE_SHARE * formats.total():
-            return f"{other} of {formats.total()} pictures are in a format it does not read"
+            return f"{other} of {formats.total()} images are in a format it does not read"
     if base.rule == "none" and axis in ("resize", "geometry"):
-        return "the model takes pictures of any size, and they are not resized"
+        return "the model takes images of any size, and they are not resized"
     return ""

@@ -146,11 +146,11 @@ class Bar:
         self._failed = 0
 
     def look(self, done: int, total: int) -> None:
-        """Count pictures looked at, of a total known only now."""
+        """Count images looked at, of a total known only now."""
         self.see(done, 0, total)
 
     def see(self, done: int, failed: int, total: int) -> None:
-        """Count pictures looked at and failed, of a total known only now."""
+        """Count images looked at and failed, of a total known only now."""
         self._total = total
         self.advance(done, failed)
 

@@ -59,7 +59,7 @@ class Draws:
 
     Args:
         seed: the run's seed.
-        sample_id: which picture.
+        sample_id: which image.
         unit: kind and name, such as `corruption/fog`.
         level: severity or difficulty.
     """

@@ -1,6 +1,6 @@
-"""Corruptions as steps of anybody's pipeline: one picture in, the same kind of picture out.
+"""Corruptions as steps of anybody's pipeline: one image in, the same kind of image out.
 
-`Corrupt` applies one corruption, `RandomCorrupt` one drawn for each picture, `CorruptedDataset` either of
+`Corrupt` applies one corruption, `RandomCorrupt` one drawn for each image, `CorruptedDataset` either of
 them to a data set by index. All can be pickled and sent to worker processes.
 """
 
@@ -53,7 +53,7 @@ class Transform(ABC):
     Called with one image, it returns the same kind. Called with an image and what belongs to it (a label), as
     `Compose` of torchvision's v2 does, it returns both:
 
-    - a Pillow picture of mode RGB or L;
+    - a Pillow image of mode RGB or L;
     - a NumPy array, HxW or HxWx3 or HxWx1;
     - a torch tensor, HxW or 3xHxW or 1xHxW, on its own device, without gradients.
 
@@ -63,7 +63,7 @@ class Transform(ABC):
     What is the same again:
 
     - `seed` and `index`: the same pixels in every process, order, worker and epoch. The index is the
-      picture's row number or its sample id; a run with that seed draws the same for that sample.
+      image's row number or its sample id; a run with that seed draws the same for that sample.
     - `seed` alone: call number n of this object has its own draws. A torch data-loader worker counts for
       itself, and its draws follow the seed torch gave it, so they differ between workers and epochs and
       come back under the same `torch.manual_seed`, number of workers and order. In any other process
@@ -119,7 +119,7 @@ class Transform(ABC):
 
     @abstractmethod
     def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image | None:
-        """The corrupted pixels, or None where the picture is to stay as it is."""
+        """The corrupted pixels, or None where the image is to stay as it is."""
 
     def _draw(self, index: SupportsIndex | str | None) -> tuple[int, str]:
         """The seed and the sample id of one call."""
@@ -160,7 +160,7 @@ class Corrupt(Transform):
         name: the corruption (`windtunnel list corruptions`).
         severity: 1 to 5.
         seed: see `Transform`; None draws afresh at every call.
-        edition: 32, 64, 224 or 299: whose severity table; chosen by the picture's short side when None.
+        edition: 32, 64, 224 or 299: whose severity table; chosen by the image's short side when None.
         settings: texts the corruption takes, such as {"textures": DIR} for frost.
         layout: where arrays and tensors have their channels; `auto` is HWC for NumPy, CHW for torch.
 
@@ -201,15 +201,15 @@ class Corrupt(Transform):
 
 
 class RandomCorrupt(Transform):
-    """A corruption and a severity drawn for each picture.
+    """A corruption and a severity drawn for each image.
 
     Args:
         names: the corruptions to draw from; ImageNet-C's four extras when None. Any of its fifteen test
             corruptions warns: a model trained on them has seen what ImageNet-C means to be unseen.
         severities: the severities to draw from.
-        p: the share of pictures that are corrupted; the others come back as they are.
+        p: the share of images that are corrupted; the others come back as they are.
         seed: see `Transform`; it decides the choice as well as the pixels.
-        edition: 32, 64, 224 or 299; chosen by the picture's short side when None.
+        edition: 32, 64, 224 or 299; chosen by the image's short side when None.
         settings: texts by corruption, such as {"frost": {"textures": DIR}}.
         layout: where arrays and tensors have their channels; `auto` is HWC for NumPy, CHW for torch.
 
@@ -237,7 +237,7 @@ class RandomCorrupt(Transform):
         for severity in self.severities:
             check_severity(severity)
         if isinstance(p, bool) or not isinstance(p, int | float | np.number) or not 0 <= p <= 1:
-            raise UserError(f"p is {p!r}; give the share of pictures to corrupt, from 0 to 1.")
+            raise UserError(f"p is {p!r}; give the share of images to corrupt, from 0 to 1.")
         super().__init__(self.names, seed=seed, edition=edition, layout=layout)
         self.p = float(p)
         self.settings = {name: dict(texts) for name, texts in settings.items()}
@@ -266,16 +266,16 @@ class RandomCorrupt(Transform):
 
 
 class CorruptedDataset:
-    """A data set whose picture i is corrupted by draws of its own: same seed, index and epoch, same pixels.
+    """A data set whose image i is corrupted by draws of its own: same seed, index and epoch, same pixels.
 
-    It holds for any number of workers and any order, because the index says which draws a picture gets. To
+    It holds for any number of workers and any order, because the index says which draws an image gets. To
     draw others in the next epoch call `set_epoch`, from the process that made the object; workers see it,
     those of `persistent_workers=True` too. Never called, every epoch is epoch 0.
 
     Args:
-        dataset: anything with `len` and `[i]`, whose items are a picture or a tuple that starts with one.
+        dataset: anything with `len` and `[i]`, whose items are an image or a tuple that starts with one.
         transform: a `Corrupt` or `RandomCorrupt` with a seed.
-        then: what else to do to the picture after that, such as normalisation.
+        then: what else to do to the image after that, such as normalisation.
 
     Raises:
         UserError: a data set or transform that cannot be used.
@@ -287,7 +287,7 @@ class CorruptedDataset:
         if not isinstance(transform, Transform):
             raise UserError(f"The transform is {transform!r}; give a Corrupt or a RandomCorrupt.")
         if transform.seed is None:
-            raise UserError(f"{transform!r} has no seed, so no picture could be made again; give seed=0.")
+            raise UserError(f"{transform!r} has no seed, so no image could be made again; give seed=0.")
         self.dataset = dataset
         self.transform = transform
         self.then = then
@@ -295,11 +295,11 @@ class CorruptedDataset:
 
     @property
     def epoch(self) -> int:
-        """The epoch whose draws pictures get now."""
+        """The epoch whose draws images get now."""
         return self._epoch.value
 
     def set_epoch(self, epoch: int) -> None:
-        """Let pictures be drawn anew; call it between epochs."""
+        """Let images be drawn anew; call it between epochs."""
         if isinstance(epoch, bool) or not isinstance(epoch, int | np.integer) or epoch < 0:
             raise UserError(f"The epoch is {epoch!r}; give a whole number from 0.")
         self._epoch.value = int(epoch)
@@ -308,16 +308,16 @@ class CorruptedDataset:
         return len(self.dataset)
 
     def __getitem__(self, index: SupportsIndex) -> Any:
-        """Item `index` of the data set, its picture corrupted."""
+        """Item `index` of the data set, its image corrupted."""
         row = operator.index(index)
         item = self.dataset[row]
         if isinstance(item, Mapping):
-            raise UserError("The data set's items are mappings; give one of pictures, or of (picture, ...).")
-        picture, rest = (item[0], item[1:]) if isinstance(item, tuple | list) else (item, None)
+            raise UserError("The data set's items are mappings; give one of images, or of (image, ...).")
+        image, rest = (item[0], item[1:]) if isinstance(item, tuple | list) else (item, None)
         sample_id = _sample_id(row + len(self) if row < 0 else row)
         if self.epoch:
             sample_id += f", epoch {self.epoch}"
-        spoilt = self.transform(picture, index=sample_id)
+        spoilt = self.transform(image, index=sample_id)
         if self.then is not None:
             spoilt = self.then(spoilt)
         return spoilt if rest is None else (spoilt, *rest)
@@ -362,7 +362,7 @@ def _torch_worker() -> Any:
 
 
 def _sample_id(index: SupportsIndex | str) -> str:
-    """The sample id of a picture: a text as it is, a row number in eight digits, as runs name rows."""
+    """The sample id of an image: a text as it is, a row number in eight digits, as runs name rows."""
     if isinstance(index, str):
         return index
     try:

@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import windtunnel
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.labels import imagenet_1k
 
 
@@ -74,14 +74,14 @@ class NearestColour:
 
 @pytest.fixture(scope="session")
 def imagenet_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two models of 1,000 classes on the fifteen corruptions of twelve pictures: run folders with reports."""
+    """Two models of 1,000 classes on the fifteen corruptions of twelve images: run folders with reports."""
     root = tmp_path_factory.mktemp("imagenet")
     rng = np.random.default_rng(0)
     known = np.empty((CLASSES, 3))
     for number, name in enumerate(imagenet_1k().classes[:CLASSES]):
         (root / "val" / name).mkdir(parents=True)
         grain = rng.integers(-30, 31, (240, 240, 3)) + rng.integers(-60, 61, 3)
-        pixels = np.clip(golden_picture(240) + grain, 0, 255).astype(np.uint8)
+        pixels = np.clip(golden_image(240) + grain, 0, 255).astype(np.uint8)
         known[number] = pixels.mean(axis=(0, 1))
         Image.fromarray(pixels).save(root / "val" / name / f"{number}.JPEG", quality=92)
     for name, channels in (("all", 3), ("red", 1)):
@@ -94,7 +94,7 @@ def imagenet_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 @pytest.fixture(scope="session")
 def natural_run(imagenet_runs: tuple[Path, Path]) -> Path:
-    """One of these models on darker pictures in ImageNet-V2's layout, beside the clean ones: a run folder."""
+    """One of these models on darker images in ImageNet-V2's layout, beside the clean ones: a run folder."""
     root = imagenet_runs[0].parent
     known = np.empty((CLASSES, 3))
     for number, name in enumerate(imagenet_1k().classes[:CLASSES]):
@@ -132,20 +132,20 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def steps_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every step of a pipeline swapped, on twelve JPEG pictures: a run folder with its report."""
+    """Every step of a pipeline swapped, on twelve JPEG images: a run folder with its report."""
     root = tmp_path_factory.mktemp("steps")
     rng = np.random.default_rng(5)
     for number in range(12):
-        folder = root / "pictures" / str(number % 6)
+        folder = root / "images" / str(number % 6)
         folder.mkdir(parents=True, exist_ok=True)
         small = rng.integers(0, 256, (9, 13, 3)).astype(np.uint8)
         Image.fromarray(small).resize((131, 90)).save(folder / f"{number}.jpg", quality=80)
-    windtunnel.run(Flickering(300), root / "pictures", "systematic", out=root / "run").report()
+    windtunnel.run(Flickering(300), root / "images", "systematic", out=root / "run").report()
     return root / "run"
 
 
 class Flickering:
-    """Six classes that follow each other as pictures grow lighter, as often as it is told."""
+    """Six classes that follow each other as images grow lighter, as often as it is told."""
 
     def __init__(self, steps: int) -> None:
         self.name = self.fingerprint = f"flickering-{steps}"
@@ -158,15 +158,15 @@ class Flickering:
 
 @pytest.fixture(scope="session")
 def sequence_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two models on the ten sequences of twelve small pictures: run folders with reports."""
+    """Two models on the ten sequences of twelve small images: run folders with reports."""
     root = tmp_path_factory.mktemp("sequences")
     rng = np.random.default_rng(3)
     for number in range(12):
-        folder = root / "pictures" / str(number % 6)
+        folder = root / "images" / str(number % 6)
         folder.mkdir(parents=True, exist_ok=True)
         small = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
         Image.fromarray(small).resize((32, 32)).save(folder / f"{number}.png")
     for steps in (100, 600):
-        found = windtunnel.run(Flickering(steps), root / "pictures", "imagenet-p", out=root / str(steps))
+        found = windtunnel.run(Flickering(steps), root / "images", "imagenet-p", out=root / str(steps))
         found.report()
     return root / "100", root / "600"

@@ -227,16 +227,16 @@ def test_hovering_says_what_a_cell_is(open_page: Open, imagenet_runs: tuple[Path
     assert text is not None and re.search(r"\w+:3.*% wrong", text)
 
 
-def test_pictures_are_there(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
+def test_images_are_there(open_page: Open, imagenet_runs: tuple[Path, Path]) -> None:
     page = open_page(imagenet_runs[1] / "report.html")
-    widths = page.eval_on_selector_all(".pictures img", "all => all.map(one => one.naturalWidth)")
+    widths = page.eval_on_selector_all(".images img", "all => all.map(one => one.naturalWidth)")
     assert len(widths) >= 2 and min(widths) >= 100
 
 
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
 def test_maps_stand_beside_what_they_explain(open_page: Open, demo_run: Path, options: dict) -> None:
     page = open_page(demo_run / "report.html", **options)
-    figure = page.locator(".pictures figure").first
+    figure = page.locator(".images figure").first
     boxes = [one.bounding_box() for one in figure.locator("img").all()]
     assert len(boxes) == 3 and len({round(box["y"]) for box in boxes}) == 1, (
         "clean, corrupted and map in a row"
@@ -301,4 +301,4 @@ def test_hovering_says_where_flips_happen(open_page: Open, sequence_runs: tuple[
     strip.scroll_into_view_if_needed()
     strip.locator(".nsewdrag").hover()
     text = strip.locator(".hovertext").text_content()
-    assert text is not None and re.search(r"seq/\w+.*frame \d+ against frame \d+.*% of pictures flip", text)
+    assert text is not None and re.search(r"seq/\w+.*frame \d+ against frame \d+.*% of images flip", text)

@@ -11,21 +11,21 @@ import pytest
 
 import windtunnel
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
-from windtunnel.golden import golden_digest, golden_picture
+from windtunnel.golden import golden_digest, golden_image
 
 SHAPES = [(32, 32), (64, 64), (224, 224), (299, 299), (33, 70), (150, 97)]
 UNITS = REGISTRY.shipped()
 
 
-def picture(height: int, width: int) -> np.ndarray:
+def make_image(height: int, width: int) -> np.ndarray:
     side = max(height, width)
-    return np.ascontiguousarray(golden_picture(side)[:height, :width])
+    return np.ascontiguousarray(golden_image(side)[:height, :width])
 
 
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_any_size_keeps_shape_and_type_and_leaves_the_input_alone(name: str, shape: tuple[int, int]) -> None:
-    image = picture(*shape)
+    image = make_image(*shape)
     before = image.copy()
     for severity in SEVERITIES:
         out = windtunnel.corrupt(image, name, severity, seed=1)
@@ -38,8 +38,8 @@ def test_any_size_keeps_shape_and_type_and_leaves_the_input_alone(name: str, sha
 
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_every_severity_of_every_edition_changes_the_picture(name: str, edition: int) -> None:
-    image = golden_picture(edition)
+def test_every_severity_of_every_edition_changes_the_image(name: str, edition: int) -> None:
+    image = golden_image(edition)
     outs = [windtunnel.corrupt(image, name, severity, seed=1, edition=edition) for severity in SEVERITIES]
     assert all((out != image).any() for out in outs)
     assert len({out.tobytes() for out in outs}) == len(SEVERITIES)
@@ -47,7 +47,7 @@ def test_every_severity_of_every_edition_changes_the_picture(name: str, edition:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_same_seed_same_pixels_in_any_order(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     forward = [windtunnel.corrupt(image, name, s, seed=5, sample_id="a").tobytes() for s in SEVERITIES]
     backward = [windtunnel.corrupt(image, name, s, seed=5, sample_id="a").tobytes() for s in SEVERITIES[::-1]]
     assert forward == backward[::-1]
@@ -55,7 +55,7 @@ def test_same_seed_same_pixels_in_any_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_seed_and_sample_decide_the_draws_of_random_units_only(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     unit = REGISTRY.get(name)
     base = windtunnel.corrupt(image, name, 3, seed=0, sample_id="a")
     # Several of each: two angles of a motion blur may fall on the same pixels.
@@ -70,7 +70,7 @@ def test_seed_and_sample_decide_the_draws_of_random_units_only(name: str) -> Non
 
 @pytest.mark.parametrize("name", UNITS)
 def test_grey_comes_back_in_its_own_shape(name: str) -> None:
-    grey = golden_picture(64)[:, :, 0]
+    grey = golden_image(64)[:, :, 0]
     flat = windtunnel.corrupt(grey, name, 2, seed=0)
     deep = windtunnel.corrupt(grey[:, :, None], name, 2, seed=0)
     colour = windtunnel.corrupt(np.repeat(grey[:, :, None], 3, axis=2), name, 2, seed=0)
@@ -82,7 +82,7 @@ def test_grey_comes_back_in_its_own_shape(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_layout_in_memory_does_not_matter(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     wanted = windtunnel.corrupt(image, name, 3, seed=0)
     wide = np.zeros((64, 128, 3), np.uint8)
     wide[:, ::2] = image
@@ -94,7 +94,7 @@ def test_layout_in_memory_does_not_matter(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_global_random_state_is_neither_used_nor_touched(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     np.random.seed(1)  # noqa: NPY002
     first = windtunnel.corrupt(image, name, 3, seed=0)
     after = np.random.random()  # noqa: NPY002
@@ -127,20 +127,20 @@ def test_documents_itself(name: str) -> None:
 def test_another_process_makes_the_same_pixels() -> None:
     code = (
         "import windtunnel, hashlib\n"
-        "from windtunnel.golden import golden_picture\n"
+        "from windtunnel.golden import golden_image\n"
         f"for name in {UNITS!r}:\n"
-        "    out = windtunnel.corrupt(golden_picture(64), name, 4, seed=9, sample_id='p')\n"
+        "    out = windtunnel.corrupt(golden_image(64), name, 4, seed=9, sample_id='p')\n"
         "    print(hashlib.sha256(out.tobytes()).hexdigest())\n"
     )
     theirs = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    ours = [windtunnel.corrupt(golden_picture(64), name, 4, seed=9, sample_id="p") for name in UNITS]
+    ours = [windtunnel.corrupt(golden_image(64), name, 4, seed=9, sample_id="p") for name in UNITS]
     assert theirs.split() == [hashlib.sha256(out.tobytes()).hexdigest() for out in ours]
 
 
 @pytest.mark.parametrize("severity", [0, 6, -1, 2.5, 2.0, "3", True, None])
 def test_severity_outside_one_to_five_is_refused(severity: object) -> None:
     with pytest.raises(windtunnel.UserError, match="Severity"):
-        windtunnel.corrupt(golden_picture(64), UNITS[0], severity)  # type: ignore[arg-type]
+        windtunnel.corrupt(golden_image(64), UNITS[0], severity)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -154,19 +154,19 @@ def test_severity_outside_one_to_five_is_refused(severity: object) -> None:
     ],
     ids=["float", "four channels", "one axis", "batch", "list"],
 )
-def test_what_is_no_picture_is_refused(image: object) -> None:
+def test_what_is_no_image_is_refused(image: object) -> None:
     with pytest.raises(windtunnel.UserError, match="uint8"):
         windtunnel.corrupt(image, UNITS[0], 1)  # type: ignore[arg-type]
 
 
-def test_pictures_below_32_pixels_are_refused() -> None:
+def test_images_below_32_pixels_are_refused() -> None:
     with pytest.raises(windtunnel.UserError, match="at least 32"):
         windtunnel.corrupt(np.zeros((16, 16, 3), np.uint8), UNITS[0], 1)
 
 
 def test_a_misspelt_name_is_corrected() -> None:
     with pytest.raises(windtunnel.UserError, match="Did you mean gaussian_noise"):
-        windtunnel.corrupt(golden_picture(64), "gausian_noise", 1)
+        windtunnel.corrupt(golden_image(64), "gausian_noise", 1)
 
 
 @pytest.mark.parametrize(
@@ -174,12 +174,12 @@ def test_a_misspelt_name_is_corrected() -> None:
 )
 def test_seeds_and_editions_that_are_none_are_refused(options: dict, match: str) -> None:
     with pytest.raises(windtunnel.UserError, match=f"The {match} is"):
-        windtunnel.corrupt(golden_picture(64), UNITS[0], 1, **options)
+        windtunnel.corrupt(golden_image(64), UNITS[0], 1, **options)
 
 
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("shape", [(32, 500), (500, 32), (600, 700)], ids=str)
 @pytest.mark.parametrize("level", [0, 255])
-def test_thin_large_and_even_pictures(name: str, shape: tuple[int, int], level: int) -> None:
+def test_thin_large_and_even_images(name: str, shape: tuple[int, int], level: int) -> None:
     image = np.full((*shape, 3), level, np.uint8)
     assert windtunnel.corrupt(image, name, 5, seed=1).shape == image.shape

@@ -118,8 +118,8 @@ def test_the_scene_is_the_same_at_every_call_and_size(harbour: np.ndarray) -> No
 
 
 def test_the_scene_has_what_corruptions_act_on(harbour: np.ndarray) -> None:
-    picture = harbour.astype(np.float64)
-    grey, spread = picture.mean(axis=2), picture.max(axis=2) - picture.min(axis=2)
+    image = harbour.astype(np.float64)
+    grey, spread = image.mean(axis=2), image.max(axis=2) - image.min(axis=2)
     assert grey.min() < 30
     assert grey.max() > 245
     assert np.percentile(spread, 95) > 120, "saturated colours"

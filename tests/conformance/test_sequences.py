@@ -14,7 +14,7 @@ import pytest
 
 import windtunnel
 from windtunnel.corruptions import EDITIONS
-from windtunnel.golden import golden_digest, golden_picture
+from windtunnel.golden import golden_digest, golden_image
 from windtunnel.sequences import REGISTRY
 
 SHAPES = [(32, 32), (64, 64), (224, 224), (299, 299), (33, 70), (150, 97)]
@@ -22,8 +22,8 @@ UNITS = REGISTRY.shipped()
 TEMPORAL = [name for name in UNITS if REGISTRY.get(name).type == "temporal"]
 
 
-def picture(height: int, width: int) -> np.ndarray:
-    return np.ascontiguousarray(golden_picture(max(height, width))[:height, :width])
+def make_image(height: int, width: int) -> np.ndarray:
+    return np.ascontiguousarray(golden_image(max(height, width))[:height, :width])
 
 
 def digest(frames: Iterable[np.ndarray]) -> str:
@@ -36,7 +36,7 @@ def digest(frames: Iterable[np.ndarray]) -> str:
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_any_size_keeps_shape_and_type_and_leaves_the_input_alone(name: str, shape: tuple[int, int]) -> None:
-    image = picture(*shape)
+    image = make_image(*shape)
     before = image.copy()
     unit = REGISTRY.get(name)
     frames = list(windtunnel.perturb(image, name, seed=1))
@@ -52,25 +52,25 @@ def test_any_size_keeps_shape_and_type_and_leaves_the_input_alone(name: str, sha
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_frames_are_as_many_as_the_table_says_and_differ(name: str, edition: int) -> None:
     """Two angles of a trail may fall on the same pixels; most do not."""
-    frames = list(windtunnel.perturb(golden_picture(edition), name, seed=1, edition=edition))
+    frames = list(windtunnel.perturb(golden_image(edition), name, seed=1, edition=edition))
     assert len(frames) == REGISTRY.get(name).table(edition).frames
     assert len({frame.tobytes() for frame in frames}) > 0.8 * len(frames)
 
 
 @pytest.mark.parametrize("name", UNITS)
 def test_frames_that_were_handed_out_may_be_written_to(name: str) -> None:
-    """Neither the next frames nor the picture hang on them."""
-    image = golden_picture(64)
+    """Neither the next frames nor the image hang on them."""
+    image = golden_image(64)
     wanted = [frame.copy() for frame in windtunnel.perturb(image, name, seed=1)]
     for number, frame in enumerate(windtunnel.perturb(image, name, seed=1)):
         assert np.array_equal(frame, wanted[number])
         frame[:] = 77
-    assert np.array_equal(image, golden_picture(64))
+    assert np.array_equal(image, golden_image(64))
 
 
 @pytest.mark.parametrize("name", UNITS)
 def test_same_seed_same_frames_in_any_order(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
 
     def frames(sample_id: str) -> Iterator[np.ndarray]:
         return windtunnel.perturb(image, name, seed=5, sample_id=sample_id)
@@ -83,7 +83,7 @@ def test_same_seed_same_frames_in_any_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_seed_and_sample_decide_the_draws_of_random_units_only(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     base = digest(windtunnel.perturb(image, name, seed=0, sample_id="a"))
     for other in (
         {"seed": 1, "sample_id": "a"},
@@ -95,7 +95,7 @@ def test_seed_and_sample_decide_the_draws_of_random_units_only(name: str) -> Non
 
 @pytest.mark.parametrize("name", [name for name in UNITS if REGISTRY.get(name).type == "noise"])
 def test_difficulties_of_noise_are_more_noise(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     strengths = []
     for difficulty in (1, 2, 3):
         frame = next(islice(windtunnel.perturb(image, name, seed=0, difficulty=difficulty), 1, None))
@@ -106,7 +106,7 @@ def test_difficulties_of_noise_are_more_noise(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_grey_comes_back_in_its_own_shape(name: str) -> None:
-    grey = golden_picture(64)[:, :, 0]
+    grey = golden_image(64)[:, :, 0]
     flat = list(windtunnel.perturb(grey, name, seed=0))
     deep = list(windtunnel.perturb(grey[:, :, None], name, seed=0))
     colour = list(windtunnel.perturb(np.repeat(grey[:, :, None], 3, axis=2), name, seed=0))
@@ -119,7 +119,7 @@ def test_grey_comes_back_in_its_own_shape(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_layout_in_memory_does_not_matter(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     wanted = digest(windtunnel.perturb(image, name, seed=0))
     wide = np.zeros((64, 128, 3), np.uint8)
     wide[:, ::2] = image
@@ -130,8 +130,8 @@ def test_layout_in_memory_does_not_matter(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_what_happens_to_the_picture_later_does_not_matter(name: str) -> None:
-    image = golden_picture(64)
+def test_what_happens_to_the_image_later_does_not_matter(name: str) -> None:
+    image = golden_image(64)
     wanted = digest(windtunnel.perturb(image, name, seed=0))
     frames = windtunnel.perturb(image, name, seed=0)
     image[:] = 0
@@ -140,7 +140,7 @@ def test_what_happens_to_the_picture_later_does_not_matter(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_global_random_state_is_neither_used_nor_touched(name: str) -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     np.random.seed(1)  # noqa: NPY002
     first = digest(windtunnel.perturb(image, name, seed=0))
     after = np.random.random()  # noqa: NPY002
@@ -151,7 +151,7 @@ def test_global_random_state_is_neither_used_nor_touched(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_frames_are_made_one_at_a_time_and_not_kept(name: str) -> None:
-    image = golden_picture(224)
+    image = golden_image(224)
     digest(windtunnel.perturb(image, name, seed=0))  # compiled, and tables made
     tracemalloc.start()
     try:
@@ -164,7 +164,7 @@ def test_frames_are_made_one_at_a_time_and_not_kept(name: str) -> None:
         end, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # 31 frames would be 31 pictures.
+    # 31 frames would be 31 images.
     assert end - begin < 2 * image.nbytes
     assert peak - begin < 8 * image.nbytes
 
@@ -193,15 +193,15 @@ def test_documents_itself(name: str) -> None:
 def test_another_process_makes_the_same_frames() -> None:
     code = (
         "import windtunnel, hashlib\n"
-        "from windtunnel.golden import golden_picture\n"
+        "from windtunnel.golden import golden_image\n"
         f"for name in {UNITS[::-1]!r}:\n"
         "    found = hashlib.sha256()\n"
-        "    for frame in windtunnel.perturb(golden_picture(64), name, seed=9, sample_id='p'):\n"
+        "    for frame in windtunnel.perturb(golden_image(64), name, seed=9, sample_id='p'):\n"
         "        found.update(frame.tobytes())\n"
         "    print(found.hexdigest())\n"
     )
     theirs = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    ours = [digest(windtunnel.perturb(golden_picture(64), name, seed=9, sample_id="p")) for name in UNITS]
+    ours = [digest(windtunnel.perturb(golden_image(64), name, seed=9, sample_id="p")) for name in UNITS]
     assert theirs.split()[::-1] == ours
 
 
@@ -211,14 +211,14 @@ def test_another_process_makes_the_same_frames() -> None:
 @pytest.mark.parametrize("difficulty", [0, 4, -1, 1.5, "1", True, None])
 def test_difficulties_outside_one_to_three_are_refused(difficulty: object) -> None:
     with pytest.raises(windtunnel.UserError, match="difficulty is"):
-        windtunnel.perturb(golden_picture(64), "gaussian_noise", difficulty=difficulty)  # type: ignore[arg-type]
+        windtunnel.perturb(golden_image(64), "gaussian_noise", difficulty=difficulty)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", TEMPORAL)
 @pytest.mark.parametrize("difficulty", [2, 3])
 def test_difficulties_of_temporal_sequences_are_strides(name: str, difficulty: int) -> None:
     with pytest.raises(windtunnel.UserError, match="stride") as error:
-        windtunnel.perturb(golden_picture(64), name, difficulty=difficulty)
+        windtunnel.perturb(golden_image(64), name, difficulty=difficulty)
     assert "\n" not in str(error.value)
 
 
@@ -227,19 +227,19 @@ def test_difficulties_of_temporal_sequences_are_strides(name: str, difficulty: i
     [np.zeros((64, 64, 3), np.float32), np.zeros((64, 64, 4), np.uint8), [[1, 2], [3, 4]]],
     ids=["float", "four channels", "list"],
 )
-def test_what_is_no_picture_is_refused(image: object) -> None:
+def test_what_is_no_image_is_refused(image: object) -> None:
     with pytest.raises(windtunnel.UserError, match="uint8"):
         windtunnel.perturb(image, UNITS[0])  # type: ignore[arg-type]
 
 
-def test_pictures_below_32_pixels_are_refused() -> None:
+def test_images_below_32_pixels_are_refused() -> None:
     with pytest.raises(windtunnel.UserError, match="at least 32"):
         windtunnel.perturb(np.zeros((16, 16, 3), np.uint8), UNITS[0])
 
 
 def test_a_misspelt_name_is_corrected() -> None:
     with pytest.raises(windtunnel.UserError, match="Did you mean gaussian_noise"):
-        windtunnel.perturb(golden_picture(64), "gausian_noise")
+        windtunnel.perturb(golden_image(64), "gausian_noise")
 
 
 @pytest.mark.parametrize(
@@ -247,13 +247,13 @@ def test_a_misspelt_name_is_corrected() -> None:
 )
 def test_seeds_and_editions_that_are_none_are_refused(options: dict, match: str) -> None:
     with pytest.raises(windtunnel.UserError, match=f"The {match} is"):
-        windtunnel.perturb(golden_picture(64), UNITS[0], **options)
+        windtunnel.perturb(golden_image(64), UNITS[0], **options)
 
 
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("shape", [(32, 300), (300, 32), (400, 500)], ids=str)
 @pytest.mark.parametrize("level", [0, 255])
-def test_thin_large_and_even_pictures(name: str, shape: tuple[int, int], level: int) -> None:
+def test_thin_large_and_even_images(name: str, shape: tuple[int, int], level: int) -> None:
     image = np.full((*shape, 3), level, np.uint8)
     frames = list(islice(windtunnel.perturb(image, name, seed=1), 2))
     assert all(frame.shape == image.shape for frame in frames)

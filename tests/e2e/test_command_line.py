@@ -151,7 +151,7 @@ def test_data_inspect_says_what_it_sees(windtunnel_command: Command, digit_folde
     for part in ("41", "10 of 10", "all 32x32", "40 PNG", "0/bad.jpg: unreadable"):
         assert part in text
     found = json.loads(windtunnel_command("data", "inspect", digit_folder, "--json").stdout)
-    assert found["pictures"] == 41
+    assert found["images"] == 41
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_every_command_has_help(name: str) -> None:
 
 WRONG = {
     "missing path": (["run", "demo", "nowhere"], "No such data: nowhere"),
-    "empty folder": (["run", "demo", "empty"], "holds no pictures"),
+    "empty folder": (["run", "demo", "empty"], "holds no images"),
     "unknown suite": (["run", "demo", "demo", "--suite", "smok"], "Did you mean smoke"),
     "misspelt corruption": (["show", "gausian_noise"], "Did you mean gaussian_noise"),
     "misspelt unit of a suite": (
@@ -232,8 +232,8 @@ WRONG = {
     "wrong keep": (["run", "demo", "demo", "--keep", "all"], "auto, logits, summary"),
     "output below a file": (["run", "demo", "demo", "--out", "text.onnx/run"], "cannot be written"),
     "output on a folder of other things": (["run", "demo", "demo", "--out", "imagenet"], "no run folder"),
-    "picture into no folder": (["show", "gaussian_noise", "--out", "nope/x.png"], "nope/x.png"),
-    "picture of no kind": (["show", "gaussian_noise", "--out", "x.xyz"], ".png"),
+    "image into no folder": (["show", "gaussian_noise", "--out", "nope/x.png"], "nope/x.png"),
+    "image of no kind": (["show", "gaussian_noise", "--out", "x.xyz"], ".png"),
     "suite of bytes": (["run", "demo", "demo", "--suite", "bytes.toml"], "not valid TOML"),
     "no run": (["report", "empty"], "no run folder"),
 }
@@ -284,7 +284,7 @@ def test_a_crash_is_exit_70_with_the_line_that_resumes(windtunnel_command: Comma
     out = windtunnel_command("run", "fragile.py:make", "demo", *options)
     assert out.returncode == 70
     last = out.stderr.splitlines()[-1]
-    assert last.startswith("failed: the model fails on every picture: MemoryError: no room")
+    assert last.startswith("failed: the model fails on every image: MemoryError: no room")
     assert last.endswith("To go on: windtunnel run fragile.py:make demo --suite smoke --workers 1 --out run")
     assert "Traceback" not in out.stderr
 

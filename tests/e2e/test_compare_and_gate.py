@@ -30,7 +30,7 @@ ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'
 
 
 class Spoilt:
-    """The demo's network, wrong about a share of pictures that hangs on their pixels alone."""
+    """The demo's network, wrong about a share of images that hangs on their pixels alone."""
 
     def __init__(self, share: float) -> None:
         self.name, self.fingerprint = f"spoilt{share}", f"spoilt{share}"
@@ -75,7 +75,7 @@ def test_a_run_with_itself_differs_in_nothing(runs: Path) -> None:
         (0, 0, 0)
     }
     assert found.changed() == []
-    assert found.flips[0].pictures == ()
+    assert found.flips[0].images == ()
     assert found.warnings == ()
     assert found.against_first[1].value == 1.0
     gate = windtunnel.gate(runs / "good", runs / "good", ["* error <= 0", "clean error <= 0"], unsure="fail")
@@ -99,7 +99,7 @@ def test_differences_are_those_of_the_predictions(runs: Path) -> None:
         assert found.flips[0].conditions[change.condition] == (broken, mended)
         assert change.difference.value == pytest.approx((broken - mended) / len(ids))
         assert change.difference.discordant == broken + mended
-    worst = found.flips[0].pictures[0]
+    worst = found.flips[0].images[0]
     assert worst[1] == sum(
         wrong[True, one["name"], worst[0]] and not wrong[False, one["name"], worst[0]]
         for one in old.conditions
@@ -149,7 +149,7 @@ def test_too_few_errors_of_the_first_run_are_not_divided_by(
     assert found.against_first == {}
     told = [text for text in found.warnings if text.startswith("Nothing is divided by")]
     assert len(told) == 1
-    assert "errors under defocus_blur are not clearly above 0" in told[0] and "40 pictures" in told[0]
+    assert "errors under defocus_blur are not clearly above 0" in told[0] and "40 images" in told[0]
 
 
 def test_other_seeds_are_not_paired_and_that_is_said(runs: Path) -> None:
@@ -162,9 +162,9 @@ def test_other_seeds_are_not_paired_and_that_is_said(runs: Path) -> None:
         windtunnel.gate(runs / "good", runs / "seeded")
 
 
-def test_too_few_shared_pictures_are_not_paired(runs: Path) -> None:
+def test_too_few_shared_images_are_not_paired(runs: Path) -> None:
     found = windtunnel.compare(runs / "good", runs / "few")
-    assert found.unpaired_because == "only 60 of 200 pictures are the same in all runs"
+    assert found.unpaired_because == "only 60 of 200 images are the same in all runs"
 
 
 def test_other_masks_are_told_and_refused(tmp_path: Path, digit_folder: Path) -> None:
@@ -191,21 +191,19 @@ def test_other_conditions_are_not_compared(runs: Path) -> None:
     assert any("Not compared" in text and "mean_error" in text for text in found.warnings)
 
 
-def test_incomplete_pictures_leave_both_runs(runs: Path, tmp_path: Path, digit_folder: Path) -> None:
+def test_incomplete_images_leave_both_runs(runs: Path, tmp_path: Path, digit_folder: Path) -> None:
     first = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "whole")
-    next(iter(sorted(digit_folder.rglob("*.png")))).write_bytes(b"no picture")
+    next(iter(sorted(digit_folder.rglob("*.png")))).write_bytes(b"no image")
     second = windtunnel.run(Spoilt(0.1), digit_folder, "smoke", out=tmp_path / "hurt",
                             preprocess=demo_model_path().with_name("digits.onnx.toml"))  # fmt: skip
     found = windtunnel.compare(first, second)
-    assert found.pictures == 39
+    assert found.images == 39
     assert {score.n for scores in found.scores.values() for score in scores} == {39}
-    assert "1 of 40 pictures are left out" in found.warnings[0]
+    assert "1 of 40 images are left out" in found.warnings[0]
 
 
 @pytest.mark.parametrize("metric", ["ece", "rms_calibration_error", "aurra"])
-def test_scores_of_confidence_are_those_of_the_shared_pictures(
-    runs: Path, tmp_path: Path, metric: str
-) -> None:
+def test_scores_of_confidence_are_those_of_the_shared_images(runs: Path, tmp_path: Path, metric: str) -> None:
     suite = tmp_path / "confident.toml"
     suite.write_text(
         f"name = 'confident'\nversion = 1\nextends = 'smoke'\nmetrics = ['top1_error', '{metric}']\n"
@@ -214,7 +212,7 @@ def test_scores_of_confidence_are_those_of_the_shared_pictures(
     fewer = windtunnel.run("demo", "demo", suite, subset=184, out=tmp_path / "fewer")
     assert set(fewer.samples["id"].to_pylist()) < set(whole.samples["id"].to_pylist())
     found = windtunnel.compare(whole, fewer)
-    assert found.pictures == 184 and found.unpaired_because == ""
+    assert found.images == 184 and found.unpaired_because == ""
     alone = {(one.metric, one.condition): one for one in fewer.scores()}
     for key, scores in found.scores.items():
         for score in scores:
@@ -242,10 +240,10 @@ def test_compare_prints_a_table_json_and_csv(invoke: object, runs: Path) -> None
     ):
         assert part in text.output
     flips = list(csv.DictReader((runs / "flips.csv").open()))
-    assert list(flips[0]) == ["run", "picture", "broken", "mended"]
+    assert list(flips[0]) == ["run", "image", "broken", "mended"]
     document = json.loads(invoke("compare", "good", "bad", "--json").output)  # type: ignore[operator]
     assert document["paired"] is True
-    assert document["flips"][0]["flipped_pictures"] == len(flips)
+    assert document["flips"][0]["flipped_images"] == len(flips)
     rows = list(csv.DictReader(io.StringIO(invoke("compare", "good", "bad", "--csv").output)))  # type: ignore[operator]
     assert len(rows) == len(document["differences"])
     assert float(rows[0]["run_value"]) - float(rows[0]["base_value"]) == pytest.approx(
@@ -367,7 +365,7 @@ def test_a_better_run_passes(invoke: object) -> None:
         (("compare", "good", "nowhere"), "nowhere is no run folder"),
         (("compare", "good", "no-shards"), "is not finished (0 of"),
         (("compare", "good", "bad", "--json", "--csv"), "exclude each other"),
-        (("compare", "good", "seeded", "--flips", "f.csv"), "--flips needs the same pictures"),
+        (("compare", "good", "seeded", "--flips", "f.csv"), "--flips needs the same images"),
         (("gate", "good", "--against", "seeded"), "seeds 1 and 0 differ"),
         (("gate", "good", "--against", "few"), "only 60 of 200"),
         (("gate", "good", "--against", "bad", "--rule", "mce < 1"), "write [each] [CONDITION] METRIC"),
@@ -387,7 +385,7 @@ def test_mistakes_are_one_line(invoke: object, arguments: tuple[str, ...], words
 
 def test_other_data_are_refused(runs: Path, tmp_path: Path, digit_folder: Path) -> None:
     other = windtunnel.run("demo", digit_folder, "demo", out=tmp_path / "other")
-    with pytest.raises(windtunnel.UserError, match="share no picture"):
+    with pytest.raises(windtunnel.UserError, match="share no image"):
         windtunnel.compare(Run(runs / "good"), other)
 
 
@@ -406,7 +404,7 @@ def test_declarations_are_checked(tmp_path: Path, line: str, words: str) -> None
 
 
 def spoil(path: Path) -> None:
-    """Another picture of the same size in a file."""
+    """Another image of the same size in a file."""
     size = Image.open(path).size
     Image.new("RGB", size, "red").save(path)
 
@@ -423,7 +421,7 @@ def test_a_run_over_made_files_joins_a_run_in_memory(
     assert files.samples["source"] == memory.samples["content"]
     assert "source" not in memory.samples.column_names
     found = windtunnel.compare(memory, files)
-    assert found.unpaired_because == "" and found.pictures == 40
+    assert found.unpaired_because == "" and found.images == 40
     assert ("mean_error", "") in found.scores
     assert {(one.difference.value, one.difference.low, one.difference.high) for one in found.changes} == {
         (0, 0, 0)
@@ -436,14 +434,14 @@ def test_a_run_over_made_files_joins_a_run_in_memory(
         preprocess=demo_model_path().with_name("digits.onnx.toml"),
     )
     gate = windtunnel.gate(spoilt, memory)
-    assert gate.failed and gate.pictures == 40
+    assert gate.failed and gate.images == 40
     assert windtunnel.load_run(memory.path, baseline=files).baseline is files
     command = invoke("gate", str(files.path), "--against", str(memory.path))  # type: ignore[operator]
     assert command.exit_code == 0, command.output
-    # With the sources given, the pictures are their own.
+    # With the sources given, the images are their own.
     given = windtunnel.run("demo", made, suite, out=tmp_path / "given", clean=digit_folder)
     assert "source" not in given.samples.column_names
-    assert windtunnel.compare(memory, given).pictures == 40
+    assert windtunnel.compare(memory, given).images == 40
 
 
 def test_a_changed_clean_file_is_no_longer_its_source(tmp_path: Path, digit_folder: Path) -> None:
@@ -453,8 +451,8 @@ def test_a_changed_clean_file_is_no_longer_its_source(tmp_path: Path, digit_fold
     files = windtunnel.run("demo", made, "smoke", out=tmp_path / "files")
     assert files.samples["source"].null_count == 1
     found = windtunnel.compare(memory, files)
-    assert found.pictures == 39
-    assert "1 of 40 pictures are left out" in found.warnings[0]
+    assert found.images == 39
+    assert "1 of 40 images are left out" in found.warnings[0]
 
 
 def test_runs_over_files_without_sources_are_read(tmp_path: Path, digit_folder: Path) -> None:
@@ -463,10 +461,10 @@ def test_runs_over_files_without_sources_are_read(tmp_path: Path, digit_folder: 
     table = files.samples.drop_columns(["source"])
     pq.write_table(table, files.path / "samples.parquet")
     old = windtunnel.load_run(files.path)
-    assert windtunnel.compare(old, old).pictures == 40
+    assert windtunnel.compare(old, old).images == 40
     memory = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "memory")
-    with pytest.raises(windtunnel.UserError, match="share no picture"):
+    with pytest.raises(windtunnel.UserError, match="share no image"):
         windtunnel.compare(memory, old)
     # The same command adds them.
     windtunnel.run("demo", made, "smoke", out=files.path)
-    assert windtunnel.compare(memory, files.path).pictures == 40
+    assert windtunnel.compare(memory, files.path).images == 40

@@ -230,7 +230,7 @@ def emptied(data: Path) -> None:
 
 def replaced_by_a_file(data: Path) -> None:
     shutil.rmtree(data)
-    data.write_text("no pictures")
+    data.write_text("no images")
 
 
 def repainted(data: Path) -> None:
@@ -240,7 +240,7 @@ def repainted(data: Path) -> None:
 
 def spoilt(data: Path) -> None:
     for path in data.rglob("*.png"):
-        path.write_bytes(b"no picture")
+        path.write_bytes(b"no image")
 
 
 def renamed(data: Path) -> None:
@@ -261,7 +261,7 @@ def renamed(data: Path) -> None:
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
-def test_pictures_that_moved_or_changed_leave_a_note(
+def test_images_that_moved_or_changed_leave_a_note(
     change: Damage, words: str, tmp_path: Path, digit_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = windtunnel.run("demo", digit_folder, "demo", out=tmp_path / "run")
@@ -275,7 +275,7 @@ def test_pictures_that_moved_or_changed_leave_a_note(
     assert {name: after[name] for name in before} == before
     assert words in worst_failures(windtunnel.load_run(run.path)).note
     assert words in (run.path / "report.html").read_text()
-    assert windtunnel.compare(run, run).pictures == 40
+    assert windtunnel.compare(run, run).images == 40
 
 
 @pytest.mark.parametrize("kind", ["table", "archive", "arrays"])

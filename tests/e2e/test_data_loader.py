@@ -15,7 +15,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from windtunnel.corruptions import REGISTRY
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.transforms import Corrupt, CorruptedDataset, RandomCorrupt
 
 COUNT = 12
@@ -23,8 +23,8 @@ EVEN = torch.full((3, 32, 32), 128, dtype=torch.uint8)
 CONTEXTS = ("fork", "spawn")
 
 
-class Pictures:
-    """The same even picture many times over: whatever differs afterwards is noise."""
+class Images:
+    """The same even image many times over: whatever differs afterwards is noise."""
 
     def __init__(self, transform: Any = None) -> None:
         self.transform = transform
@@ -39,7 +39,7 @@ class Pictures:
 
 
 class EveryCorruption:
-    """Picture i under corruption i, at a size where OpenCV starts threads."""
+    """Image i under corruption i, at a size where OpenCV starts threads."""
 
     def __init__(self) -> None:
         self.transforms = [Corrupt(name, 3, seed=0) for name in REGISTRY.shipped()]
@@ -48,15 +48,15 @@ class EveryCorruption:
         return len(self.transforms)
 
     def __getitem__(self, index: int) -> np.ndarray:
-        return self.transforms[index](golden_picture(300), index=index)
+        return self.transforms[index](golden_image(300), index=index)
 
 
 def read(loader: DataLoader[Any]) -> dict[int, bytes]:
-    """One epoch: the pixels of every picture by its index."""
+    """One epoch: the pixels of every image by its index."""
     return {
-        int(index): picture.numpy().tobytes()
-        for pictures, indices in loader
-        for picture, index in zip(pictures, indices, strict=True)
+        int(index): image.numpy().tobytes()
+        for images, indices in loader
+        for image, index in zip(images, indices, strict=True)
     }
 
 
@@ -79,7 +79,7 @@ def loader(dataset: Any, context: str | None, workers: int = 2, **options: Any) 
 def test_without_index_no_noise_repeats(context: str, persistent: bool, seed: int | None) -> None:
     transform = Corrupt("gaussian_noise", seed=seed)
     transform(EVEN)  # a fork inherits a transform that has been used
-    loading = loader(Pictures(transform), context, persistent_workers=persistent)
+    loading = loader(Images(transform), context, persistent_workers=persistent)
     epochs = [read(loading) for _ in range(2 if context == "spawn" else 4)]
     noises = [noise for epoch in epochs for noise in epoch.values()]
     assert len(set(noises)) == len(noises) == COUNT * len(epochs)
@@ -87,14 +87,14 @@ def test_without_index_no_noise_repeats(context: str, persistent: bool, seed: in
 
 
 def test_without_workers_no_noise_repeats() -> None:
-    loading = loader(Pictures(Corrupt("gaussian_noise", seed=5)), None, workers=0)
+    loading = loader(Images(Corrupt("gaussian_noise", seed=5)), None, workers=0)
     assert len({noise for _ in range(3) for noise in read(loading).values()}) == 3 * COUNT
 
 
 def test_without_index_torchs_seed_brings_the_noise_back() -> None:
     def epochs(torch_seed: int) -> list[dict[int, bytes]]:
         torch.manual_seed(torch_seed)
-        loading = loader(Pictures(Corrupt("gaussian_noise", seed=5)), "fork")
+        loading = loader(Images(Corrupt("gaussian_noise", seed=5)), "fork")
         return [read(loading) for _ in range(2)]
 
     first = epochs(1)
@@ -104,8 +104,8 @@ def test_without_index_torchs_seed_brings_the_noise_back() -> None:
 
 def test_seed_and_index_make_the_same_pixels_in_any_process_and_order() -> None:
     for transform in (Corrupt("gaussian_noise", seed=5), RandomCorrupt(seed=5)):
-        made = CorruptedDataset(Pictures(), transform)
-        wanted = {index: picture.numpy().tobytes() for picture, index in made}
+        made = CorruptedDataset(Images(), transform)
+        wanted = {index: image.numpy().tobytes() for image, index in made}
         shuffled = loader(made, "fork", shuffle=True)
         assert read(loader(made, None, workers=0)) == wanted
         assert read(loader(made, "fork", workers=1)) == wanted
@@ -117,15 +117,15 @@ def test_seed_and_index_make_the_same_pixels_in_any_process_and_order() -> None:
     ("context", "persistent"), [("fork", False), ("fork", True), ("spawn", True), ("forkserver", True)]
 )
 def test_workers_see_the_epoch_change(context: str, persistent: bool) -> None:
-    made = CorruptedDataset(Pictures(), Corrupt("gaussian_noise", seed=5))
+    made = CorruptedDataset(Images(), Corrupt("gaussian_noise", seed=5))
     loading = loader(made, context, persistent_workers=persistent)
-    alone = CorruptedDataset(Pictures(), Corrupt("gaussian_noise", seed=5))
+    alone = CorruptedDataset(Images(), Corrupt("gaussian_noise", seed=5))
     seen = []
     for epoch in (0, 3):
         made.set_epoch(epoch)
         alone.set_epoch(epoch)
         seen.append(read(loading))
-        assert seen[-1] == {index: picture.numpy().tobytes() for picture, index in alone}
+        assert seen[-1] == {index: image.numpy().tobytes() for image, index in alone}
     assert not set(seen[0].values()) & set(seen[1].values())
 
 

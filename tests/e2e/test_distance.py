@@ -1,4 +1,4 @@
-"""How far one set of pictures is from another: by the command and in Python."""
+"""How far one set of images is from another: by the command and in Python."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ std = [1.0, 1.0, 1.0]
 def write_network(path: Path, pool: int = 4, batch: int | str = "n", declared: str = AS_IT_IS) -> Path:
     """Mean colours of quarters: a map (3, h, w), itself flattened, and the map halved as an inner tensor."""
     nodes = [
-        helper.make_node(
-            "AveragePool", ["pictures"], ["map"], kernel_shape=[pool, pool], strides=[pool, pool]
-        ),
+        helper.make_node("AveragePool", ["images"], ["map"], kernel_shape=[pool, pool], strides=[pool, pool]),
         helper.make_node("Flatten", ["map"], ["flat"]),
         helper.make_node("Add", ["map", "map"], ["inner"]),
         helper.make_node("Cast", ["inner"], ["whole"], to=TensorProto.INT64),
@@ -44,7 +42,7 @@ def write_network(path: Path, pool: int = 4, batch: int | str = "n", declared: s
     graph = helper.make_graph(
         nodes,
         "means",
-        [helper.make_tensor_value_info("pictures", TensorProto.FLOAT, [batch, 3, SIDE, SIDE])],
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, [batch, 3, SIDE, SIDE])],
         [
             *(
                 helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
@@ -60,13 +58,13 @@ def write_network(path: Path, pool: int = 4, batch: int | str = "n", declared: s
     return path
 
 
-def pictures(seed: int, count: int, bright: float = 0.0) -> np.ndarray:
+def make_images(seed: int, count: int, bright: float = 0.0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     base = rng.normal(110 + bright, 30, size=(count, 4, 4, 3)).repeat(4, axis=1).repeat(4, axis=2)
     return np.clip(base + rng.normal(0, 8, size=base.shape), 0, 255).astype(np.uint8)
 
 
-def write_pictures(root: Path, images: np.ndarray, ending: str = "png") -> Path:
+def write_images(root: Path, images: np.ndarray, ending: str = "png") -> Path:
     for row, image in enumerate(images):
         folder = root / f"class{row % 3}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,8 +79,8 @@ def network(tmp_path: Path) -> Path:
 
 def test_the_excess_is_the_shift(network: Path, tmp_path: Path) -> None:
     """Brighter by 12 of 255 in all of 48 features: ||m1 - m2||^2 is 48 (12/255)^2, covariances alike."""
-    a = write_pictures(tmp_path / "a", pictures(1, 400))
-    b = write_pictures(tmp_path / "b", pictures(2, 400, bright=12))
+    a = write_images(tmp_path / "a", make_images(1, 400))
+    b = write_images(tmp_path / "b", make_images(2, 400, bright=12))
     found = windtunnel.distance(a, b, network, splits=5, seed=5)
     assert (found.title, found.n, found.features) == ("Fréchet distance in means:flat", 200, 48)
     assert found.grid is None
@@ -91,9 +89,9 @@ def test_the_excess_is_the_shift(network: Path, tmp_path: Path) -> None:
 
 
 def test_every_group_is_what_the_split_says(network: Path, tmp_path: Path) -> None:
-    """With two pictures a group and one split, all ways to draw are tried: ours is one of them."""
-    images = [pictures(3, 4), pictures(4, 4)]
-    a, b = (write_pictures(tmp_path / name, one) for name, one in zip("ab", images, strict=True))
+    """With two images a group and one split, all ways to draw are tried: ours is one of them."""
+    images = [make_images(3, 4), make_images(4, 4)]
+    a, b = (write_images(tmp_path / name, one) for name, one in zip("ab", images, strict=True))
     found = windtunnel.distance(a, b, network, output="map", splits=1)
     assert found.grid == (4, 4)
     assert found.features == 3
@@ -120,8 +118,8 @@ def test_every_group_is_what_the_split_says(network: Path, tmp_path: Path) -> No
 
 def test_no_shift_no_excess(network: Path, tmp_path: Path) -> None:
     halves = (
-        write_pictures(tmp_path / "a", pictures(5, 200)),
-        write_pictures(tmp_path / "b", pictures(6, 200)),
+        write_images(tmp_path / "a", make_images(5, 200)),
+        write_images(tmp_path / "b", make_images(6, 200)),
     )
     found = windtunnel.distance(*halves, network)
     assert found.excess.low < 0 < found.excess.high
@@ -129,10 +127,10 @@ def test_no_shift_no_excess(network: Path, tmp_path: Path) -> None:
     assert found.warnings == ()
 
 
-def test_the_same_pictures_are_never_compared_with_themselves(network: Path, tmp_path: Path) -> None:
+def test_the_same_images_are_never_compared_with_themselves(network: Path, tmp_path: Path) -> None:
     """A set and its copy in another format are as far apart as its halves are, not nearer."""
-    images = pictures(7, 60)
-    a, b = write_pictures(tmp_path / "a", images), write_pictures(tmp_path / "b", images, "bmp")
+    images = make_images(7, 60)
+    a, b = write_images(tmp_path / "a", images), write_images(tmp_path / "b", images, "bmp")
     found = windtunnel.distance(a, b, network)
     assert found.excess.values == pytest.approx([0.0] * 20, abs=1e-9)
     renamed = tmp_path / "renamed"
@@ -141,14 +139,14 @@ def test_the_same_pictures_are_never_compared_with_themselves(network: Path, tmp
         other.parent.mkdir(parents=True, exist_ok=True)
         path.rename(other)
     warned = windtunnel.distance(a, renamed, network)
-    assert any("same pictures" in line for line in warned.warnings)
+    assert any("same images" in line for line in warned.warnings)
 
 
 def write_videos(root: Path, seed: int, videos: int, frames: int = 21) -> Path:
     """Frames as ImageNet-Vid-Robust has them, nearly alike within a video."""
     rng = np.random.default_rng(seed)
     pmsets: dict[str, list[str]] = {}
-    for video, image in enumerate(pictures(seed, videos)):
+    for video, image in enumerate(make_images(seed, videos)):
         keys = [f"val/video{video:02d}/{number:06d}.JPEG" for number in range(frames)]
         pmsets[keys[frames // 2]] = [key for key in keys if key != keys[frames // 2]]
         (root / keys[0]).parent.mkdir(parents=True)
@@ -165,16 +163,16 @@ def write_videos(root: Path, seed: int, videos: int, frames: int = 21) -> Path:
 def test_frames_of_few_videos_are_no_shift(
     network: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:
-    """Independent pictures against frames of 20 videos, all from one generator."""
-    a = write_pictures(tmp_path / "a", pictures(17, 420))
+    """Independent images against frames of 20 videos, all from one generator."""
+    a = write_images(tmp_path / "a", make_images(17, 420))
     b = write_videos(tmp_path / "vid-robust", 18, 20)
     found = windtunnel.distance(a, b, network)
-    assert (found.n, found.a.drawn, found.b.pictures, found.b.drawn) == (10, 420, 420, 20)
+    assert (found.n, found.a.drawn, found.b.images, found.b.drawn) == (10, 420, 420, 20)
     assert found.excess.low < 0 < found.excess.high
     assert abs(found.excess.median) < 0.1 * found.within_b.median
-    assert any("10 pictures a group for 48 features" in line for line in found.warnings)
+    assert any("10 images a group for 48 features" in line for line in found.warnings)
     said = windtunnel_command("distance", a, b, "--features", network, "--splits", 2).stdout
-    assert "420 pictures, 20 in a split: one frame of every video" in said
+    assert "420 images, 20 in a split: one frame of every video" in said
     wrong = windtunnel_command("distance", a, b, "--features", network, "--size", 11)
     assert wrong.returncode == 2 and "20 videos, so give 2 to 10" in wrong.stderr
 
@@ -194,12 +192,12 @@ def test_frames_of_one_video_are_never_compared_with_each_other(network: Path, t
 
 
 def test_it_grows_with_severity(network: Path, tmp_path: Path) -> None:
-    images = pictures(8, 60).repeat(2, axis=1).repeat(2, axis=2)
-    clean = write_pictures(tmp_path / "clean", images)
+    images = make_images(8, 60).repeat(2, axis=1).repeat(2, axis=2)
+    clean = write_images(tmp_path / "clean", images)
     excesses = []
     for severity in (1, 3, 5):
         spoilt = [windtunnel.corrupt(one, "brightness", severity=severity, seed=0) for one in images]
-        folder = write_pictures(tmp_path / f"bright{severity}", np.stack(spoilt))
+        folder = write_images(tmp_path / f"bright{severity}", np.stack(spoilt))
         excesses.append(windtunnel.distance(clean, folder, network, splits=5).excess)
     assert excesses[0].low > 0
     assert excesses[0].high < excesses[1].low
@@ -209,9 +207,9 @@ def test_it_grows_with_severity(network: Path, tmp_path: Path) -> None:
 def test_any_kind_of_data_and_fixed_batches(tmp_path: Path) -> None:
     network = write_network(tmp_path / "fixed.onnx", batch=7)
     dynamic = write_network(tmp_path / "dynamic.onnx")
-    images = pictures(9, 30), pictures(10, 30, bright=20)
+    images = make_images(9, 30), make_images(10, 30, bright=20)
     np.savez(tmp_path / "a.npz", images=images[0], labels=np.zeros(30, np.int64))
-    b = write_pictures(tmp_path / "b", images[1])
+    b = write_images(tmp_path / "b", images[1])
     by_seven = windtunnel.distance(tmp_path / "a.npz", b, network, splits=2)
     by_any = windtunnel.distance(tmp_path / "a.npz", b, dynamic, splits=2)
     assert by_seven.between.values == pytest.approx(by_any.between.values, rel=1e-5)
@@ -249,22 +247,22 @@ def test_one_condition_of_a_finished_set(
 def test_the_command_says_what_was_compared(
     network: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:
-    a = write_pictures(tmp_path / "a", pictures(11, 40))
-    b = write_pictures(tmp_path / "b", pictures(12, 30))
-    (b / "class0" / "broken.png").write_bytes(b"no picture")
+    a = write_images(tmp_path / "a", make_images(11, 40))
+    b = write_images(tmp_path / "b", make_images(12, 30))
+    (b / "class0" / "broken.png").write_bytes(b"no image")
     done = windtunnel_command("distance", a, b, "--features", network, "--output", "inner")
     assert done.returncode == 0, done.stderr
     assert "Fréchet distance in means:inner" in done.stdout
     assert "3 features, averaged over 4x4 places" in done.stdout
-    assert "20 of 15 pictures against 15, seed 0" in done.stdout
+    assert "20 of 15 images against 15, seed 0" in done.stdout
     assert "1 unreadable" in done.stdout
     few = windtunnel_command("distance", a, b, "--features", network)
-    assert "15 pictures a group for 48 features: covariances are singular" in few.stdout
+    assert "15 images a group for 48 features: covariances are singular" in few.stdout
 
 
 def test_called_fid_only_where_the_network_is_fids(tmp_path: Path) -> None:
     """The family alone is not enough: FID is over 2,048 features."""
-    a, b = write_pictures(tmp_path / "a", pictures(13, 8)), write_pictures(tmp_path / "b", pictures(14, 8))
+    a, b = write_images(tmp_path / "a", make_images(13, 8)), write_images(tmp_path / "b", make_images(14, 8))
     network = write_network(tmp_path / "means.onnx", declared=f"family = '{FID_FAMILY}'\n{AS_IT_IS}")
     found = windtunnel.distance(a, b, network, splits=1)
     assert found.title == "Fréchet distance in means:flat"
@@ -290,7 +288,7 @@ def test_called_fid_only_where_the_network_is_fids(tmp_path: Path) -> None:
 def test_mistakes_take_one_line(
     network: Path, tmp_path: Path, windtunnel_command: Command, arguments: list[str], words: str
 ) -> None:
-    a = write_pictures(tmp_path / "a", pictures(15, 20))
+    a = write_images(tmp_path / "a", make_images(15, 20))
     done = windtunnel_command("distance", a, a, "--features", network, *arguments)
     assert done.returncode == 2
     assert words in done.stderr
@@ -298,18 +296,18 @@ def test_mistakes_take_one_line(
 
 
 def test_a_set_and_itself_are_said_to_be_the_same(network: Path, tmp_path: Path) -> None:
-    a, b = (write_pictures(tmp_path / name, pictures(seed, 20)) for seed, name in enumerate("ab"))
+    a, b = (write_images(tmp_path / name, make_images(seed, 20)) for seed, name in enumerate("ab"))
     same = windtunnel.distance(a, a.parent / "b" / ".." / "a", network, splits=2)
     other = windtunnel.distance(a, b, network, splits=2)
-    told = ["the same pictures: there is no shift" in " ".join(one.warnings) for one in (same, other)]
+    told = ["the same images: there is no shift" in " ".join(one.warnings) for one in (same, other)]
     assert told == [True, False]
 
 
-def test_too_few_pictures_and_no_network(network: Path, tmp_path: Path, windtunnel_command: Command) -> None:
-    a = write_pictures(tmp_path / "a", pictures(16, 3))
+def test_too_few_images_and_no_network(network: Path, tmp_path: Path, windtunnel_command: Command) -> None:
+    a = write_images(tmp_path / "a", make_images(16, 3))
     few = windtunnel_command("distance", a, a, "--features", network)
     assert few.returncode == 2
-    assert "3 readable pictures" in few.stderr
+    assert "3 readable images" in few.stderr
     none = windtunnel_command("distance", a, a, "--features", tmp_path / "no.onnx")
     assert none.returncode == 2
     assert "No such model" in none.stderr
@@ -318,23 +316,23 @@ def test_too_few_pictures_and_no_network(network: Path, tmp_path: Path, windtunn
 def test_a_natural_set_is_read_as_a_run_reads_it(
     network: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:
-    """ObjectNet without its red border and without folders that ImageNet lacks is the plain pictures."""
+    """ObjectNet without its red border and without folders that ImageNet lacks is the plain images."""
     plain, framed = tmp_path / "plain" / "alarm_clock", tmp_path / "objectnet" / "alarm_clock"
     plain.mkdir(parents=True)
     framed.mkdir(parents=True)
-    for row, image in enumerate(pictures(11, 40)):
+    for row, image in enumerate(make_images(11, 40)):
         Image.fromarray(image).save(plain / f"{row:02d}.png")
         bordered = np.full((SIDE + 4, SIDE + 4, 3), (255, 0, 0), np.uint8)
         bordered[2:-2, 2:-2] = image
         Image.fromarray(bordered).save(framed / f"{row:02d}.png")
-    write_pictures(tmp_path / "objectnet", pictures(12, 30, bright=90))
-    a = write_pictures(tmp_path / "a", pictures(13, 40))
+    write_images(tmp_path / "objectnet", make_images(12, 30, bright=90))
+    a = write_images(tmp_path / "a", make_images(13, 40))
     found = windtunnel.distance(a, tmp_path / "objectnet", network, splits=3)
     same = windtunnel.distance(a, tmp_path / "plain", network, splits=3)
-    assert (found.b.pictures, found.between) == (40, same.between)
+    assert (found.b.images, found.between) == (40, same.between)
     assert found.a.remarks == same.b.remarks == ()
     said = windtunnel_command("distance", a, tmp_path / "objectnet", "--features", network).stdout
-    assert "Read as ObjectNet" in said and "30 pictures in 3 other folders are left out" in said
+    assert "Read as ObjectNet" in said and "30 images in 3 other folders are left out" in said
     # A name alone makes no natural set: a run would refuse, a distance needs no classes.
     (tmp_path / "a").rename(tmp_path / "sketch")
     named = windtunnel.distance(tmp_path / "sketch", tmp_path / "plain", network, splits=3)
@@ -342,11 +340,11 @@ def test_a_natural_set_is_read_as_a_run_reads_it(
     assert "As ImageNet-Sketch a run would refuse it" in named.a.remarks[0]
 
 
-def test_pictures_that_are_out_need_no_clean_ones_here(network: Path, tmp_path: Path) -> None:
+def test_images_that_are_out_need_no_clean_ones_here(network: Path, tmp_path: Path) -> None:
     out = tmp_path / "imagenet-o"
     (out / imagenet_1k().classes[masked_classes("in_imagenet_o")[0]]).mkdir(parents=True)
-    for row, image in enumerate(pictures(14, 10)):
+    for row, image in enumerate(make_images(14, 10)):
         Image.fromarray(image).save(next(out.iterdir()) / f"{row:02d}.png")
     Image.fromarray(image).save(out / "cover.png")
-    found = windtunnel.distance(out, write_pictures(tmp_path / "a", pictures(15, 10)), network, splits=2)
-    assert found.a.pictures == 10 and found.a.remarks[0].startswith("Read as ImageNet-O")
+    found = windtunnel.distance(out, write_images(tmp_path / "a", make_images(15, 10)), network, splits=2)
+    assert found.a.images == 10 and found.a.remarks[0].startswith("Read as ImageNet-O")

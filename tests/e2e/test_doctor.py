@@ -21,7 +21,7 @@ from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
 from windtunnel.analysis.doctor import diagnose
 from windtunnel.analysis.preprocess_grid import Order, other_tensors
-from windtunnel.analysis.trials import Trial, choose, gain, not_told_apart, pictures_needed
+from windtunnel.analysis.trials import Trial, choose, gain, images_needed, not_told_apart
 from windtunnel.data import open_dataset
 from windtunnel.data.demo import demo_model_path
 from windtunnel.data.frame_sets import ONE_VIDEO
@@ -97,14 +97,14 @@ def test_a_planted_fault_is_found_and_put_right(
     assert again.declared.accuracy > 0.9
     assert load_model(network).about.family == "small"
     told = network.with_name("net.onnx.toml").read_text().splitlines()[0]
-    assert told == f"# chosen by windtunnel doctor on 200 pictures of {named_digits.name}, seed 0"
+    assert told == f"# chosen by windtunnel doctor on 200 images of {named_digits.name}, seed 0"
 
 
 def test_a_wrong_label_order_is_found_and_written(network: Path, named_digits: Path) -> None:
     declare(network, RIGHT, tuple(sorted(NAMES)))
     found = diagnose(load_model(network), open_dataset(named_digits))
     assert found.declared.accuracy < 0.4 < 0.9 < found.best.accuracy
-    assert found.best.changed == ("outputs in the order these pictures suggest",)
+    assert found.best.changed == ("outputs in the order these images suggest",)
     from windtunnel.cli import main
 
     with pytest.raises(SystemExit):
@@ -114,7 +114,7 @@ def test_a_wrong_label_order_is_found_and_written(network: Path, named_digits: P
 
 
 def test_no_geometry_is_better_because_the_order_of_labels_was_fitted(tmp_path: Path) -> None:
-    """A callable with its outputs mixed up is right on a half of all pictures, mostly the same, always."""
+    """A callable with its outputs mixed up is right on a half of all images, mostly the same, always."""
     classes, count = 20, 200
     (tmp_path / "small.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
     labels = np.arange(count) % classes
@@ -141,7 +141,7 @@ def test_no_geometry_is_better_because_the_order_of_labels_was_fitted(tmp_path: 
 
         model = load_model(half_right, tmp_path / "small.toml")
         found = diagnose(model, open_dataset(tmp_path / f"{seed}.npz"))
-        assert found.best.changed[0] == "outputs in the order these pictures suggest"
+        assert found.best.changed[0] == "outputs in the order these images suggest"
         assert found.best.order.outputs == tuple(outputs)
         misled += len(found.best.changed) > 1
     # By chance in one of twenty data sets or less.
@@ -203,7 +203,7 @@ def test_a_callable_is_tried_behind_other_geometries_only(tmp_path: Path) -> Non
     assert found.remarks == ["The model does its own arithmetic: only geometry and label order were tried."]
 
 
-def test_pictures_without_labels_are_refused(
+def test_images_without_labels_are_refused(
     network: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:
     np.savez(tmp_path / "bare.npz", images=np.zeros((4, 32, 32, 3), np.uint8))
@@ -211,7 +211,7 @@ def test_pictures_without_labels_are_refused(
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
 
 
-def test_what_few_pictures_cannot_judge_is_named_with_its_interval(
+def test_what_few_images_cannot_judge_is_named_with_its_interval(
     network: Path, named_digits: Path, windtunnel_command: Command
 ) -> None:
     declare(network, RIGHT)
@@ -219,7 +219,7 @@ def test_what_few_pictures_cannot_judge_is_named_with_its_interval(
     assert done.returncode == 0, done.stderr
     told = next(line for line in done.stdout.splitlines() if line.startswith("undecided"))
     assert "points gained, 95 % interval:" in told
-    found = diagnose(load_model(network), open_dataset(named_digits), pictures=30)
+    found = diagnose(load_model(network), open_dataset(named_digits), images=30)
     most = max(found.undecided, key=lambda one: (one.right != found.best.right).sum())
     value, low, high = gain(found.best, most)
     assert low < value < high and value == pytest.approx(most.accuracy - found.best.accuracy)
@@ -239,7 +239,7 @@ def test_nothing_declared_is_told_and_put_right(network: Path, named_digits: Pat
 
 def test_log_probabilities_find_what_answers_alone_do_not(network: Path, named_digits: Path) -> None:
     declare(network, RIGHT.replace("[0.5, 0.5, 0.5]", "[0.25, 0.25, 0.25]", 1))
-    found = diagnose(load_model(network), open_dataset(named_digits), pictures=40)
+    found = diagnose(load_model(network), open_dataset(named_digits), images=40)
     mended = int((found.best.right & ~found.declared.right).sum())
     broken = int((found.declared.right & ~found.best.right).sum())
     assert found.found and found.p < 0.05 and mended >= broken
@@ -254,7 +254,7 @@ def trial(name: str, right: np.ndarray, sure: np.ndarray, resizer: str = "pillow
 
 
 @pytest.mark.parametrize(("points", "taken"), [(0.7, False), (5.0, True)])
-def test_a_filter_must_be_better_by_a_point_however_many_pictures(points: float, taken: bool) -> None:
+def test_a_filter_must_be_better_by_a_point_however_many_images(points: float, taken: bool) -> None:
     rng = np.random.default_rng(0)
     count = 20_000
     right, sure = rng.random(count) < 0.7, rng.normal(-1, 0.5, count)
@@ -276,7 +276,7 @@ def test_answers_that_are_only_a_little_surer_are_no_better() -> None:
 
 
 def written(name: str, tensor: dict[str, Any], sure: np.ndarray, order: Order = DECLARED_ORDER) -> Trial:
-    """A trial of another arithmetic that is right on three of four pictures."""
+    """A trial of another arithmetic that is right on three of four images."""
     way = declared("imagenet", None).preprocess
     right = np.arange(len(sure)) % 4 > 0
     return Trial((name,), replace(way, tensor=replace(way.tensor, **tensor)), order, right, sure)
@@ -333,9 +333,9 @@ def test_a_channel_order_alone_goes_before_one_with_another_arithmetic_if_one_wa
 
 
 @pytest.mark.parametrize(("tried", "needed"), [(1, 5), (20, 12), (125, 17)])
-def test_pictures_that_are_needed_are_those_that_can_be_enough(tried: int, needed: int) -> None:
+def test_images_that_are_needed_are_those_that_can_be_enough(tried: int, needed: int) -> None:
     """With one less the best that can be, every label likelier, is not sure."""
-    assert pictures_needed(tried) == needed
+    assert images_needed(tried) == needed
     for count, sure in ((needed, True), (needed - 1, False)):
         before = written("declared", {}, np.full((count, 1), -2.0, np.float32))
         gained = np.linspace(0.1, 0.5, count, dtype=np.float32)[:, None]
@@ -344,14 +344,14 @@ def test_pictures_that_are_needed_are_those_that_can_be_enough(tried: int, neede
 
 
 @pytest.mark.parametrize("count", [5, 13])
-def test_too_few_pictures_are_no_clean_bill_of_health(
+def test_too_few_images_are_no_clean_bill_of_health(
     network: Path, named_digits: Path, windtunnel_command: Command, count: int
 ) -> None:
     declare(network, RIGHT)
     done = windtunnel_command("doctor", network, named_digits, "--subset", count)
     assert done.returncode == 2 and not done.stdout, done.stderr
     assert re.fullmatch(
-        rf"error: {count} pictures are too few to judge \d+ other ways by; give \d+ or more\.",
+        rf"error: {count} images are too few to judge \d+ other ways by; give \d+ or more\.",
         done.stderr.strip().splitlines()[-1],
     ), done.stderr
 
@@ -386,18 +386,18 @@ def test_a_grey_model_is_tried_behind_other_arithmetics(tmp_path: Path) -> None:
 
 
 def coloured_files(folder: Path) -> Path:
-    """Forty plain colours as files, one picture nobody can read, and one far too long for a short side."""
+    """Forty plain colours as files, one image nobody can read, and one far too long for a short side."""
     images, labels = (np.load(coloured(folder, 40))[key] for key in ("images", "labels"))
     root = folder / "files"
     for row, (image, label) in enumerate(zip(images, labels, strict=True)):
         (root / f"{label}").mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(root / f"{label}" / f"{row}.png")
-    (root / f"{labels[0]}" / "broken.png").write_bytes(b"no picture")
+    (root / f"{labels[0]}" / "broken.png").write_bytes(b"no image")
     Image.fromarray(np.zeros((8, 600_000, 3), np.uint8)).save(root / f"{labels[0]}" / "long.png")
     return root
 
 
-def test_pictures_that_cannot_be_made_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_images_that_cannot_be_made_are_left_out_and_counted(tmp_path: Path) -> None:
     model = write_colour_model(tmp_path / "colour.onnx", classes=4)
     (tmp_path / "colour.onnx.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
     seen: list[int] = []
@@ -406,7 +406,7 @@ def test_pictures_that_cannot_be_made_are_left_out_and_counted(tmp_path: Path) -
     )
     assert len(found.declared.right) == 40
     assert len(found.remarks) == 1
-    assert found.remarks[0].startswith("2 of 42 pictures are left out of every trial (")
+    assert found.remarks[0].startswith("2 of 42 images are left out of every trial (")
     assert "broken.png: " in found.remarks[0]
     # Declared and screened arithmetics, and every geometry and filter, on all forty.
     assert sum(seen) >= 40 * (1 + 6 + 6)
@@ -443,14 +443,14 @@ def test_write_is_refused_before_any_work(tmp_path: Path, windtunnel_command: Co
     assert "work was done" not in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-def test_pictures_are_not_held_in_memory(tmp_path: Path) -> None:
+def test_images_are_not_held_in_memory(tmp_path: Path) -> None:
     colours = np.random.default_rng(5).integers(0, 256, (1500, 1, 1, 3), dtype=np.uint8)
     np.savez(tmp_path / "many.npz", images=np.tile(colours, (1, 8, 8, 1)), labels=np.arange(1500) % 4)
     model = write_colour_model(tmp_path / "colour.onnx", classes=4, side=64)
     (tmp_path / "colour.onnx.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 64\n")
     loaded, data = load_model(model), open_dataset(tmp_path / "many.npz")
     tracemalloc.start()
-    diagnose(loaded, data, pictures=0)
+    diagnose(loaded, data, images=0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1500 * 64 * 64 * 3 * 0.7, "all canvases of one geometry were held at once"
@@ -505,16 +505,16 @@ def patients(tmp_path: Path) -> Path:
     return tmp_path / "table.csv"
 
 
-def test_one_picture_of_a_group_is_used(patients: Path, windtunnel_command: Command) -> None:
+def test_one_image_of_a_group_is_used(patients: Path, windtunnel_command: Command) -> None:
     model = patients.with_name("colour.onnx")
     done = windtunnel_command("doctor", model, patients, "--group", "patient")
     assert done.returncode == 0, done.stderr
-    told = "28 pictures, one of each group by patient: the data has 100 pictures in 28 groups."
-    assert told in " ".join(done.stdout.split()) and "right on 28 pictures" in done.stdout
+    told = "28 images, one of each group by patient: the data has 100 images in 28 groups."
+    assert told in " ".join(done.stdout.split()) and "right on 28 images" in done.stdout
     alone = windtunnel_command("doctor", model, patients, "--json")
-    assert json.loads(alone.stdout)["pictures"] == 100, alone.stderr
-    few = diagnose(load_model(model), open_dataset(patients), group="patient", pictures=20)
-    assert len(few.declared.right) == 20 and few.remarks[0].startswith("20 pictures, one of each group by")
+    assert json.loads(alone.stdout)["images"] == 100, alone.stderr
+    few = diagnose(load_model(model), open_dataset(patients), group="patient", images=20)
+    assert len(few.declared.right) == 20 and few.remarks[0].startswith("20 images, one of each group by")
     for column, words in (("patent", "Unknown column to group by 'patent'"), ("ward", "have one ward")):
         wrong = windtunnel_command("doctor", model, patients, "--group", column)
         assert wrong.returncode == 2 and words in wrong.stderr and len(wrong.stderr.splitlines()) == 1
@@ -531,7 +531,7 @@ def test_one_frame_of_a_video_is_used_without_being_asked(patients: Path, column
     found = diagnose(model, open_dataset(frames))
     assert len(found.declared.right) == 34
     by = columns.split(",")[0]
-    told = f"34 pictures, one of each group by {by}: the data has 100 pictures in 34 groups."
+    told = f"34 images, one of each group by {by}: the data has 100 images in 34 groups."
     assert found.remarks == [told]
     frames.write_text(re.sub(r",v\d+", ",v0", frames.read_text()))
     same = diagnose(model, open_dataset(frames))

@@ -58,7 +58,7 @@ def call(*arguments: object) -> Result:
 
 
 @pytest.fixture
-def picture(tmp_path: Path) -> Path:
+def image(tmp_path: Path) -> Path:
     """A grey field with a bright square in its lower right."""
     pixels = np.full((64, 64, 3), 60, np.uint8)
     pixels[40:60, 40:60] = (240, 200, 30)
@@ -73,10 +73,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_the_command_writes_both_pictures_and_says_where(picture: Path, tmp_path: Path) -> None:
+def test_the_command_writes_both_images_and_says_where(image: Path, tmp_path: Path) -> None:
     model = write_colour_model(tmp_path / "colours.onnx", classes=4)
     out = tmp_path / "why.png"
-    done = call("explain", model, picture, "--out", out)
+    done = call("explain", model, image, "--out", out)
     assert done.exit_code == 0, done.exception
     width, height = Image.open(out).size
     assert width == 2 * 448 + 8 and height > 448, "both images over a legend"
@@ -87,7 +87,7 @@ def test_the_command_writes_both_pictures_and_says_where(picture: Path, tmp_path
         done.stdout,
     )
     assert lines["written"] == str(out)
-    found = windtunnel.explain(model, picture)
+    found = windtunnel.explain(model, image)
     rises, falls = -100 * found.map.min(), 100 * found.map.max()
     assert lines["colours"] == (
         "orange: the probability falls when covered, blue: it rises; full colour at 50+ points; this map, "
@@ -98,91 +98,89 @@ def test_the_command_writes_both_pictures_and_says_where(picture: Path, tmp_path
     assert 100 * (found.hang.before - found.hang.after) > falls
 
 
-def test_json_is_the_library_s_explanation(picture: Path, tmp_path: Path) -> None:
+def test_json_is_the_library_s_explanation(image: Path, tmp_path: Path) -> None:
     model = write_colour_model(tmp_path / "colours.onnx", classes=4)
-    done = call("explain", model, picture, "--class", "2", "--out", tmp_path / "why.png", "--json")
+    done = call("explain", model, image, "--class", "2", "--out", tmp_path / "why.png", "--json")
     found = json.loads(done.stdout)
-    same = windtunnel.explain(model, picture, 2)
-    assert found == {"model": "colours", "picture": str(picture), "written": str(tmp_path / "why.png"),
+    same = windtunnel.explain(model, image, 2)
+    assert found == {"model": "colours", "image": str(image), "written": str(tmp_path / "why.png"),
                      **json.loads(json.dumps(same.to_json()))}  # fmt: skip
     assert found["explained"]["index"] == 2 and found["size"] == [32, 32]
-    as_array = windtunnel.explain(model, np.asarray(Image.open(picture)), "2")
+    as_array = windtunnel.explain(model, np.asarray(Image.open(image)), "2")
     np.testing.assert_array_equal(as_array.map, same.map)
-    # What the patch does is what the model says of the covered picture.
+    # What the patch does is what the model says of the covered image.
     network, patch = load_model(model), same.hang.patch
-    covered = same.picture.copy()
+    covered = same.image.copy()
     rows, columns = (slice(at, at + patch.width) for at in (patch.top, patch.left))
-    covered[rows, columns] = np.rint(same.picture.mean(axis=(0, 1)))
-    scores = np.exp(network.predict(np.stack([same.picture, covered])).astype(np.float64))
+    covered[rows, columns] = np.rint(same.image.mean(axis=(0, 1)))
+    scores = np.exp(network.predict(np.stack([same.image, covered])).astype(np.float64))
     shares = scores / scores.sum(axis=1, keepdims=True)
     assert [same.hang.before, same.hang.after] == pytest.approx(shares[:, 2].tolist(), rel=1e-5)
 
 
-def test_grad_cam_of_a_torch_file(picture: Path, tmp_path: Path) -> None:
+def test_grad_cam_of_a_torch_file(image: Path, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NETWORK)
     model = f"{tmp_path / 'net.py'}:make"
-    done = call("explain", model, picture, "--method", "grad-cam", "--out", tmp_path / "g.png", "--json")
+    done = call("explain", model, image, "--method", "grad-cam", "--out", tmp_path / "g.png", "--json")
     assert done.exit_code == 0, done.exception
     found = json.loads(done.stdout)
     assert found["method"] == "grad-cam" and found["patches"] == 0
-    named = windtunnel.explain(model, picture, method="grad-cam", layer="2")
+    named = windtunnel.explain(model, image, method="grad-cam", layer="2")
     assert named.map.shape == (224, 224) and named.map.min() >= 0
     assert named.hang.before == pytest.approx(found["hang"]["before"])
     with pytest.raises(UserError, match=r"Unknown layer 'conv'. Known: 0, 2"):
-        windtunnel.explain(model, picture, method="grad-cam", layer="conv")
+        windtunnel.explain(model, image, method="grad-cam", layer="conv")
 
 
-def test_a_map_of_nothing_hangs_nowhere(picture: Path, tmp_path: Path) -> None:
+def test_a_map_of_nothing_hangs_nowhere(image: Path, tmp_path: Path) -> None:
     # Every feature is positive and speaks against both classes.
     (tmp_path / "net.py").write_text(AGAINST_ALL)
     model, out = f"{tmp_path / 'net.py'}:make", tmp_path / "g.png"
-    found = windtunnel.explain(model, picture, method="grad-cam")
+    found = windtunnel.explain(model, image, method="grad-cam")
     assert found.hang is None and not found.map.any()
-    done = call("explain", model, picture, "--method", "grad-cam", "--out", out)
+    done = call("explain", model, image, "--method", "grad-cam", "--out", out)
     assert done.exit_code == 0, done.exception
     assert re.search(r"hangs on +no place: Grad-CAM finds none that speaks for 0\n", done.stdout)
     assert not re.search("^(framed|spread)", done.stdout, re.MULTILINE)
-    # No frame: the second picture is the first one in pale grey.
-    drawn = np.asarray(Image.open(out))[: 2 * found.picture.shape[0], -found.picture.shape[1] :]
+    # No frame: the second image is the first one in pale grey.
+    drawn = np.asarray(Image.open(out))[: 2 * found.image.shape[0], -found.image.shape[1] :]
     assert (drawn.min(axis=2) == drawn.max(axis=2)).all() and drawn.min() > 0
-    as_json = call("explain", model, picture, "--method", "grad-cam", "--out", out, "--json")
+    as_json = call("explain", model, image, "--method", "grad-cam", "--out", out, "--json")
     assert json.loads(as_json.stdout)["hang"] is None
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("{model}", "none.png"), "No such picture: none.png"),
+        (("{model}", "none.png"), "No such image: none.png"),
         (("{model}", "{text}"), "cannot be explained: "),
-        (("none.onnx", "{picture}"), "No such model: none.onnx"),
-        (("{model}", "{picture}", "--class", "seven"), "Unknown class of colours 'seven'"),
-        (("{model}", "{picture}", "--class", "9"), "class 9 is not among the 4 outputs"),
-        (("{model}", "{picture}", "--method", "grad-cam"), "needs gradients, and colours is of kind onnx"),
-        (("{model}", "{picture}", "--layer", "0"), "a layer ('0') is for grad-cam"),
-        (("{model}", "{picture}", "--out", "why.gif"), "give a file ending in .png"),
-        (("{model}", "{picture}", "--out", "{picture}"), "the picture itself"),
+        (("none.onnx", "{image}"), "No such model: none.onnx"),
+        (("{model}", "{image}", "--class", "seven"), "Unknown class of colours 'seven'"),
+        (("{model}", "{image}", "--class", "9"), "class 9 is not among the 4 outputs"),
+        (("{model}", "{image}", "--method", "grad-cam"), "needs gradients, and colours is of kind onnx"),
+        (("{model}", "{image}", "--layer", "0"), "a layer ('0') is for grad-cam"),
+        (("{model}", "{image}", "--out", "why.gif"), "give a file ending in .png"),
+        (("{model}", "{image}", "--out", "{image}"), "the image itself"),
     ],
 )  # fmt: skip
-def test_mistakes_take_one_line(
-    picture: Path, tmp_path: Path, arguments: tuple[str, ...], words: str
-) -> None:
+def test_mistakes_take_one_line(image: Path, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     model = write_colour_model(tmp_path / "colours.onnx", classes=4)
-    (tmp_path / "notes.png").write_text("no picture")
-    given = [one.format(model=model, picture=picture, text=tmp_path / "notes.png") for one in arguments]
-    before = picture.read_bytes()
+    (tmp_path / "notes.png").write_text("no image")
+    given = [one.format(model=model, image=image, text=tmp_path / "notes.png") for one in arguments]
+    before = image.read_bytes()
     done = call("explain", *given)
     assert isinstance(done.exception, UserError) and words in str(done.exception)
-    assert "\n" not in str(done.exception) and picture.read_bytes() == before
+    assert "\n" not in str(done.exception) and image.read_bytes() == before
 
 
-def test_classes_go_by_name_wordnet_id_and_index(tmp_path: Path, picture: Path) -> None:
+def test_classes_go_by_name_wordnet_id_and_index(tmp_path: Path, image: Path) -> None:
     model = write_colour_model(tmp_path / "colours.onnx", classes=1000)
     for given in ("tabby", "Tabby cat", "n02123045", "281", 281):
-        assert windtunnel.explain(model, picture, given).explained.index == 281
+        assert windtunnel.explain(model, image, given).explained.index == 281
     with pytest.raises(UserError, match=r"2 classes of colours are called 'crane': n02012849 \(134\), "):
-        windtunnel.explain(model, picture, "crane")
+        windtunnel.explain(model, image, "crane")
     with pytest.raises(UserError, match="Did you mean goldfish"):
-        windtunnel.explain(model, picture, "golddfish")
+        windtunnel.explain(model, image, "golddfish")
 
 
 def test_reports_carry_maps_only_when_asked(demo: Path) -> None:
@@ -194,11 +192,11 @@ def test_reports_carry_maps_only_when_asked(demo: Path) -> None:
     page = (demo / "report.html").read_text()
     shown = re.findall(r'alt="What (\d) hangs on in (\d+) under', page)
     failures = worst_failures(windtunnel.load_run(demo)).failures
-    assert shown == [(one.said, one.picture) for one in failures[:6]]
+    assert shown == [(one.said, one.image) for one in failures[:6]]
     assert "It hangs on the " in page and page.count("saliency map of the predicted class") == 2
 
 
-def test_a_map_is_of_the_picture_and_the_answer_the_run_holds(demo: Path) -> None:
+def test_a_map_is_of_the_image_and_the_answer_the_run_holds(demo: Path) -> None:
     run = windtunnel.load_run(demo)
     model = load_model("demo")
     for one in worst_failures(run, explain_with(run, model)).failures[:6]:
@@ -223,7 +221,7 @@ def test_other_models_and_preprocesses_are_refused(demo: Path, tmp_path: Path) -
         (("--explain", model), "give that model and its --preprocess"),
         (("--explain", twin), "twin is not the model of"),
         (("--explain", "demo", "--preprocess", "imagenet"), "digits (preset imagenet) is not what "),
-        (("--explain", "demo", "--json"), "--explain draws pictures into report.html"),
+        (("--explain", "demo", "--json"), "--explain draws images into report.html"),
         (("--preprocess", "imagenet"), "give both or neither"),
     ):
         done = call("report", demo, *arguments)
@@ -240,40 +238,40 @@ def test_confusions_are_scikit_learns(demo: Path) -> None:
         counts = confusion_matrix(np.repeat(right, len(columns)), seen.chosen[:, columns].ravel())
         assert part["answers"] == counts.sum() and part["wrong"] == counts.sum() - np.trace(counts)
         assert part["kinds"] == (counts > 0).sum() - (np.diag(counts) > 0).sum()
-        pictures = {
+        images = {
             (said, label): int((seen.chosen[right == label][:, columns] == said).any(axis=1).sum())
             for said in range(10) for label in range(10) if said != label
         }  # fmt: skip
-        expected = sorted((-counts[label, said] for (said, label), n in pictures.items() if n >= 3))
+        expected = sorted((-counts[label, said] for (said, label), n in images.items() if n >= 3))
         assert [-row["n"] for row in part["rows"]] == expected[:10]
         for row in part["rows"]:
             said, label = int(row["said"]), int(row["right"])
-            assert row["n"] == counts[label, said] and row["pictures"] == pictures[said, label]
+            assert row["n"] == counts[label, said] and row["images"] == images[said, label]
             assert row["share"] == pytest.approx(counts[label, said] / counts[label].sum())
-            place = list(seen.ids).index(row["picture"])
+            place = list(seen.ids).index(row["image"])
             column = seen.column(row["condition"])
             assert (seen.chosen[place, column], right[place]) == (said, label)
 
 
-def test_every_confusion_shows_its_picture(demo: Path) -> None:
+def test_every_confusion_shows_its_image(demo: Path) -> None:
     run = windtunnel.load_run(demo)
     parts = confusions(run)
     found = examples(run, parts, explain_with(run, load_model("demo")))
     rows = [row for part in parts for row in part["rows"]]
-    assert len(found.pictures) == len({(row["condition"], row["picture"], row["output"]) for row in rows})
-    assert sum(one.hanging is not None for one in found.pictures.values()) == 6
-    assert all(one.picture.startswith("data:image/jpeg") for one in found.pictures.values())
+    assert len(found.images) == len({(row["condition"], row["image"], row["output"]) for row in rows})
+    assert sum(one.hanging is not None for one in found.images.values()) == 6
+    assert all(one.image.startswith("data:image/jpeg") for one in found.images.values())
 
 
 def test_markdown_and_json_hold_the_confusions(demo: Path) -> None:
     parts = confusions(windtunnel.load_run(demo))
     assert json.loads(call("report", demo, "--json").output)["confusions"] == parts
     first = parts[1]["rows"][0]
-    cells = (first["said"], first["right"], first["n"], first["pictures"], f"{100 * first['share']:.1f}")
+    cells = (first["said"], first["right"], first["n"], first["images"], f"{100 * first['share']:.1f}")
     assert f"| {' | '.join(map(str, cells))} |" in call("report", demo, "--markdown").output
 
 
-def test_a_run_of_nothing_but_pictures_shows_the_surest_wrong_answers(tmp_path: Path) -> None:
+def test_a_run_of_nothing_but_images_shows_the_surest_wrong_answers(tmp_path: Path) -> None:
     suite = tmp_path / "plain.toml"
     suite.write_text('name = "plain"\nversion = 1\nunits = []\nmetrics = ["top1_error"]\n')
     done = call(
@@ -285,16 +283,16 @@ def test_a_run_of_nothing_but_pictures_shows_the_surest_wrong_answers(tmp_path: 
     seen = run.observed
     column = seen.column("native")
     wrong = np.flatnonzero(seen.rank[:, column] > 0)
-    assert shown[0].picture == seen.ids[wrong[seen.confidence[wrong, column].argmax()]]
-    assert {one.condition for one in shown} == {"native"} and {one.clean_picture for one in shown} == {""}
+    assert shown[0].image == seen.ids[wrong[seen.confidence[wrong, column].argmax()]]
+    assert {one.condition for one in shown} == {"native"} and {one.clean_image for one in shown} == {""}
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "Wrong as they are, the surest wrong answers first" in page and 'class="pictures of-2"' in page
+    assert "Wrong as they are, the surest wrong answers first" in page and 'class="images of-2"' in page
     assert page.count("hangs on in") >= 6
     assert run.report().read_text().count("hangs on in") == 0
     assert run.report(explain="demo").read_text().count("hangs on in") >= 6
 
 
-def test_missing_pictures_leave_the_table(digit_folder: Path, tmp_path: Path) -> None:
+def test_missing_images_leave_the_table(digit_folder: Path, tmp_path: Path) -> None:
     run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run")
     parts = confusions(run)
     assert any(part["rows"] for part in parts), "else this shows nothing"
@@ -304,7 +302,7 @@ def test_missing_pictures_leave_the_table(digit_folder: Path, tmp_path: Path) ->
 
 
 def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> None:
-    """Four of six pictures of one class are taken for another; the clean ones' mistakes do not count."""
+    """Four of six images of one class are taken for another; the clean ones' mistakes do not count."""
     first, second = IN_A[:2]
     for place, said in enumerate([second] * 4 + [first] * 2):
         put(tmp_path / "imagenet-a" / WNIDS[first] / f"{place}.jpg", said, shade=place)
@@ -321,7 +319,7 @@ def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> Non
     names = [imagenet_names()[WNIDS[label]] for label in (second, first)]
     assert [row["said"], row["right"], row["n"], row["of"]] == [*names, 4, 6]
     shown = worst_failures(run).failures
-    assert len(shown) == 2 and not any(one.picture.startswith("clean/") for one in shown)
+    assert len(shown) == 2 and not any(one.image.startswith("clean/") for one in shown)
     page = (tmp_path / "run" / "report.html").read_text()
     assert page.count(f'alt="What {names[0]} hangs on in') == 3, "two failures, one confusion"
     assert f"It hangs on no single patch: whichever is covered, {names[0]} does not fall" in page, (
@@ -332,14 +330,14 @@ def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> Non
 def test_collapsed_classes_are_explained_under_their_own_names(tmp_path: Path) -> None:
     """Outputs 3 and 4 stand for one class; the model says 3, the label is the other class."""
     for place in range(4):
-        put(tmp_path / "pictures" / "bird" / f"{place}.png", 3, shade=place)
-        put(tmp_path / "pictures" / "fish" / f"{place}.png", 3 + place % 2, shade=place)
+        put(tmp_path / "images" / "bird" / f"{place}.png", 3, shade=place)
+        put(tmp_path / "images" / "fish" / f"{place}.png", 3 + place % 2, shade=place)
     (tmp_path / "map.csv").write_text("output,class\n0,bird\n1,bird\n3,fish\n4,fish\n")
     suite = tmp_path / "plain.toml"
     suite.write_text('name = "plain"\nversion = 1\nunits = []\nmetrics = ["top1_error"]\n')
     model = f"{write_model(tmp_path)}:ten"
     run = windtunnel.run(
-        model, tmp_path / "pictures", suite, label_map=tmp_path / "map.csv", out=tmp_path / "r"
+        model, tmp_path / "images", suite, label_map=tmp_path / "map.csv", out=tmp_path / "r"
     )
     (row,) = confusions(run)[0]["rows"]
     assert (row["said"], row["right"], row["n"], row["share"]) == ("fish", "bird", 4, 1)

@@ -14,7 +14,7 @@ from PIL import Image
 import windtunnel
 from tests.reference.test_stability import brute_force_distance
 from windtunnel.cli.present import plan_lines
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
 from windtunnel.metrics.perturbed import TOP_FIVE, each, mean
 from windtunnel.report.originals import class_names
@@ -62,7 +62,7 @@ class Ranking:
 
 
 def drawn_levels() -> dict[tuple[str, str], list[int]]:
-    """The grey levels of every sequence and picture, frame by frame; other ones in each."""
+    """The grey levels of every sequence and image, frame by frame; other ones in each."""
     rng = np.random.default_rng(11)
     keys = itertools.product(ALEXNET, CLASSES)
     shares = [0.4, 0.3, 0.2, 0.1]
@@ -72,7 +72,7 @@ def drawn_levels() -> dict[tuple[str, str], list[int]]:
 def draw(root: Path, size: tuple[int, int] = (224, 224), level: str = "") -> Path:
     """The clips as folders of frames; noise of another difficulty has folders of its own."""
     for (unit, class_), greys in drawn_levels().items():
-        folder = root / (unit + (level if unit in NOISE else "")) / class_ / "picture"
+        folder = root / (unit + (level if unit in NOISE else "")) / class_ / "image"
         folder.mkdir(parents=True)
         for number, grey in enumerate(greys):
             Image.new("RGB", size, (grey,) * 3).save(folder / f"{number:03d}.png")
@@ -190,22 +190,22 @@ def test_a_sequence_of_another_length_has_no_flip_rate(run: Run, tmp_path: Path)
     assert any("no FR and no T5D of seq/tilt+stored-png (20 frames of 31); no mFR" in one for one in notes)
 
 
-def test_pictures_without_labels_have_the_classes_that_the_model_declares(tmp_path: Path) -> None:
-    """Flip rates and names rest on what the outputs are, not on what the pictures show."""
-    (tmp_path / "pictures").mkdir()
+def test_images_without_labels_have_the_classes_that_the_model_declares(tmp_path: Path) -> None:
+    """Flip rates and names rest on what the outputs are, not on what the images show."""
+    (tmp_path / "images").mkdir()
     for number in range(2):
-        Image.fromarray(golden_picture(300 + number)).save(tmp_path / "pictures" / f"{number}.png")
+        Image.fromarray(golden_image(300 + number)).save(tmp_path / "images" / f"{number}.png")
     (tmp_path / "model.toml").write_text('labels = "imagenet-1k"\n')
     declared, plain = (
-        windtunnel.plan(Ranking(), tmp_path / "pictures", "imagenet-p", only=["tilt"], preprocess=how)
+        windtunnel.plan(Ranking(), tmp_path / "images", "imagenet-p", only=["tilt"], preprocess=how)
         for how in (tmp_path / "model.toml", None)
     )
     line = dict(plan_lines(declared, tmp_path, 1, 0))["data"]
-    assert line.endswith("1,000 classes, as the model declares them, since no picture has a label")
+    assert line.endswith("1,000 classes, as the model declares them, since no image has a label")
     assert dict(plan_lines(plain, tmp_path, 1, 0))["data"].endswith("; no labels")
     found = windtunnel.run(
         Ranking(),
-        tmp_path / "pictures",
+        tmp_path / "images",
         "imagenet-p",
         only=["tilt"],
         preprocess=tmp_path / "model.toml",

@@ -22,13 +22,13 @@ STEP = 8
 
 
 def reads_colour(batch: np.ndarray) -> np.ndarray:
-    """Thirty outputs: how red a picture is says which class it is."""
+    """Thirty outputs: how red an image is says which class it is."""
     red = batch[..., 0].mean(axis=(1, 2))[:, None]
     return -np.abs(red - (STEP * np.arange(CLASSES) + STEP / 2)) / STEP
 
 
 def fails_on_class_29(batch: np.ndarray) -> np.ndarray:
-    """The same, which cannot answer for the reddest pictures."""
+    """The same, which cannot answer for the reddest images."""
     scores = reads_colour(batch)
     if (scores.argmax(axis=1) == CLASSES - 1).any():
         raise ValueError("too red")
@@ -149,8 +149,8 @@ def test_anchors_of_one_video_stay_together(run: windtunnel.Run) -> None:
     assert (grouped.value, (grouped.low, grouped.high) != (alone.low, alone.high)) == (alone.value, True)
 
 
-def test_frames_want_no_clean_pictures(run: windtunnel.Run) -> None:
-    assert not any("No clean pictures" in note for note in notes(run))
+def test_frames_want_no_clean_images(run: windtunnel.Run) -> None:
+    assert not any("No clean images" in note for note in notes(run))
 
 
 def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
     run = windtunnel.run(reads_colour, root, suite="vid-robust", out=tmp_path / "run")
     (part,) = confusions(run)
     assert (part["wrong"], part["kinds"], part["group"]) == (15, 2, "video")
-    assert [(row["n"], row["pictures"]) for row in part["rows"]] == [(9, 9)]
-    assert "at least 3 different groups of pictures (video) show" in run.report().read_text()
+    assert [(row["n"], row["images"]) for row in part["rows"]] == [(9, 9)]
+    assert "at least 3 different groups of images (video) show" in run.report().read_text()
 
 
 def test_what_the_frames_cost_stands_beside_other_shifts(
@@ -197,7 +197,7 @@ def test_what_the_frames_cost_stands_beside_other_shifts(
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
     assert "Of frame sets the clean accuracy is pm-0" in page
-    assert "Of natural sets clean and shifted pictures are different" not in page
+    assert "Of natural sets clean and shifted images are different" not in page
 
 
 def test_frames_are_judged_by_their_own_labels_or_the_anchors(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_set_with_a_broken_frame_leaves_whole(tmp_path: Path) -> None:
     root = write_sets(tmp_path / "vid-robust", sets, labels)
     for one in names:
         write_video(root, f"val/{one}", {10: 5, 11: 5})
-    (root / "val/a/000011.JPEG").write_bytes(b"no picture")
+    (root / "val/a/000011.JPEG").write_bytes(b"no image")
     run = windtunnel.run(reads_colour, root, "vid-robust", out=tmp_path / "run")
     found = by_name(run.scores())["pm_k", "pm-0"]
     assert found.n == 3 and "1 sets left out" in found.formula
@@ -301,7 +301,7 @@ def test_a_frame_one_model_cannot_score_leaves_both_runs(tmp_path: Path) -> None
     # One anchor per video: the exact interval of so many anchors; other scores draw whole videos.
     exact = binomtest(23, 26).proportion_ci(method="exact")
     assert (alone.low, alone.high) == pytest.approx((exact.low, exact.high))
-    assert any("52 pictures in 26 groups by video" in note for note in notes(old))
+    assert any("52 images in 26 groups by video" in note for note in notes(old))
     found = windtunnel.compare(old, new)
     ours, theirs = found.scores["pm_k", "pm-1"]
     assert ours.n == theirs.n == 25
@@ -402,7 +402,7 @@ def test_one_of_two_videos_that_fails_does_not_end_the_run(tmp_path: Path, broke
     root = two_videos(tmp_path / "vid-robust", 29 if broken == "answers" else 5)
     if broken == "files":
         for file in (root / "val" / "b").iterdir():
-            file.write_bytes(b"no picture")
+            file.write_bytes(b"no image")
     run = windtunnel.run(fails_on_class_29, root, out=tmp_path / "run")
     found = by_name(run.scores())["pm_k", "pm-1"]
     exact = binomtest(2, 2).proportion_ci(method="exact")

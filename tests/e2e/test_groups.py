@@ -1,4 +1,4 @@
-"""Runs that say which of their pictures belong together: scores, slices, comparisons, gates, commands."""
+"""Runs that say which of their images belong together: scores, slices, comparisons, gates, commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UserError = windtunnel.UserError
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory, digits: tuple[np.ndarray, np.ndarray]) -> Path:
-    """120 digits by 24 writers, one picture's writer unknown."""
+    """120 digits by 24 writers, one image's writer unknown."""
     root = tmp_path_factory.mktemp("table")
     images, classes = digits
     lines = ["path,label,writer,school,row"]
@@ -44,7 +44,7 @@ def intervals(scores: list[Score]) -> dict[tuple[str, str], tuple[float, float]]
 def test_a_run_knows_its_groups(run: windtunnel.Run) -> None:
     assert run.group == "writer" and "writer" not in json.dumps(run.recipe)
     assert run.groups is not None and len(np.unique(run.groups)) == 25
-    assert any("120 pictures in 25 groups by writer" in note for note in notes(run))
+    assert any("120 images in 25 groups by writer" in note for note in notes(run))
     alone = run.scores(group="")
     grouped = run.scores()
     assert [one.value for one in grouped] == [one.value for one in alone]
@@ -53,7 +53,7 @@ def test_a_run_knows_its_groups(run: windtunnel.Run) -> None:
     assert not any("groups" in note for note in notes(windtunnel.load_run(run.path, group="")))
 
 
-def test_every_picture_its_own_group_is_no_group(run: windtunnel.Run) -> None:
+def test_every_image_its_own_group_is_no_group(run: windtunnel.Run) -> None:
     assert intervals(run.scores(group="row")) == intervals(run.scores(group=""))
 
 

@@ -21,8 +21,8 @@ from tests.hostile_files import MIB, chunk, jpeg_with, png, slow_files, sparse, 
 from windtunnel.data import open_dataset
 from windtunnel.data.inspection import inspect
 from windtunnel.data.survey import survey
-from windtunnel.errors import PictureError, UserError
-from windtunnel.golden import golden_picture
+from windtunnel.errors import ImageError, UserError
+from windtunnel.golden import golden_image
 from windtunnel.imaging.clips import decode_clip, encode_clip
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import read_header
@@ -88,7 +88,7 @@ def test_special_files_are_rows_with_a_reason(
 @posix
 def test_special_files_in_a_table_are_rows_with_a_reason(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo.jpg")
-    Image.fromarray(golden_picture(64)).save(tmp_path / "good.png")
+    Image.fromarray(golden_image(64)).save(tmp_path / "good.png")
     table = tmp_path / "data.csv"
     table.write_text("path,label\nfifo.jpg,0\n/dev/zero,0\n.,0\ngood.png,1\n")
     found = inspect(open_dataset(table)).unreadable
@@ -125,7 +125,7 @@ def test_single_images_are_regular_files_too(tmp_path: Path, windtunnel_command:
 
 def test_members_of_a_tar_that_are_no_files_are_rows(tmp_path: Path) -> None:
     encoded = io.BytesIO()
-    Image.fromarray(golden_picture(64)).save(encoded, "PNG")
+    Image.fromarray(golden_image(64)).save(encoded, "PNG")
     with tarfile.open(tmp_path / "data.tar", "w") as archive:
         for name, type_, link in (
             ("good.png", tarfile.REGTYPE, ""),
@@ -174,10 +174,10 @@ def test_no_program_is_started_and_other_formats_are_rows(
     for kind, content in SIGNATURES.items():
         (digit_folder / "0" / f"{kind}.jpg").write_bytes(content)
         names.add(f"0/{kind}.jpg")
-    picture = Image.fromarray(golden_picture(64))
+    image = Image.fromarray(golden_image(64))
     for kind in OTHER_FORMATS:
         mode = {"XBM": "1", "MSP": "1"}.get(kind, "RGB")
-        picture.convert(mode).save(digit_folder / "0" / f"{kind}.jpg", kind)
+        image.convert(mode).save(digit_folder / "0" / f"{kind}.jpg", kind)
         names.add(f"0/{kind}.jpg")
     found = windtunnel_command("data", "inspect", digit_folder, "--json")
     assert found.returncode == 0, found.stderr
@@ -194,7 +194,7 @@ def test_no_program_is_started_and_other_formats_are_rows(
 def test_the_formats_stay_few_where_pillow_knows_all_of_its_own() -> None:
     Image.init()
     for content in SIGNATURES.values():
-        with pytest.raises(PictureError, match="not an image in a supported format"):
+        with pytest.raises(ImageError, match="not an image in a supported format"):
             read_header(content)
 
 
@@ -204,10 +204,10 @@ def test_every_supported_format_has_pillows_own_pixels(kind: str, mode: str) -> 
     """Decoded in bands, as Pillow makes them of the whole image; 1,500 x 1,100 pixels are two bands."""
     y, x = np.mgrid[:1100, :1500]
     values = np.stack([x % 256, y % 256, (x + y) % 256], axis=2).astype(np.uint8)
-    picture = Image.fromarray(values).convert(mode)
+    image = Image.fromarray(values).convert(mode)
     out = io.BytesIO()
     try:
-        picture.save(out, kind, **({"speed": 10} if kind == "AVIF" else {}))
+        image.save(out, kind, **({"speed": 10} if kind == "AVIF" else {}))
     except (OSError, ValueError):
         pytest.skip(f"{kind} has no images of mode {mode}")
     with Image.open(io.BytesIO(out.getvalue())) as whole:
@@ -226,8 +226,8 @@ def test_the_orientation_of_a_png_is_found_before_and_behind_its_pixels(behind: 
     if behind:
         whole = whole[:-12] + chunk(b"eXIf", tag) + whole[-12:]
     assert read_header(whole).orientation == 6
-    with Image.open(io.BytesIO(whole)) as picture:
-        assert picture.getexif()[274] == 6
+    with Image.open(io.BytesIO(whole)) as image:
+        assert image.getexif()[274] == 6
 
 
 @pytest.mark.parametrize("name", slow_files())
@@ -237,7 +237,7 @@ def test_no_small_file_takes_long_to_examine(name: str) -> None:
     try:
         decode(content, read_header(content))
         status = "ok"
-    except PictureError as error:
+    except ImageError as error:
         status = error.status
     assert time.process_time() - begin < 0.5
     # Of 2,500 pointers one is followed: the image has few tags then, and sound pixels.
@@ -258,12 +258,12 @@ def test_unusual_metadata_is_read_as_pillow_reads_it(name: str) -> None:
 
 def test_a_jpeg_of_several_images_is_decoded() -> None:
     out = io.BytesIO()
-    first, second = Image.fromarray(golden_picture(64)), Image.new("RGB", (64, 64))
+    first, second = Image.fromarray(golden_image(64)), Image.new("RGB", (64, 64))
     first.save(out, "MPO", save_all=True, append_images=[second], exif=b"")
     header = read_header(out.getvalue())
     assert header.format == "MPO"
-    with Image.open(io.BytesIO(out.getvalue())) as picture:
-        assert np.array_equal(decode(out.getvalue(), header), np.asarray(picture))
+    with Image.open(io.BytesIO(out.getvalue())) as image:
+        assert np.array_equal(decode(out.getvalue(), header), np.asarray(image))
 
 
 def test_a_clip_cannot_name_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,12 +272,12 @@ def test_a_clip_cannot_name_other_files(tmp_path: Path, monkeypatch: pytest.Monk
     content = encode_clip(frames, "noise")
     assert len(list(decode_clip(content))) == 2
     (tmp_path / "secret.mp4").write_bytes(content)
-    with pytest.raises(PictureError, match="no video"):
+    with pytest.raises(ImageError, match="no video"):
         list(decode_clip(b"ffconcat version 1.0\nfile secret.mp4\n"))
 
 
 def test_a_clip_of_large_frames_is_refused() -> None:
     content = encode_clip([np.zeros((2050, 2050, 3), np.uint8)], "noise")
-    with pytest.raises(PictureError, match="at most 4,194,304") as error:
+    with pytest.raises(ImageError, match="at most 4,194,304") as error:
         list(decode_clip(content))
     assert error.value.status == "too_large"

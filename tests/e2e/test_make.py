@@ -21,7 +21,7 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.suites.files import load_suite
 
@@ -32,13 +32,13 @@ NINETEEN = (*FIFTEEN, *load_suite("imagenet-c-extra").units)
 def photographs(
     root: Path, count: int, sizes: tuple[tuple[int, int], ...] = ((300, 260), (256, 320))
 ) -> Path:
-    """Pictures of two classes, as PNG and JPEG files."""
+    """Images of two classes, as PNG and JPEG files."""
     for number in range(count):
         width, height = sizes[number % len(sizes)]
-        picture = Image.fromarray(golden_picture(max(sizes[0]))).rotate(37 * number).resize((width, height))
+        image = Image.fromarray(golden_image(max(sizes[0]))).rotate(37 * number).resize((width, height))
         folder = root / ("n01440764", "n01443537")[number % 2]
         folder.mkdir(parents=True, exist_ok=True)
-        picture.save(folder / f"photo{number}.{('png', 'jpg')[number % 2]}")
+        image.save(folder / f"photo{number}.{('png', 'jpg')[number % 2]}")
     return root
 
 
@@ -52,7 +52,7 @@ def tree_checksum(root: Path) -> dict[str, str]:
 
 
 def predictions(run: windtunnel.Run) -> dict[tuple[str, str], tuple[object, object]]:
-    """By picture and condition id, the five best classes and their scores."""
+    """By image and condition id, the five best classes and their scores."""
     ids = {condition["name"]: condition["id"] for condition in run.conditions}
     table = run.predictions(["condition", "top", "top_score"]).to_pylist()
     return {
@@ -69,7 +69,7 @@ def test_files_and_memory_give_the_same_predictions(tmp_path: Path) -> None:
         memory = predictions(windtunnel.run(model, data, suite, out=tmp_path / f"{suite}-memory"))
         files = predictions(windtunnel.run(model, made, suite, out=tmp_path / f"{suite}-files"))
         assert len(files) == 4 * (1 + 5 * len(load_suite(suite).units))
-        # A finished set has no native pictures and no clean ones with a codec.
+        # A finished set has no native images and no clean ones with a codec.
         assert files.keys() < memory.keys()
         assert {key: memory[key] for key in files} == files
 
@@ -102,14 +102,14 @@ def test_folders_are_laid_out_as_imagenet_c_is_published(tmp_path: Path) -> None
             leaf = made / corruption / severity
             assert sorted(entry.name for entry in leaf.iterdir()) == ["n01440764", "n01443537"]
             assert sorted(path.name for path in leaf.rglob("*.*")) == [f"photo{n}.JPEG" for n in range(4)]
-            with Image.open(leaf / "n01440764" / "photo0.JPEG") as picture:
-                assert (picture.format, picture.size, picture.mode) == ("JPEG", (224, 224), "RGB")
+            with Image.open(leaf / "n01440764" / "photo0.JPEG") as image:
+                assert (image.format, image.size, image.mode) == ("JPEG", (224, 224), "RGB")
     clean = made / "clean" / "n01440764" / "photo0.png"
-    with Image.open(data / "n01440764" / "photo0.png") as source, Image.open(clean) as picture:
+    with Image.open(data / "n01440764" / "photo0.png") as source, Image.open(clean) as image:
         short = source.convert("RGB").resize((int(256 * 300 / 260), 256), Image.Resampling.BILINEAR)
         left, top = round((short.width - 224) / 2), 16
-        assert picture.format == "PNG"
-        assert np.array_equal(np.asarray(picture), np.asarray(short.crop((left, top, left + 224, top + 224))))
+        assert image.format == "PNG"
+        assert np.array_equal(np.asarray(image), np.asarray(short.crop((left, top, left + 224, top + 224))))
     # Beside the corruptions and the clean set there is one file to see.
     visible = {entry.name for entry in made.iterdir() if not entry.name.startswith(".")}
     assert visible == {"fog", "contrast", "clean", "manifest.json"}
@@ -194,7 +194,7 @@ def test_killing_only_the_parent_leaves_one_line_at_most(tmp_path: Path) -> None
     assert "Traceback" not in said
 
 
-def test_rows_that_are_not_made_are_failures_not_black_pictures(tmp_path: Path) -> None:
+def test_rows_that_are_not_made_are_failures_not_black_images(tmp_path: Path) -> None:
     file, _, _ = cifar_like(tmp_path, 60)
     model = write_colour_model(tmp_path / "model.onnx", classes=10, side=32)
     made = windtunnel.make_set("imagenet-c", file, tmp_path / "made", only=["contrast"])
@@ -232,8 +232,8 @@ def test_arrays_of_named_classes_keep_their_names(tmp_path: Path) -> None:
     for name in ("airplane", "bird", "cat"):
         (tmp_path / "png" / name).mkdir(parents=True)
         for number in range(3):
-            picture = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
-            Image.fromarray(picture).save(tmp_path / "png" / name / f"{number}.png")
+            image = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
+            Image.fromarray(image).save(tmp_path / "png" / name / f"{number}.png")
     made = windtunnel.make_set("imagenet-c", tmp_path / "png", tmp_path / "made", only=["contrast"])
     dataset = windtunnel.open_dataset(made)
     assert dataset.label_space.classes == ("airplane", "bird", "cat")
@@ -253,7 +253,7 @@ def test_nothing_is_written_outside_the_set(tmp_path: Path, label: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_set_may_not_lie_inside_its_pictures(tmp_path: Path) -> None:
+def test_a_set_may_not_lie_inside_its_images(tmp_path: Path) -> None:
     data = photographs(tmp_path / "val", 2)
     with pytest.raises(windtunnel.UserError, match="lies inside"):
         windtunnel.make_set("imagenet-c", data, data / "made", only=["contrast:1"])
@@ -345,8 +345,8 @@ def test_more_corruptions_may_follow_into_the_same_folder(tmp_path: Path) -> Non
     windtunnel.make_set("imagenet-c", file, tmp_path / "parts", only=["snow", "contrast"])
     windtunnel.make_set("imagenet-c", file, tmp_path / "whole", only=["fog", "snow", "contrast"])
     parts, whole = tree_checksum(tmp_path / "parts"), tree_checksum(tmp_path / "whole")
-    pictures = [name for name in whole if name.endswith(".npy")]
-    assert [parts[name] for name in pictures] == [whole[name] for name in pictures]
+    images = [name for name in whole if name.endswith(".npy")]
+    assert [parts[name] for name in images] == [whole[name] for name in images]
     assert len(windtunnel.open_dataset(tmp_path / "parts").stored) == 15
 
 
@@ -370,20 +370,20 @@ def test_two_recipes_are_never_mixed(tmp_path: Path) -> None:
     assert tree_checksum(out) == before
 
 
-def test_pictures_that_cannot_be_read_are_left_out_and_told(
+def test_images_that_cannot_be_read_are_left_out_and_told(
     tmp_path: Path, windtunnel_command: Command
 ) -> None:
     data = photographs(tmp_path / "val", 4)
-    (data / "n01440764" / "broken.jpg").write_bytes(b"\xff\xd8\xff no picture")
+    (data / "n01440764" / "broken.jpg").write_bytes(b"\xff\xd8\xff no image")
     done = windtunnel_command("make", "imagenet-c", data, "made", "--only", "contrast:3", "--json")
     assert done.returncode == 0
     told = json.loads(done.stdout)
     assert list(told["left_out"]) == ["n01440764/broken.jpg"]
-    assert (told["pictures"], told["conditions"]) == (4, ["clean", "contrast:3+jpeg:85"])
+    assert (told["images"], told["conditions"]) == (4, ["clean", "contrast:3+jpeg:85"])
     assert len(list((tmp_path / "made" / "contrast" / "3").rglob("*.JPEG"))) == 4
 
 
-def test_pictures_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
+def test_images_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
     data = photographs(tmp_path / "val", 2)
     photographs(data / "n01440764" / "more", 1)
     (data / "n01440764" / "more" / "n01440764" / "photo0.png").rename(data / "n01440764" / "photo0.jpeg")
@@ -433,12 +433,12 @@ def test_what_was_not_made_cannot_be_verified_or_made_twice(tmp_path: Path) -> N
 
 
 def numbered(root: Path, classes: tuple[str, ...]) -> Path:
-    """One picture a class, each of its own colour."""
+    """One image a class, each of its own colour."""
     for number, name in enumerate(classes):
         (root / name).mkdir(parents=True)
-        picture = np.full((256, 256, 3), (number * 37 % 256, 90, 200), np.uint8)
-        picture[:, :9] = 255 - 3 * number
-        Image.fromarray(picture).save(root / name / f"photo{number}.png")
+        image = np.full((256, 256, 3), (number * 37 % 256, 90, 200), np.uint8)
+        image[:, :9] = 255 - 3 * number
+        Image.fromarray(image).save(root / name / f"photo{number}.png")
     return root
 
 

@@ -77,7 +77,7 @@ def test_files_that_were_not_made_are_found(
     assert done.returncode == 1 and "opencv/pil-bilinear" in done.stdout + done.stderr
 
 
-def test_a_picture_one_decoder_cannot_read_leaves_every_set(
+def test_a_image_one_decoder_cannot_read_leaves_every_set(
     photos: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:
     Image.open(photos / "class0" / "0.JPEG").save(photos / "class0" / "odd.tiff")
@@ -146,7 +146,7 @@ def test_decoders_that_shrink_make_no_training_crops(
     done = windtunnel_command("make", suite, photos, tmp_path / "train", "--split", "train")
     assert done.returncode == 2 and not (tmp_path / "train").exists()
     (line,) = done.stderr.splitlines()
-    assert "simplejpeg-scaled shrinks a picture before its crop for training is drawn" in line
+    assert "simplejpeg-scaled shrinks an image before its crop for training is drawn" in line
     made = windtunnel.make_set(suite, photos, tmp_path / "val")
     assert len(list(made.glob("simplejpeg-scaled/**/*.npy"))) == 6
 

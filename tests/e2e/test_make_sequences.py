@@ -64,7 +64,7 @@ def made(
 
 
 def rows(run: windtunnel.Run) -> dict[tuple[str, str, int], tuple[object, ...]]:
-    """By picture, condition id and frame, the five best classes and their scores."""
+    """By image, condition id and frame, the five best classes and their scores."""
     ids = {condition["name"]: condition["id"] for condition in run.conditions}
     table = run.predictions(["condition", "frame", "top", "top_score", "status"]).to_pylist()
     return {
@@ -104,7 +104,7 @@ def test_files_and_memory_give_the_same_rows(
     files = windtunnel.run(model, made[layout], out=tmp_path / "files")
     expected, found = rows(memory), rows(files)
     assert len(found) == 6 * (1 + sum(FRAMES.values()))
-    # A finished set has no native pictures.
+    # A finished set has no native images.
     assert {key: expected[key] for key in found} == found
     for metric in ("flip_probability", "mfp", "ut5d"):
         assert [score.value for score in memory.scores([metric])] == [
@@ -123,18 +123,18 @@ def test_photographs_as_frames_and_videos_are_scored_as_in_memory(tmp_path: Path
     assert len(files) == 2 * (1 + 31)
     assert {key: memory[key] for key in files} == files
     frame = out / "tilt" / "n01440764" / "photo0" / "030.png"
-    with Image.open(frame) as picture:
-        assert (picture.format, picture.size, picture.mode) == ("PNG", (224, 224), "RGB")
+    with Image.open(frame) as image:
+        assert (image.format, image.size, image.mode) == ("PNG", (224, 224), "RGB")
 
 
 @pytest.mark.parametrize("name", sorted(FOURTEEN))
 def test_frames_of_runs_can_be_made_in_python_as_documented(tmp_path: Path, name: str) -> None:
-    """Short side 256, edition 224; the middle 224x224 of every frame, or of the picture."""
+    """Short side 256, edition 224; the middle 224x224 of every frame, or of the image."""
     data = photographs(tmp_path / "val", 1)
     out = windtunnel.make_set("imagenet-p", data, tmp_path / "made", only=[name])
-    with Image.open(data / "n01440764" / "photo0.png") as picture:  # 300x260
+    with Image.open(data / "n01440764" / "photo0.png") as image:  # 300x260
         canvas = np.asarray(
-            picture.convert("RGB").resize((int(256 * 300 / 260), 256), Image.Resampling.BILINEAR)
+            image.convert("RGB").resize((int(256 * 300 / 260), 256), Image.Resampling.BILINEAR)
         )
     left, top = round((canvas.shape[1] - 224) / 2), round((256 - 224) / 2)
     middle = np.s_[top : top + 224, left : left + 224]
@@ -146,7 +146,7 @@ def test_frames_of_runs_can_be_made_in_python_as_documented(tmp_path: Path, name
         assert np.array_equal(np.asarray(Image.open(path)), expected)
 
 
-def test_the_docs_name_the_sequences_that_take_the_whole_picture() -> None:
+def test_the_docs_name_the_sequences_that_take_the_whole_image() -> None:
     acting = {name for name in FOURTEEN if REGISTRY.get(name).table(224).stage == "resized"}
     assert acting == MOVED_BEFORE_THE_CROP
     readme = (Path(__file__).parents[2] / "README.md").read_text()
@@ -154,7 +154,7 @@ def test_the_docs_name_the_sequences_that_take_the_whole_picture() -> None:
         assert "tilt, rotate, scale, translate, shear and zoom_blur" in " ".join(text.split())
 
 
-def test_frames_are_laid_out_by_sequence_class_and_picture(
+def test_frames_are_laid_out_by_sequence_class_and_image(
     cifar: tuple[Path, np.ndarray, np.ndarray], made: dict[str, Path]
 ) -> None:
     _, images, labels = cifar
@@ -328,7 +328,7 @@ def test_rows_that_are_not_made_are_failures_not_black_clips(
     run = windtunnel.run(model, out, out=tmp_path / "run")
     failed = [row for row in run.predictions(["status"]).to_pylist() if row["status"] != "ok"]
     assert {row["sample_id"] for row in failed} == {"00000005"} and len(failed) == 31
-    assert [(one.picture, one.condition) for one in run.observed.unscored] == [("00000005", "seq/tilt")]
+    assert [(one.image, one.condition) for one in run.observed.unscored] == [("00000005", "seq/tilt")]
     assert "<td>seq/tilt</td><td>unreadable</td>" in run.report().read_text()
 
 
@@ -336,7 +336,7 @@ def test_rows_that_are_not_made_are_failures_not_black_clips(
     ("arguments", "message"),
     [
         (("imagenet-p", "--layout", "folders"), "sequences are laid out as frames, arrays, videos"),
-        (("imagenet-c", "--layout", "videos"), "pictures are laid out as folders, arrays"),
+        (("imagenet-c", "--layout", "videos"), "images are laid out as folders, arrays"),
         (("imagenet-p", "--layout", "frames", "--codec", "h264"), "videos are stored as h264"),
         (("imagenet-p", "--layout", "videos", "--codec", "jpeg:85"), "videos are stored as h264"),
         (("imagenet-p", "--difficulty", "4"), "give 1, 2, 3"),
@@ -370,7 +370,7 @@ def test_making_again_counts_every_chunk_once(
     assert looked == [(1, len(plan.chunks))] * len(plan.chunks)
 
 
-def test_another_seed_is_called_that_though_it_chooses_other_pictures(
+def test_another_seed_is_called_that_though_it_chooses_other_images(
     cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
     for seed, told in ((0, ""), (1, "another seed")):

@@ -33,7 +33,7 @@ def model(tmp_path: Path) -> str:
 
 @pytest.fixture
 def imagenet_a(tmp_path: Path) -> Path:
-    """Twenty pictures of ten classes: six right, six right among the 200 alone, eight wrong."""
+    """Twenty images of ten classes: six right, six right among the 200 alone, eight wrong."""
     root = tmp_path / "imagenet-a"
     for number, label in enumerate(IN_A[:10]):
         wrong = IN_A[(number + 1) % 10]
@@ -46,7 +46,7 @@ def imagenet_a(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def clean(tmp_path: Path) -> Path:
-    """Forty pictures of the same classes, a quarter wrong, and four of another class."""
+    """Forty images of the same classes, a quarter wrong, and four of another class."""
     return clean_folder(tmp_path / "val", [*IN_A[:10], OUTSIDE])
 
 
@@ -65,7 +65,7 @@ def test_only_the_two_hundred_classes_may_win(
         ("imagenet-a", "shifted", 20),
         ("clean", "clean", 40),
     ]
-    # The same pictures with every output: what wins outside of the 200 is wrong.
+    # The same images with every output: what wins outside of the 200 is wrong.
     plain = windtunnel.run(model, imagenet_a, "natural", clean=clean, out=tmp_path / "plain")
     assert values(plain)["shifted"] == pytest.approx(14 / 20)
     kept = run.predictions(["logits"])["logits"].to_pylist()
@@ -73,25 +73,25 @@ def test_only_the_two_hundred_classes_may_win(
     assert run.natural["parts"][0] == {"name": "imagenet-a", "role": "shifted", "count": 20, "of": 20}
 
 
-def test_the_drop_is_over_classes_that_have_clean_pictures(
+def test_the_drop_is_over_classes_that_have_clean_images(
     tmp_path: Path, model: str, imagenet_a: Path
 ) -> None:
     clean = clean_folder(tmp_path / "val", IN_A[:2])
     run = windtunnel.run(model, imagenet_a, clean=clean, out=tmp_path / "run")
-    # All four pictures of the two classes are right among the 200; of the eight clean ones two are wrong.
+    # All four images of the two classes are right among the 200; of the eight clean ones two are wrong.
     (drop,) = run.scores(["accuracy_drop"])
     assert (drop.value, drop.n) == (pytest.approx(0 - 2 / 8), 12)
     assert "of classes that both have" in drop.formula
-    assert drop.formula.endswith("4 of 20 imagenet-a and 8 of 8 clean pictures")
+    assert drop.formula.endswith("4 of 20 imagenet-a and 8 of 8 clean images")
     assert values(run)["imagenet-a"] == pytest.approx(8 / 20)
-    said = "8 classes have no clean picture: the drop leaves 16 pictures of 20 out"
+    said = "8 classes have no clean image: the drop leaves 16 images of 20 out"
     assert any(said in note for note in notes(run))
     own = windtunnel.run(model, imagenet_a, "natural", clean=clean, out=tmp_path / "own")
     beside = several(run, own)
-    assert any("the drop is of 12 of 28 pictures" in line for line in unmeasured(beside.shifts))
+    assert any("the drop is of 12 of 28 images" in line for line in unmeasured(beside.shifts))
 
 
-def test_clean_pictures_numbered_otherwise_are_refused(tmp_path: Path, model: str, imagenet_a: Path) -> None:
+def test_clean_images_numbered_otherwise_are_refused(tmp_path: Path, model: str, imagenet_a: Path) -> None:
     for place, label in enumerate(IN_A[:10]):
         put(tmp_path / "numbered" / str(place) / "a.png", label)
         put(tmp_path / "right" / str(label) / "a.png", label, shade=3)
@@ -102,7 +102,7 @@ def test_clean_pictures_numbered_otherwise_are_refused(tmp_path: Path, model: st
     assert values(run)["clean"] == 0
 
 
-def test_scores_of_a_part_are_those_of_its_pictures_alone(
+def test_scores_of_a_part_are_those_of_its_images_alone(
     tmp_path: Path, model: str, imagenet_a: Path, clean: Path
 ) -> None:
     run = windtunnel.run(model, imagenet_a, clean=clean, out=tmp_path / "both")
@@ -114,7 +114,7 @@ def test_scores_of_a_part_are_those_of_its_pictures_alone(
             (both.value, both.low, both.high, both.n)
         )
     assert values(alone, "accuracy_drop") == {}
-    assert any("No clean pictures" in note for note in notes(alone))
+    assert any("No clean images" in note for note in notes(alone))
 
 
 def test_runs_resume_and_workers_change_nothing(
@@ -130,16 +130,16 @@ def test_runs_resume_and_workers_change_nothing(
     assert {file.name: file.read_bytes() for file in (again.path / "shards").iterdir()} == before
 
 
-def test_pictures_that_cannot_be_read_leave_their_part_alone(
+def test_images_that_cannot_be_read_leave_their_part_alone(
     tmp_path: Path, model: str, imagenet_a: Path, clean: Path
 ) -> None:
-    (imagenet_a / WNIDS[IN_A[0]] / "one.png").write_bytes(b"no picture")
+    (imagenet_a / WNIDS[IN_A[0]] / "one.png").write_bytes(b"no image")
     run = windtunnel.run(model, imagenet_a, clean=clean, out=tmp_path / "run")
     assert values(run) == pytest.approx({"imagenet-a": 8 / 19, "clean": 10 / 40})
     assert run.report().exists()
 
 
-def test_out_of_distribution_pictures_are_kept_without_labels(tmp_path: Path, model: str) -> None:
+def test_out_of_distribution_images_are_kept_without_labels(tmp_path: Path, model: str) -> None:
     listed = list(masked_classes("in_imagenet_o"))
     for label in listed[:4]:
         put(tmp_path / "imagenet-o" / WNIDS[label] / "x.png", label, shade=99)
@@ -202,7 +202,7 @@ def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model
     assert values(run) == {"ytbb-robust": 0.5}
     assert run.observed.unlabelled == 0
     assert np.isfinite([one.value for one in run.scores(["nll", "brier"])]).all()
-    assert any("1 picture is of classes that no output" in note for note in notes(run))
+    assert any("1 image is of classes that no output" in note for note in notes(run))
 
 
 def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str) -> None:
@@ -252,7 +252,7 @@ def test_compare_and_gate_pair_each_part(tmp_path: Path, imagenet_a: Path, clean
     old = windtunnel.run(f"{file}:answers", imagenet_a, clean=clean, out=tmp_path / "old")
     new = windtunnel.run(f"{file}:others", imagenet_a, clean=clean, out=tmp_path / "new")
     found = windtunnel.compare(old, new)
-    assert found.headline == ("top1_error", "imagenet-a") and found.pictures == 60
+    assert found.headline == ("top1_error", "imagenet-a") and found.images == 60
     change = {(one.metric, one.condition): one.difference for one in found.changes}
     for part in ("imagenet-a", "clean"):
         difference = change["top1_error", part]
@@ -272,7 +272,7 @@ def test_compare_and_gate_pair_each_part(tmp_path: Path, imagenet_a: Path, clean
         windtunnel.gate(new, old, ["* error <= +1"])
 
 
-def test_pictures_that_one_run_lacks_leave_both_parts_paired(
+def test_images_that_one_run_lacks_leave_both_parts_paired(
     tmp_path: Path, imagenet_a: Path, clean: Path
 ) -> None:
     file = write_model(tmp_path)
@@ -283,9 +283,9 @@ def test_pictures_that_one_run_lacks_leave_both_parts_paired(
     (shorter / WNIDS[IN_A[9]] / "two.png").unlink()
     new = windtunnel.run(f"{file}:others", shorter, clean=clean, out=tmp_path / "new")
     found = windtunnel.compare(old, new)
-    assert not found.unpaired_because and found.pictures == 58
+    assert not found.unpaired_because and found.images == 58
     shifted, clean_pair = (found.scores["top1_error", part] for part in ("imagenet-a", "clean"))
-    # One right and one wrong picture are gone.
+    # One right and one wrong image are gone.
     assert [one.n for one in shifted] == [18, 18] and shifted[0].value == pytest.approx(7 / 18)
     assert [one.n for one in clean_pair] == [40, 40]
 
@@ -310,8 +310,8 @@ def test_the_command_line_says_what_was_counted(
 ) -> None:
     done = windtunnel_command("run", model, imagenet_a, "--clean", clean, "--out", "run", "--workers", 1)
     assert done.returncode == 0, done.stderr
-    assert "imagenet-a error   40.0 %  [21.9, 61.3]   20 pictures" in done.stdout
-    assert "clean error        25.0 %  [14.2, 40.2]   40 pictures" in done.stdout
+    assert "imagenet-a error   40.0 %  [21.9, 61.3]   20 images" in done.stdout
+    assert "clean error        25.0 %  [14.2, 40.2]   40 images" in done.stdout
     assert "200 of 1,000 outputs count (mask before softmax)" in done.stdout
     assert "accuracy drop      15.0 points" in done.stdout
     assert "Low by construction" not in done.stdout
@@ -329,8 +329,8 @@ def test_the_command_line_says_what_was_counted(
     ("options", "what"),
     [
         (["--suite", "imagenet-o"], "--clean DATA"),
-        (["--only", "fog"], "scores pictures as they are"),
-        (["--codec", "png"], "scores pictures as they are"),
+        (["--only", "fog"], "scores images as they are"),
+        (["--codec", "png"], "scores images as they are"),
         (["--suite", "imagenet-v2"], "numbers 0 to 999"),
         (["--suite", "vid-robust"], "pmsets.json"),
         (["--suite", "objectnet"], "113 folders"),
@@ -406,14 +406,14 @@ def test_maps_from_wordnet_make_wider_classes(
         model, tmp_path / "zoo", "natural", label_map=tmp_path / "map.csv", out=tmp_path / "run"
     )
     assert values(run) == {"shifted": pytest.approx(1 / 3)}
-    # Without a picture of a pet goldfish are still no fish.
+    # Without an image of a pet goldfish are still no fish.
     shutil.rmtree(tmp_path / "zoo" / "pet")
     put(tmp_path / "zoo" / "fish" / "b.png", 1)
     less = windtunnel.run(
         model, tmp_path / "zoo", "natural", label_map=tmp_path / "map.csv", out=tmp_path / "less"
     )
     assert values(less) == {"shifted": pytest.approx(2 / 3)}
-    assert any("1 class of the map ('pet') has no picture" in note for note in notes(less))
+    assert any("1 class of the map ('pet') has no image" in note for note in notes(less))
     assert "fish" in less.report().read_text() and class_names(less)[2] == "pet"
     for text, what in ((f"{fish} {tench} x", "two WordNet ids"), ("", "is empty")):
         (tmp_path / "bad.txt").write_text(text)
@@ -443,14 +443,14 @@ def test_outputs_without_names_are_taken_for_the_sets_classes_aloud(
 
 
 @pytest.mark.parametrize("suite", ["ood", "natural"])
-def test_pictures_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
+def test_images_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
     for place in range(10):
         put(tmp_path / "day" / str(place) / "a.png", place, shade=place)
         put(tmp_path / "other" / str(place) / "b.png", place, shade=50 + place)
     shutil.copy(tmp_path / "day" / "1" / "a.png", tmp_path / "other" / "1" / "copied.png")
     model = f"{write_model(tmp_path)}:ten"
     run = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "run")
-    assert sum("1 of 11 pictures" in one and "'1/copied.png'" in one for one in notes(run)) == 1
+    assert sum("1 of 11 images" in one and "'1/copied.png'" in one for one in notes(run)) == 1
     (tmp_path / "other" / "1" / "copied.png").unlink()
     apart = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "apart")
     assert not any("same files" in one for one in notes(apart))
@@ -499,7 +499,7 @@ def test_classes_that_are_no_outputs_may_be_mapped(tmp_path: Path, model: str) -
         windtunnel.run(model, tmp_path / "zoo", "natural", out=tmp_path / "run")
 
 
-def test_clean_pictures_of_other_classes_are_told_which_would_serve(tmp_path: Path) -> None:
+def test_clean_images_of_other_classes_are_told_which_would_serve(tmp_path: Path) -> None:
     frames = video_set(tmp_path / "vid-robust", VID)
     others = clean_folder(tmp_path / "val", [999])
     with pytest.raises(windtunnel.UserError, match=rf"such as {WNIDS[7]}, .* such as bird, dog"):
@@ -523,13 +523,13 @@ def test_metrics_of_other_tests_and_runs_of_other_tests_are_refused(
 
 
 @pytest.mark.parametrize("suite", ["natural", "ood", "imagenet-a"])
-def test_pictures_are_not_compared_with_themselves(
+def test_images_are_not_compared_with_themselves(
     tmp_path: Path, model: str, imagenet_a: Path, suite: str
 ) -> None:
-    with pytest.raises(windtunnel.UserError, match="as the clean pictures; give ordinary pictures"):
+    with pytest.raises(windtunnel.UserError, match="as the clean images; give ordinary images"):
         windtunnel.run(model, imagenet_a, suite, clean=f"{imagenet_a}/.", out=tmp_path / "run")
     shutil.copytree(imagenet_a, tmp_path / "copy")
-    with pytest.raises(windtunnel.UserError, match=r"20 of 20 pictures .* are among the 20 clean ones"):
+    with pytest.raises(windtunnel.UserError, match=r"20 of 20 images .* are among the 20 clean ones"):
         windtunnel.run(model, imagenet_a, suite, clean=tmp_path / "copy", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -542,13 +542,13 @@ def test_inspection_reads_a_set_as_a_run_does(
         assert done.returncode == 0, done.stderr
         return " ".join(done.stdout.split())
 
-    assert "10 of 200, 2 to 2 pictures each" in said(imagenet_a)
+    assert "10 of 200, 2 to 2 images each" in said(imagenet_a)
     frames = said(video_set(tmp_path / "vid-robust", VID))
     assert "2 of 30" in frames and "4=bird, 8=dog" in frames and "Read as ImageNet-Vid-Robust" in frames
     put(tmp_path / "objectnet-1.0" / "images" / "alarm_clock" / "a.png", 530, border=2)
     put(tmp_path / "objectnet-1.0" / "images" / "bath_towel" / "b.png", 530, border=2)
     objects = said(tmp_path / "objectnet-1.0")
-    assert "Read as ObjectNet" in objects and "pictures 1 " in objects and "all 16x16" in objects
+    assert "Read as ObjectNet" in objects and "images 1 " in objects and "all 16x16" in objects
 
 
 def test_the_doctor_counts_a_set_as_a_run_does(

@@ -103,7 +103,7 @@ def test_terminal_report_and_json_tell_how_many(digit_folder: Path, exact: Path,
     assert document["not_finite"] == {
         "predictions": sum(lost.values()), "images": images, "by_condition": lost,
     }  # fmt: skip
-    assert document["failed_pictures"] == 0
+    assert document["failed_images"] == 0
     # No class was predicted, so none is confused with another.
     assert all(row["output"] >= 0 for part in document["confusions"] for row in part["rows"])
     assert document["confusions"][0]["wrong"] == sum(
@@ -305,7 +305,7 @@ def test_kl_matching_scores_as_many_of_them_as_of_other_images(tmp_path: Path) -
     assert (len(inside), lost.sum()) == (240, 60) and (lost & chosen).any()
     found = {one.condition: one for one in run.scores(["auroc"])}
     assert found["kl_matching"].n == 40 + (~chosen).sum()
-    assert f"templates of {(chosen & ~lost).sum()} pictures" in found["kl_matching"].formula
+    assert f"templates of {(chosen & ~lost).sum()} images" in found["kl_matching"].formula
     for score, taken in (("msp", np.full(240, True)), ("kl_matching", ~chosen)):
         assert f"{(lost & taken).sum()} outputs are not finite and ranked wrong" in found[score].formula
         # An ID image that is not finite ranks above all OOD images: the others alone decide the rest.
@@ -316,5 +316,5 @@ def test_kl_matching_scores_as_many_of_them_as_of_other_images(tmp_path: Path) -
 
 
 def test_the_doctor_counts_them_as_wrong_and_says_so(digit_folder: Path, exact: Path) -> None:
-    found = diagnose(load_model(Overflows(), exact), open_dataset(digit_folder), pictures=0)
+    found = diagnose(load_model(Overflows(), exact), open_dataset(digit_folder), images=0)
     assert any("not finite and counted as wrong" in remark for remark in found.remarks)

@@ -1,4 +1,4 @@
-"""Runs over out-of-distribution pictures: what is stored, scored, refused, compared and gated."""
+"""Runs over out-of-distribution images: what is stored, scored, refused, compared and gated."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SCORES = ("msp", "max_logit", "energy", "entropy", "margin", "gen", "kl_matching
 KEPT = masked_classes("in_imagenet_o")
 
 
-def write_pictures(folder: Path, count: int, seed: int, *, bright: bool) -> None:
-    """Plain pictures of random colours; a colour model is surer of bright ones."""
+def write_images(folder: Path, count: int, seed: int, *, bright: bool) -> None:
+    """Plain images of random colours; a colour model is surer of bright ones."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     for place in range(count):
@@ -39,15 +39,15 @@ def write_pictures(folder: Path, count: int, seed: int, *, bright: bool) -> None
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Ten of ImageNet-O's folders, and clean pictures of these and of two other classes."""
+    """Ten of ImageNet-O's folders, and clean images of these and of two other classes."""
     root = tmp_path_factory.mktemp("out")
     names = imagenet_1k().classes
     for place, index in enumerate(KEPT[:10]):
-        write_pictures(root / "imagenet-o" / names[index], 6, place, bright=False)
-        write_pictures(root / "val" / names[index], 12, 100 + place, bright=True)
+        write_images(root / "imagenet-o" / names[index], 6, place, bright=False)
+        write_images(root / "val" / names[index], 12, 100 + place, bright=True)
     others = sorted(set(range(1000)) - set(KEPT))[:2]
     for place, index in enumerate(others):
-        write_pictures(root / "val" / names[index], 5, 200 + place, bright=True)
+        write_images(root / "val" / names[index], 5, 200 + place, bright=True)
     return root / "imagenet-o", root / "val"
 
 
@@ -67,7 +67,7 @@ def by_name(scores: list[Score]) -> dict[tuple[str, str], Score]:
 
 
 def told(run: windtunnel.Run) -> tuple[np.ndarray, np.ndarray]:
-    """The 200 logits that count, and which pictures are out, read from the stored predictions."""
+    """The 200 logits that count, and which images are out, read from the stored predictions."""
     table = run.predictions(["logits"])
     out = np.array([not one.startswith("clean/") for one in table["sample_id"].to_pylist()])
     return np.array(table["logits"].to_pylist())[:, list(KEPT)], out
@@ -75,7 +75,7 @@ def told(run: windtunnel.Run) -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_papers_number_is_average_precision_of_msp_over_200_outputs(run: windtunnel.Run) -> None:
     logits, out = told(run)
-    assert (int(out.sum()), len(out)) == (60, 180)  # clean pictures of other classes are left out
+    assert (int(out.sum()), len(out)) == (60, 180)  # clean images of other classes are left out
     scores = by_name(run.scores())
     msp = -softmax(logits, axis=1).max(axis=1)
     found = scores["aupr", "msp"]
@@ -92,7 +92,7 @@ def test_every_score_is_judged_by_every_metric(run: windtunnel.Run) -> None:
     scores = by_name(run.scores())
     for metric in ("aupr", "auroc", "aupr_trapezoid", "fpr95", "fpr95_compat"):
         assert [condition for name, condition in scores if name == metric] == list(SCORES)
-    # Accuracy is of the clean pictures alone: the folders of ImageNet-O are no labels.
+    # Accuracy is of the clean images alone: the folders of ImageNet-O are no labels.
     assert [condition for name, condition in scores if name == "top1_error"] == ["clean"]
 
 
@@ -123,7 +123,7 @@ def test_summaries_are_refused_before_any_work(sets: tuple[Path, Path], model: P
 
 def test_the_report_and_the_command_line_show_them(run: windtunnel.Run, windtunnel_command: Command) -> None:
     page = run.report().read_text()
-    assert "Told from the clean pictures" in page and 'id="sureness"' in page
+    assert "Told from the clean images" in page and 'id="sureness"' in page
     document = json.loads((run.path / "scores.json").read_text())
     assert (document["detection"]["n_out"], document["detection"]["n_in"]) == (60, 120)
     assert sum(document["detection"]["out"]) == pytest.approx(1)
@@ -136,7 +136,7 @@ def test_kl_matching_stands_apart_with_its_own_chance(
     run: windtunnel.Run, windtunnel_command: Command
 ) -> None:
     scored = by_name(run.scores())["aupr", "kl_matching"].n
-    table = run.report().read_text().partition("Told from the clean pictures")[2].partition("</table>")[0]
+    table = run.report().read_text().partition("Told from the clean images")[2].partition("</table>")[0]
     rows = {
         cells[0]: cells[-2:]
         for row in re.findall(r"<tr>(.*?)</tr>", table)
@@ -159,21 +159,21 @@ def test_kl_matching_needs_templates_of_most_classes(
     sets: tuple[Path, Path], model: Path, tmp_path: Path
 ) -> None:
     for place, index in enumerate(KEPT[:20]):
-        write_pictures(tmp_path / "val" / imagenet_1k().classes[index], 1, 300 + place, bright=True)
+        write_images(tmp_path / "val" / imagenet_1k().classes[index], 1, 300 + place, bright=True)
     run = windtunnel.run(model, sets[0], clean=tmp_path / "val", out=tmp_path / "run")
     assert [one.condition for one in run.scores(["auroc"])] == [one for one in SCORES if one != "kl_matching"]
-    said = "No kl_matching: 20 of 20 classes have fewer than 2 of the clean pictures"
+    said = "No kl_matching: 20 of 20 classes have fewer than 2 of the clean images"
     assert any(note.startswith(said) for note in notes(run))
     assert any(text.startswith(said) for _, text in score_lines(run, run.scores()))
     assert run.report().exists()
     with pytest.raises(UserError, match="There is no kl_matching: 20 of 20 classes"):
         run.scores(["auroc:kl_matching"])
-    with pytest.raises(UserError, match="kl_matching cannot be compared: a run has too few clean pictures"):
+    with pytest.raises(UserError, match="kl_matching cannot be compared: a run has too few clean images"):
         windtunnel.gate(run, run, ["kl_matching auroc >= -1"])
 
 
 def test_the_published_calibration_error_needs_two_bins(run: windtunnel.Run) -> None:
-    # Of 120 clean pictures its one bin is the one it leaves out.
+    # Of 120 clean images its one bin is the one it leaves out.
     assert run.scores(["rms_calibration_error_compat"]) == []
     assert len(run.scores(["rms_calibration_error"])) == 1
     assert any("No rms_calibration_error_compat of clean: it leaves" in note for note in notes(run))
@@ -201,13 +201,13 @@ def by_colour(batch: np.ndarray) -> np.ndarray:
 
 
 def blind(batch: np.ndarray) -> np.ndarray:
-    """As sure of bright pictures as of dark ones: only the order of classes is left."""
+    """As sure of bright images as of dark ones: only the order of classes is left."""
     scores = by_colour(batch)
     return scores / np.abs(scores).max(axis=1, keepdims=True) * (1 + batch.mean(axis=(1, 2, 3)) % 7)[:, None]
 
 
 def picky(batch: np.ndarray) -> np.ndarray:
-    """The first model again, which fails on very dark pictures."""
+    """The first model again, which fails on very dark images."""
     if (batch.mean(axis=(1, 2, 3)) < 60).any():
         raise ValueError("too dark")
     return by_colour(batch)
@@ -235,7 +235,7 @@ def test_compare_and_gate_pair_detection_scores(sets: tuple[Path, Path], tmp_pat
         windtunnel.gate(old, old, ["msp aupr <= +1"])
 
 
-def test_a_picture_one_run_cannot_score_leaves_both(sets: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_image_one_run_cannot_score_leaves_both(sets: tuple[Path, Path], tmp_path: Path) -> None:
     old, new = (
         windtunnel.run(model, sets[0], clean=sets[1], out=tmp_path / model.__name__)
         for model in (by_colour, picky)
@@ -244,6 +244,6 @@ def test_a_picture_one_run_cannot_score_leaves_both(sets: tuple[Path, Path], tmp
     assert 0 < lost < 18
     ours, theirs = windtunnel.compare(old, new).scores["auroc", "msp"]
     assert ours.n == theirs.n == 180 - lost
-    # The same network on the same pictures: the same score, though one run has it of more pictures.
+    # The same network on the same images: the same score, though one run has it of more images.
     assert ours.value == pytest.approx(theirs.value)
     assert by_name(old.scores())["auroc", "msp"].value != pytest.approx(ours.value, abs=1e-6)

@@ -170,7 +170,7 @@ def test_what_does_not_fit_is_told_with_counts(logits: Path, tmp_path: Path, dig
         score_predictions(tmp_path / "broken.parquet", digit_folder)
 
 
-def test_partial_leaves_pictures_out(logits: Path, tmp_path: Path, digit_folder: Path) -> None:
+def test_partial_leaves_images_out(logits: Path, tmp_path: Path, digit_folder: Path) -> None:
     table = pq.read_table(logits)
     pq.write_table(table.slice(3), tmp_path / "part.parquet")
     gone = len(set(table.slice(0, 3)["sample_id"].to_pylist()))
@@ -299,7 +299,7 @@ def test_a_csv_that_cannot_be_read_is_told_in_a_short_line(tmp_path: Path, text:
 def test_sequences_are_refused_before_a_run_is_written(
     logits: Path, digit_folder: Path, tmp_path: Path, suite: str | None
 ) -> None:
-    """A row names a picture and a condition, and no frame of it; a finished set of clips is no other."""
+    """A row names an image and a condition, and no frame of it; a finished set of clips is no other."""
     data = digit_folder
     if suite is None:
         data = windtunnel.make_set("imagenet-p", digit_folder, tmp_path / "clips", only=["tilt"], subset=2)

@@ -13,7 +13,7 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv
-from windtunnel.data import is_picture_name
+from windtunnel.data import is_image_name
 from windtunnel.predictions import score_predictions
 from windtunnel.published.natural import masked_classes
 
@@ -23,7 +23,7 @@ OUTSIDE = next(label for label in range(1000) if label not in IN_A)
 
 def images(root: Path, before: str = "") -> list[str]:
     """The ids of every image below a folder."""
-    files = sorted(one for one in root.rglob("*") if is_picture_name(one.name))
+    files = sorted(one for one in root.rglob("*") if is_image_name(one.name))
     return [before + one.relative_to(root).as_posix() for one in files]
 
 

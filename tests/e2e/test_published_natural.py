@@ -95,7 +95,7 @@ def test_the_command_lists_them(windtunnel_command: Command) -> None:
 def test_figures_are_whole_numbers_of_images() -> None:
     """Every share to two decimals is that of some whole number of the set's images."""
     for source in ("testbed-a", "testbed-objectnet", "testbed-vid", "testbed-ytbb"):
-        total = sources()[source].measured.pictures
+        total = sources()[source].measured.images
         for row in published_models(source=source):
             for value in row.values.values():
                 count = round(value * total)

@@ -45,15 +45,15 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def table_run(tmp_path_factory: pytest.TempPathFactory) -> windtunnel.Run:
-    """Forty pictures in a table that says which camera took them: one class from each."""
+    """Forty images in a table that says which camera took them: one class from each."""
     root = tmp_path_factory.mktemp("table")
     rng = np.random.default_rng(1)
     rows = ["path,label,camera,serial"]
     for number in range(40):
         Image.fromarray(rng.integers(0, 256, (64, 64, 3)).astype(np.uint8)).save(root / f"{number}.png")
         rows.append(f"{number}.png,{number % 2},{'left' if number % 2 else 'right'},{number}")
-    (root / "pictures.csv").write_text("\n".join(rows))
-    return windtunnel.run(Guess(2), root / "pictures.csv", "smoke", out=root / "run")
+    (root / "images.csv").write_text("\n".join(rows))
+    return windtunnel.run(Guess(2), root / "images.csv", "smoke", out=root / "run")
 
 
 def call(*arguments: object) -> Result:
@@ -76,7 +76,7 @@ def test_bins_are_scikit_learns_and_sum_to_the_ece() -> None:
     assert ece == pytest.approx(ece_values(confidence[:, None], right[:, None]).mean())
 
 
-def test_calibration_is_of_clean_and_of_corrupted_pictures(demo: Path) -> None:
+def test_calibration_is_of_clean_and_of_corrupted_images(demo: Path) -> None:
     found = document_of(windtunnel.load_run(demo))["reliability"]
     seen = windtunnel.load_run(demo).observed
     assert sum(one["n"] for one in found["clean"]) == len(seen.ids)
@@ -107,8 +107,8 @@ def test_every_trap_has_its_paragraph_in_the_docs() -> None:
 
 def test_traps_are_told_where_they_apply_and_only_there(demo: Path, table_run: windtunnel.Run) -> None:
     of_demo = {trap["heading"] for trap in document_of(windtunnel.load_run(demo))["traps"]}
-    assert "The model's preprocess" not in of_demo and "Few pictures per class" not in of_demo
-    assert "Small pictures with large numbers" in of_demo
+    assert "The model's preprocess" not in of_demo and "Few images per class" not in of_demo
+    assert "Small images with large numbers" in of_demo
     of_guess = {trap["heading"]: trap["why"] for trap in document_of(table_run)["traps"]}
     assert "cannot be told from guessing (50.0 %)" in of_guess["The model's preprocess"]
     assert "With or without the mask" not in of_guess
@@ -134,7 +134,7 @@ def test_fifteen_corruptions_stand_among_published_models(tmp_path: Path) -> Non
     assert all(one["value"] >= scores["mce"] for one in models[place + 1 :])
     assert {"AlexNet", "ResNet-50"} <= {one["name"] for one in models if one}
     for source in found["mce"]["sources"]:
-        assert "2 pictures, theirs" in source["unlike"]
+        assert "2 images, theirs" in source["unlike"]
 
 
 def test_markdown_holds_the_headline_and_every_cell(demo: Path) -> None:
@@ -195,7 +195,7 @@ def test_chance_is_what_a_calibrated_model_scores() -> None:
         assert ece_by_chance(confidence) == pytest.approx(np.mean(scored), rel=0.06)
 
 
-def test_few_pictures_are_not_called_guessing(tmp_path: Path) -> None:
+def test_few_images_are_not_called_guessing(tmp_path: Path) -> None:
     """Three wrong of twenty with two classes is better than guessing."""
     for number in range(20):
         folder = tmp_path / "data" / ("0" if number < 17 else "1")
@@ -213,4 +213,4 @@ def test_a_suite_of_one_metric_still_makes_a_whole_page(tmp_path: Path) -> None:
     places = set(re.findall(r'<div id="(\w+)" class="figure', page))
     drawn = json.loads(re.search(r'<script id="figures"[^>]*>(.*?)</script>', page, re.S).group(1))
     assert set(drawn) == places and "reliability" in places
-    assert "<h2>Where it fails</h2>" in page and "<h2>Pictures it gets wrong</h2>" in page
+    assert "<h2>Where it fails</h2>" in page and "<h2>Images it gets wrong</h2>" in page

@@ -59,7 +59,7 @@ def test_the_models_view_is_what_an_independent_script_sees(
         if row["condition"] in ("native", "clean"):
             pixels = np.asarray(Image.open(digit_folder / row["sample_id"]), np.float32)
             tensor = ((pixels / 255 - 0.5) / 0.5).transpose(2, 0, 1)[None]
-            logits = session.run(None, {"pictures": tensor})[0][0]
+            logits = session.run(None, {"images": tensor})[0][0]
             assert row["logits"] == pytest.approx(logits.tolist(), abs=1e-4)
             assert row["top"][0] == int(np.argmax(logits))
             label = int(row["sample_id"].split("/")[0])
@@ -219,7 +219,7 @@ def test_an_unfinished_run_gives_no_scores(folder_run: windtunnel.Run) -> None:
         windtunnel.load_run(folder_run.path).scores()
 
 
-def test_the_same_picture_in_a_folder_a_zip_and_an_array_gives_the_same_predictions(
+def test_the_same_image_in_a_folder_a_zip_and_an_array_gives_the_same_predictions(
     tmp_path: Path, digit_folder: Path
 ) -> None:
     from PIL import Image
@@ -308,8 +308,8 @@ def test_named_outputs_are_matched_by_name(tmp_path: Path, digit_folder: Path) -
         windtunnel.run("demo", names, "smoke", out=tmp_path / "c", preprocess=file)
 
 
-def test_a_model_that_fails_on_some_pictures_loses_only_those(tmp_path: Path, digit_folder: Path) -> None:
-    # Bytes of one digit's first ink pixel mark the picture the model chokes on.
+def test_a_model_that_fails_on_some_images_loses_only_those(tmp_path: Path, digit_folder: Path) -> None:
+    # Bytes of one digit's first ink pixel mark the image the model chokes on.
     from PIL import Image
 
     victim = sorted(digit_folder.rglob("*.png"))[0]
@@ -413,7 +413,7 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
             windtunnel.run(sometimes, digit_folder, "smoke", out=tmp_path / out, strict=True, **options)  # type: ignore[arg-type]
 
 
-def test_a_picture_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
+def test_a_image_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
     from windtunnel.engine.local import execute
     from windtunnel.errors import RunFailed
 
@@ -478,7 +478,7 @@ def test_weights_drawn_anew_in_every_process_are_noticed(tmp_path: Path, digit_f
         windtunnel.run(spec, digit_folder, "smoke", out=tmp_path / "run", workers=2, chunk=10)
 
 
-def test_only_classes_with_pictures_need_an_output(tmp_path: Path, digit_folder: Path) -> None:
+def test_only_classes_with_images_need_an_output(tmp_path: Path, digit_folder: Path) -> None:
     data = tmp_path / "imagenette"
     wnids = ["n01440764", "n02102040", "n03888257"]
     for number, wnid in enumerate(wnids):
@@ -501,7 +501,7 @@ def {name}(image, rng, *, px):
 
 
 def run_with_unit(tmp_path: Path, name: str, body: str, stage: str = "canvas") -> windtunnel.Run:
-    """Run one unit of the user's on one black picture of 320x300; the score is what was brightest."""
+    """Run one unit of the user's on one black image of 320x300; the score is what was brightest."""
     from PIL import Image
 
     data = tmp_path / "black"
@@ -628,7 +628,7 @@ def test_an_edition_by_hand_is_another_suite(tmp_path: Path, digit_folder: Path)
 def test_plan_counts_the_work(windtunnel_command: Command, tmp_path: Path, digit_folder: Path) -> None:
     arguments = ("demo", digit_folder, "--suite", "smoke", "--chunk", 7, "--out", tmp_path / "run")
     planned = json.loads(windtunnel_command("plan", *arguments, "--json").stdout)
-    assert (planned["pictures"], planned["predictions"], planned["shards"], planned["done"]) == (
+    assert (planned["images"], planned["predictions"], planned["shards"], planned["done"]) == (
         40,
         440,
         6,

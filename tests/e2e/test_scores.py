@@ -100,11 +100,11 @@ def test_a_stored_run_as_baseline(run: windtunnel.Run, tmp_path: Path, digit_fol
     score = next(one for one in run.scores(baseline=base) if one.metric == "ce")
     assert score.low < score.value < score.high
     assert score.n == 30
-    assert "on the same pictures" in score.formula
+    assert "on the same images" in score.formula
     own = values(run, baseline=run.path)
     assert own["ce", "fog"] == 1.0
     told = notes(run.against(base))
-    assert any("10 pictures are not in the baseline" in note for note in told)
+    assert any("10 images are not in the baseline" in note for note in told)
     # The worse model does not get much worse in noise: nothing to divide by.
     if ("relative_ce", "fog") not in found:
         assert any("No relative CE: the baseline's errors beyond clean under fog" in note for note in told)
@@ -133,15 +133,15 @@ def test_equal_answers_of_two_models_are_no_certainty(
     assert windtunnel.gate(new, new, rules[:1]).checks[0].outcome == "not worse"
 
 
-def test_scores_over_fewer_pictures_are_not_compared_and_that_is_said(
+def test_scores_over_fewer_images_are_not_compared_and_that_is_said(
     run: windtunnel.Run, tmp_path: Path, digit_folder: Path
 ) -> None:
     base = windtunnel.run(dim, digit_folder, tmp_path / "two.toml", out=tmp_path / "base", subset=30)
     divided = run.against(base)
     found = windtunnel.compare(divided, divided)
-    told = [text for text in found.warnings if text.startswith("Not compared (over 30 of 40 pictures")]
+    told = [text for text in found.warnings if text.startswith("Not compared (over 30 of 40 images")]
     assert len(told) == 1 and "fog ce" in told[0] and "the baseline lacks the rest" in told[0]
-    with pytest.raises(UserError, match="CE cannot be compared: over 30 of 40 pictures"):
+    with pytest.raises(UserError, match="CE cannot be compared: over 30 of 40 images"):
         windtunnel.gate(divided, divided, ["fog ce <= +1"])
 
 

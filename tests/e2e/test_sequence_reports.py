@@ -31,7 +31,7 @@ CLASSES = 6
 
 
 class Flickering:
-    """Classes that follow each other as pictures grow lighter: it flips with the light, as often as told."""
+    """Classes that follow each other as images grow lighter: it flips with the light, as often as told."""
 
     def __init__(self, steps: int, classes: int = CLASSES) -> None:
         self.name = self.fingerprint = f"flickering-{steps}"
@@ -45,7 +45,7 @@ class Flickering:
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty coarse patterns of 32 pixels in six classes."""
     root = tmp_path_factory.mktemp("patterns")
     rng = np.random.default_rng(3)
@@ -58,12 +58,12 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def runs(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+def runs(images: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
     """A steady model and a flickering one."""
     out = tmp_path_factory.mktemp("runs")
     some = ["gaussian_noise", "brightness", "tilt"]
     calm, wild = (
-        windtunnel.run(Flickering(steps), pictures, "imagenet-p", only=some, out=out / str(steps))
+        windtunnel.run(Flickering(steps), images, "imagenet-p", only=some, out=out / str(steps))
         for steps in (60, 600)
     )
     return calm, wild
@@ -78,7 +78,7 @@ def document_of(run: Run) -> dict[str, object]:
 
 
 def answers(run: Run, condition: str) -> dict[str, list[int]]:
-    """The best class of every frame, picture by picture, read from the store row by row."""
+    """The best class of every frame, image by image, read from the store row by row."""
     found: dict[str, list[int]] = {}
     for row in run.predictions(["condition", "frame", "top"]).to_pylist():
         if row["condition"] == condition:
@@ -99,17 +99,17 @@ def test_flip_positions_are_those_counted_by_hand(runs: tuple[Run, Run], conditi
     assert row["peak"] == row["later"][int(np.argmax(row["flip_share"]))]
 
 
-def test_the_least_steady_pictures_are_those_that_flip_most(runs: tuple[Run, Run]) -> None:
+def test_the_least_steady_images_are_those_that_flip_most(runs: tuple[Run, Run]) -> None:
     counted: dict[str, list[float]] = {}
     for condition in ("seq/gaussian_noise:1", "seq/brightness", "seq/tilt"):
-        for picture, said in answers(runs[1], condition).items():
+        for image, said in answers(runs[1], condition).items():
             before = [said[0]] * (len(said) - 1) if condition.endswith(":1") else said[:-1]
             flips = [one != two for one, two in zip(before, said[1:], strict=True)]
-            counted.setdefault(picture, []).append(float(np.mean(flips)))
+            counted.setdefault(image, []).append(float(np.mean(flips)))
     found = document_of(runs[1])["unsteady"]
     for row in found:
-        assert row["flip_probability"] == pytest.approx(np.mean(counted[row["picture"]]))
-        assert row["worst_flip_probability"] == pytest.approx(max(counted[row["picture"]]))
+        assert row["flip_probability"] == pytest.approx(np.mean(counted[row["image"]]))
+        assert row["worst_flip_probability"] == pytest.approx(max(counted[row["image"]]))
     assert [row["flip_probability"] for row in found] == sorted(
         (np.mean(shares) for shares in counted.values()), reverse=True
     )[: len(found)]
@@ -119,13 +119,13 @@ def test_timelines_hold_what_was_said_of_every_frame(runs: tuple[Run, Run]) -> N
     found = timelines(runs[1])
     assert len(found.shown) == 3 and not found.note
     for one in found.shown:
-        said = answers(runs[1], one.condition)[one.picture]
+        said = answers(runs[1], one.condition)[one.image]
         assert [frame.said for frame in one.frames] == [str(answer) for answer in said]
         assert sum(frame.flips for frame in one.frames) == one.flips
-        assert all(frame.picture.startswith("data:image/jpeg") for frame in one.frames)
+        assert all(frame.image.startswith("data:image/jpeg") for frame in one.frames)
 
 
-def test_each_timeline_is_of_the_sequence_left_that_its_picture_flips_most_under(
+def test_each_timeline_is_of_the_sequence_left_that_its_image_flips_most_under(
     runs: tuple[Run, Run],
 ) -> None:
     """As the page says of them, counted over the stored answers."""
@@ -142,7 +142,7 @@ def test_each_timeline_is_of_the_sequence_left_that_its_picture_flips_most_under
                 )
             ])
             for condition in conditions
-            for clip in [said[condition][one.picture]]
+            for clip in [said[condition][one.image]]
         }  # fmt: skip
         assert shares[one.condition] == max(shares.values())
         conditions.remove(one.condition)
@@ -150,10 +150,10 @@ def test_each_timeline_is_of_the_sequence_left_that_its_picture_flips_most_under
 
 
 def test_every_table_of_sequences_tells_the_difficulty(
-    pictures: Path, tmp_path: Path, runs: tuple[Run, Run]
+    images: Path, tmp_path: Path, runs: tuple[Run, Run]
 ) -> None:
     out = tmp_path / "hard"
-    hard = windtunnel.run(Flickering(60), pictures, "imagenet-p", only=["tilt"], difficulty=2, out=out)
+    hard = windtunnel.run(Flickering(60), images, "imagenet-p", only=["tilt"], difficulty=2, out=out)
     for run, difficulty in ((runs[0], 1), (hard, 2)):
         page = run.report().read_text()
         assert f"Difficulty {difficulty}." in page and f"sequence, difficulty {difficulty}" in page
@@ -162,10 +162,10 @@ def test_every_table_of_sequences_tells_the_difficulty(
         assert {row["difficulty"] for row in document_of(run)["sequences"]} == {difficulty}
 
 
-def test_timelines_say_when_the_pictures_are_gone(tmp_path: Path, pictures: Path) -> None:
+def test_timelines_say_when_the_images_are_gone(tmp_path: Path, images: Path) -> None:
     import shutil
 
-    shutil.copytree(pictures, tmp_path / "some")
+    shutil.copytree(images, tmp_path / "some")
     run = windtunnel.run(
         Flickering(600), tmp_path / "some", "imagenet-p", only=["tilt"], out=tmp_path / "run"
     )
@@ -175,20 +175,20 @@ def test_timelines_say_when_the_pictures_are_gone(tmp_path: Path, pictures: Path
     assert run.report().exists()
 
 
-def test_a_run_of_corruptions_has_no_sequences(tmp_path: Path, pictures: Path) -> None:
-    run = windtunnel.run(Flickering(60), pictures, "smoke", out=tmp_path / "run")
+def test_a_run_of_corruptions_has_no_sequences(tmp_path: Path, images: Path) -> None:
+    run = windtunnel.run(Flickering(60), images, "smoke", out=tmp_path / "run")
     document = document_of(run)
     assert document["sequences"] == [] and document["unsteady"] == []
     assert "Flips by sequence" not in run.report().read_text()
 
 
-def test_unlabelled_pictures_have_a_page_too(pictures: Path, tmp_path: Path) -> None:
-    rows = "\n".join(["path,label", *(f"{path.as_posix()}," for path in sorted(pictures.rglob("*.png")))])
-    (tmp_path / "pictures.csv").write_text(rows)
+def test_unlabelled_images_have_a_page_too(images: Path, tmp_path: Path) -> None:
+    rows = "\n".join(["path,label", *(f"{path.as_posix()}," for path in sorted(images.rglob("*.png")))])
+    (tmp_path / "images.csv").write_text(rows)
     calm, wild = (
         windtunnel.run(
             Flickering(steps),
-            tmp_path / "pictures.csv",
+            tmp_path / "images.csv",
             "imagenet-p",
             only=["tilt"],
             out=tmp_path / str(steps),
@@ -219,7 +219,7 @@ def test_traps_of_sequences(runs: tuple[Run, Run]) -> None:
 
 
 def photographs(tmp_path: Path) -> Path:
-    """Two pictures of 256 pixels in two of ImageNet's classes."""
+    """Two images of 256 pixels in two of ImageNet's classes."""
     rng = np.random.default_rng(0)
     for number, name in enumerate(("n01440764", "n01443537")):
         (tmp_path / "val" / name).mkdir(parents=True)
@@ -236,7 +236,7 @@ def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
     assert [one["metric"] for one in document["published"]] == ["mfr", "mt5d"]
     for source in document["published"][0]["sources"]:
         assert "codec none, theirs h264" in source["unlike"]
-        assert "2 pictures, theirs 50,000" in source["unlike"]
+        assert "2 images, theirs 50,000" in source["unlike"]
         assert "benchmark" not in source["unlike"]
     assert "ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}
     assert "AlexNet" in run.report().read_text()
@@ -304,7 +304,7 @@ def test_a_metric_this_run_cannot_have_is_told_with_the_reason(runs: tuple[Run, 
     assert "no such score" in said and "this run is edition 32" in said
 
 
-def test_compare_pairs_sequences_picture_by_picture(runs: tuple[Run, Run]) -> None:
+def test_compare_pairs_sequences_image_by_image(runs: tuple[Run, Run]) -> None:
     found = windtunnel.compare(*runs)
     assert found.headline == ("mfp", "") and not found.unpaired_because
     moved = {one.condition: one for one in found.changes if one.metric == "flip_probability"}
@@ -363,10 +363,10 @@ def test_flips_are_divided_by_the_first_run(runs: tuple[Run, Run]) -> None:
     assert "against base" in call("compare", wild.path, calm.path).output
 
 
-def test_other_difficulties_are_not_compared(pictures: Path, tmp_path: Path, runs: tuple[Run, Run]) -> None:
+def test_other_difficulties_are_not_compared(images: Path, tmp_path: Path, runs: tuple[Run, Run]) -> None:
     """The frames are the same, and what is compared is not."""
     hard = windtunnel.run(
-        Flickering(60), pictures, "imagenet-p", only=["tilt"], difficulty=2, out=tmp_path / "hard"
+        Flickering(60), images, "imagenet-p", only=["tilt"], difficulty=2, out=tmp_path / "hard"
     )
     found = windtunnel.compare(runs[0], hard)
     assert not any(metric == "flip_probability" for metric, _ in found.scores)
@@ -399,13 +399,11 @@ def test_a_gate_without_rules_looks_at_mfp(runs: tuple[Run, Run]) -> None:
 
 
 def test_a_default_rule_that_cannot_be_compared_cannot_be_told(
-    pictures: Path, tmp_path: Path, runs: tuple[Run, Run]
+    images: Path, tmp_path: Path, runs: tuple[Run, Run]
 ) -> None:
-    """The same pictures stored as video are other conditions: flips were never looked at."""
+    """The same images stored as video are other conditions: flips were never looked at."""
     some = ["gaussian_noise", "brightness", "tilt"]
-    new = windtunnel.run(
-        Flickering(600), pictures, "imagenet-p", only=some, codec="h264", out=tmp_path / "new"
-    )
+    new = windtunnel.run(Flickering(600), images, "imagenet-p", only=some, codec="h264", out=tmp_path / "new")
     found = windtunnel.gate(new, new.path.parent / "new")
     assert not found.unchecked
     found = windtunnel.gate(new, runs[1])
@@ -462,7 +460,7 @@ def test_show_writes_a_strip_and_an_animation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mode", "size"), [("L", (32, 32)), ("L", (300, 40)), ("RGB", (33, 90))])
-def test_show_takes_grey_pictures_and_any_size(tmp_path: Path, mode: str, size: tuple[int, int]) -> None:
+def test_show_takes_grey_images_and_any_size(tmp_path: Path, mode: str, size: tuple[int, int]) -> None:
     Image.effect_noise(size, 60).convert(mode).save(tmp_path / "mine.png")
     done = call(
         "show", "tilt", "--image", tmp_path / "mine.png", "--edition", "32", "--out", tmp_path / "out.png"
@@ -480,7 +478,7 @@ def test_show_takes_grey_pictures_and_any_size(tmp_path: Path, mode: str, size: 
         (("seq/gaussian_noise", "--difficulty", "0"), "The difficulty is 0; give 1, 2 or 3"),
         (("seq/gaussian_noise", "--difficulty", "4"), "give 1, 2 or 3"),
         (("fog", "--difficulty", "2"), "--difficulty is for sequences"),
-        (("seq/tilt", "--image", "nothing.png"), "No such picture"),
+        (("seq/tilt", "--image", "nothing.png"), "No such image"),
         (("seq/tilt", "--out", "tilt.gif"), "ending in .png"),
     ],
 )
@@ -515,7 +513,7 @@ def own_dusk(image, rng, frames, *, step):
 
 
 def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
-    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_included", "_found"):
         monkeypatch.setattr(REGISTRY, name, {})
@@ -524,7 +522,7 @@ def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
         (tmp_path / "dusk.py").write_text(DUSK % step)
         run = windtunnel.run(
             Flickering(600),
-            pictures,
+            images,
             "imagenet-p",
             only=["seq/own_dusk"],
             include=[tmp_path / "dusk.py"],

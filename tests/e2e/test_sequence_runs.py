@@ -1,4 +1,4 @@
-"""Runs over perturbation sequences: frames, scores, difficulty, codecs, unlabelled pictures, resuming."""
+"""Runs over perturbation sequences: frames, scores, difficulty, codecs, unlabelled images, resuming."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FRAMES_32 = {"motion_blur": 21, "translate": 16}
 
 
 class Brightest:
-    """Six classes that follow each other as pictures grow lighter, ten times: it flips with the light."""
+    """Six classes that follow each other as images grow lighter, ten times: it flips with the light."""
 
     name = fingerprint = "brightest"
 
@@ -34,7 +34,7 @@ class Brightest:
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve coarse patterns of 32 pixels in six classes."""
     root = tmp_path_factory.mktemp("patterns")
     rng = np.random.default_rng(3)
@@ -47,28 +47,28 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("run") / "p"
-    return windtunnel.run(Brightest(), pictures, "imagenet-p", out=out)
+    return windtunnel.run(Brightest(), images, "imagenet-p", out=out)
 
 
 def by_name(run: Run, metric: str, **options: object) -> dict[str, float]:
     return {score.condition: score.value for score in run.scores([metric], **options)}
 
 
-def frames_of(pictures: Path, name: str, difficulty: int = 1) -> dict[str, list[np.ndarray]]:
-    """Every picture's frames by the public function, which knows nothing of runs."""
+def frames_of(images: Path, name: str, difficulty: int = 1) -> dict[str, list[np.ndarray]]:
+    """Every image's frames by the public function, which knows nothing of runs."""
     return {
-        path.relative_to(pictures).as_posix(): list(
+        path.relative_to(images).as_posix(): list(
             windtunnel.perturb(
                 np.asarray(Image.open(path)),
                 name,
                 seed=0,
-                sample_id=path.relative_to(pictures).as_posix(),
+                sample_id=path.relative_to(images).as_posix(),
                 difficulty=difficulty,
             )
         )
-        for path in sorted(pictures.rglob("*.png"))
+        for path in sorted(images.rglob("*.png"))
     }
 
 
@@ -81,10 +81,10 @@ def test_every_frame_is_a_row_with_its_number(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["gaussian_noise", "brightness", "tilt", "translate"])
-def test_scores_are_those_of_the_frames_anyone_can_make(run: Run, pictures: Path, name: str) -> None:
+def test_scores_are_those_of_the_frames_anyone_can_make(run: Run, images: Path, name: str) -> None:
     """Flips counted by hand over windtunnel.perturb and the model, without a run."""
     model, changed, total = Brightest(), 0, 0
-    for clip in frames_of(pictures, name).values():
+    for clip in frames_of(images, name).values():
         best = model(np.stack(clip)).argmax(axis=1)
         before = best[:-1] if name != "gaussian_noise" else np.full(len(best) - 1, best[0])
         changed, total = changed + int((best[1:] != before).sum()), total + len(best) - 1
@@ -99,20 +99,20 @@ def test_means_count_every_sequence_alike(run: Run) -> None:
         assert by_name(run, mean)[""] == pytest.approx(np.mean(list(values.values())))
 
 
-def test_intervals_rest_on_pictures_not_on_frames(run: Run) -> None:
+def test_intervals_rest_on_images_not_on_frames(run: Run) -> None:
     score = next(one for one in run.scores(["flip_probability"]) if one.condition == "seq/brightness")
     assert score.n == 12
     assert score.low <= score.value <= score.high
-    # Thirty pairs of frames of twelve pictures are not 360 pictures.
+    # Thirty pairs of frames of twelve images are not 360 images.
     assert score.high - score.low > 2 * 1.96 * np.sqrt(score.value * (1 - score.value) / 360)
 
 
 def test_difficulty_is_strength_of_noise_and_stride_of_the_rest(
-    pictures: Path, tmp_path: Path, run: Run
+    images: Path, tmp_path: Path, run: Run
 ) -> None:
     hard = windtunnel.run(
         Brightest(),
-        pictures,
+        images,
         "imagenet-p",
         only=["gaussian_noise", "brightness"],
         difficulty=3,
@@ -123,10 +123,10 @@ def test_difficulty_is_strength_of_noise_and_stride_of_the_rest(
     ids = {condition["name"]: condition["id"] for condition in run.conditions}
     assert ids["seq/brightness"] == hard.conditions[3]["id"], "the same frames, compared further apart"
     model, moved, noisy = Brightest(), [], []
-    for clip in frames_of(pictures, "brightness").values():
+    for clip in frames_of(images, "brightness").values():
         best = model(np.stack(clip)).argmax(axis=1)
         moved += (best[3:] != best[:-3]).tolist()
-    for clip in frames_of(pictures, "gaussian_noise", 3).values():
+    for clip in frames_of(images, "gaussian_noise", 3).values():
         best = model(np.stack(clip)).argmax(axis=1)
         noisy += (best[1:] != best[0]).tolist()
     assert (len(moved), len(noisy)) == (12 * 28, 12 * 30)
@@ -135,7 +135,7 @@ def test_difficulty_is_strength_of_noise_and_stride_of_the_rest(
     assert found["seq/gaussian_noise:3"] == pytest.approx(np.mean(noisy))
 
 
-def test_small_pictures_have_no_flip_rate(run: Run) -> None:
+def test_small_images_have_no_flip_rate(run: Run) -> None:
     """AlexNet's figures hold for 224 pixels."""
     assert not run.scores(["flip_rate"]) and not run.scores(["mfr"]) and not run.scores(["mt5d"])
 
@@ -148,11 +148,11 @@ def test_a_stored_run_divides(run: Run) -> None:
     assert by_name(run, "mt5d", baseline=run) == {"": pytest.approx(1)}
 
 
-def test_nothing_is_divided_by_nothing(pictures: Path, tmp_path: Path) -> None:
+def test_nothing_is_divided_by_nothing(images: Path, tmp_path: Path) -> None:
     def steady(batch: np.ndarray) -> np.ndarray:
         return np.tile(np.arange(6, dtype=np.float32), (len(batch), 1))
 
-    found = windtunnel.run(steady, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    found = windtunnel.run(steady, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
     assert by_name(found, "flip_probability") == {"seq/tilt": 0}
     assert by_name(found, "flip_rate", baseline=found) == {}
     notes = run_document(found.against(found), [])["notes"]
@@ -161,31 +161,31 @@ def test_nothing_is_divided_by_nothing(pictures: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", ["flip_probability", "ut5d", "mean_ut5d", "zipf_distance", "log_distance"])
-def test_no_change_in_a_few_pictures_is_no_proof_of_none(pictures: Path, tmp_path: Path, metric: str) -> None:
+def test_no_change_in_a_few_images_is_no_proof_of_none(images: Path, tmp_path: Path, metric: str) -> None:
     def steady(batch: np.ndarray) -> np.ndarray:
         return np.tile(np.arange(6, dtype=np.float32), (len(batch), 1))
 
-    found = windtunnel.run(steady, pictures, "imagenet-p", only=["tilt"], keep="logits", out=tmp_path / "run")
+    found = windtunnel.run(steady, images, "imagenet-p", only=["tilt"], keep="logits", out=tmp_path / "run")
     (score,) = found.scores([metric])
     assert score.value == score.low == 0
-    # Of twelve pictures Wilson's with Student's quantile is 0 to 29 % of the most there is.
+    # Of twelve images Wilson's with Student's quantile is 0 to 29 % of the most there is.
     most = {"flip_probability": 1, "ut5d": 15, "mean_ut5d": 15}.get(metric, 5)
     assert 0.1 < score.high < 0.3 * most
 
 
-def test_ties_below_the_best_are_counted_in_frames(pictures: Path, tmp_path: Path) -> None:
-    """The top-5 distance hangs on all five ranks, an error of a single picture on the best two."""
+def test_ties_below_the_best_are_counted_in_frames(images: Path, tmp_path: Path) -> None:
+    """The top-5 distance hangs on all five ranks, an error of a single image on the best two."""
 
     def tied(batch: np.ndarray) -> np.ndarray:
         return np.tile(np.array([5, 4, 3, 3, 2, 1], np.float32), (len(batch), 1))
 
-    found = windtunnel.run(tied, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    found = windtunnel.run(tied, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
     assert found.observed.tie_share == pytest.approx(31 / 33), "all but clean and native"
     traps = [trap["why"] for trap in run_document(found, found.scores())["traps"]]
     assert any("Of 93.9 % of predictions the order of classes decides" in why for why in traps)
 
 
-def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path, tmp_path: Path) -> None:
+def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(images: Path, tmp_path: Path) -> None:
     """The best class never changes, the others do: T5D can be divided and FR cannot."""
 
     def firm(batch: np.ndarray) -> np.ndarray:
@@ -193,7 +193,7 @@ def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path
         scores[:, 0] = 9
         return scores
 
-    found = windtunnel.run(firm, pictures, "imagenet-p", only=["tilt"], out=tmp_path / "run")
+    found = windtunnel.run(firm, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
     notes = run_document(found.against(found), [])["notes"]
     assert [note for note in notes if note.startswith("T5D divide by")]
     assert not any(note.startswith("No T5D") for note in notes)
@@ -203,39 +203,39 @@ def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(pictures: Path
     assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here is 1." in notes
 
 
-def test_unlabelled_pictures_have_flips_and_no_errors(pictures: Path, tmp_path: Path) -> None:
-    rows = "\n".join(["path,label", *(f"{path.as_posix()}," for path in sorted(pictures.rglob("*.png")))])
-    (tmp_path / "pictures.csv").write_text(rows)
+def test_unlabelled_images_have_flips_and_no_errors(images: Path, tmp_path: Path) -> None:
+    rows = "\n".join(["path,label", *(f"{path.as_posix()}," for path in sorted(images.rglob("*.png")))])
+    (tmp_path / "images.csv").write_text(rows)
     found = windtunnel.run(
-        Brightest(), tmp_path / "pictures.csv", "imagenet-p", only=["seq/tilt"], out=tmp_path / "run"
+        Brightest(), tmp_path / "images.csv", "imagenet-p", only=["seq/tilt"], out=tmp_path / "run"
     )
     metrics = {score.metric for score in found.scores()}
     assert "flip_probability" in metrics and "top1_error" not in metrics
 
 
-def test_whole_rankings_need_whole_outputs(run: Run, pictures: Path, tmp_path: Path) -> None:
+def test_whole_rankings_need_whole_outputs(run: Run, images: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match='keep="logits"'):
         run.scores(["zipf_distance"])
     kept = windtunnel.run(
-        Brightest(), pictures, "imagenet-p", only=["tilt"], keep="logits", out=tmp_path / "kept"
+        Brightest(), images, "imagenet-p", only=["tilt"], keep="logits", out=tmp_path / "kept"
     )
     zipf, logs = (by_name(kept, metric)["seq/tilt"] for metric in ("zipf_distance", "log_distance"))
     assert 0 < zipf < 2 and logs > 0
 
 
-def test_a_damaged_picture_leaves_every_sequence(pictures: Path, tmp_path: Path) -> None:
+def test_a_damaged_image_leaves_every_sequence(images: Path, tmp_path: Path) -> None:
     import shutil
 
     folder = tmp_path / "some"
-    shutil.copytree(pictures, folder)
-    (folder / "0" / "0.png").write_bytes(b"no picture")
+    shutil.copytree(images, folder)
+    (folder / "0" / "0.png").write_bytes(b"no image")
     found = windtunnel.run(Brightest(), folder, "imagenet-p", only=["tilt", "scale"], out=tmp_path / "run")
     assert {score.n for score in found.scores()} == {11}
     assert found.observed.left_out == 1
 
 
-def test_frames_stored_as_video_differ_a_little(pictures: Path, tmp_path: Path) -> None:
-    """Every frame's mean red is near the lossless one's; clean and native pictures are no video."""
+def test_frames_stored_as_video_differ_a_little(images: Path, tmp_path: Path) -> None:
+    """Every frame's mean red is near the lossless one's; clean and native images are no video."""
 
     def red(batch: np.ndarray) -> np.ndarray:
         levels = batch[..., 0].mean(axis=(1, 2))
@@ -244,7 +244,7 @@ def test_frames_stored_as_video_differ_a_little(pictures: Path, tmp_path: Path) 
     levels = {}
     for codec in ("none", "h264"):
         found = windtunnel.run(
-            red, pictures, "imagenet-p", only=["brightness"], codec=codec, out=tmp_path / codec
+            red, images, "imagenet-p", only=["brightness"], codec=codec, out=tmp_path / codec
         )
         rows = found.predictions(["condition", "top_score"]).to_pylist()
         names = np.array([row["condition"] for row in rows]).reshape(12, 33)
@@ -317,15 +317,15 @@ def test_a_process_that_hands_out_work_compiles_nothing(tmp_path: Path, digit_fo
     ],
 )
 def test_mistakes_are_refused_before_any_work(
-    pictures: Path, tmp_path: Path, options: dict[str, object], words: str
+    images: Path, tmp_path: Path, options: dict[str, object], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        windtunnel.run(Brightest(), pictures, out=tmp_path / "run", **options)
+        windtunnel.run(Brightest(), images, out=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
 
 
-def test_foreign_classes_are_told_that_flips_need_no_labels(pictures: Path, tmp_path: Path) -> None:
-    for path in pictures.rglob("*.png"):
+def test_foreign_classes_are_told_that_flips_need_no_labels(images: Path, tmp_path: Path) -> None:
+    for path in images.rglob("*.png"):
         target = tmp_path / "own" / f"{'cat' if path.stem < '5' else 'dog'}" / path.name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
@@ -343,8 +343,8 @@ def test_foreign_classes_are_told_that_flips_need_no_labels(pictures: Path, tmp_
     assert by_name(flat, "mfp")
 
 
-def test_names_that_corruptions_share_are_sequences_there(pictures: Path, tmp_path: Path) -> None:
-    found = windtunnel.run(Brightest(), pictures, "imagenet-p", only=["spatter"], out=tmp_path / "run")
+def test_names_that_corruptions_share_are_sequences_there(images: Path, tmp_path: Path) -> None:
+    found = windtunnel.run(Brightest(), images, "imagenet-p", only=["spatter"], out=tmp_path / "run")
     assert list(by_name(found, "flip_probability")) == ["seq/spatter"]
 
 

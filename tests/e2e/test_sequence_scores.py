@@ -1,4 +1,4 @@
-"""Scores of sequences at their edges: one picture, masks, groups, baselines, AlexNet's figures."""
+"""Scores of sequences at their edges: one image, masks, groups, baselines, AlexNet's figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def patterns(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Wild:
-    """Six classes in an order that hangs on every bit of the picture; of dark ones always the same."""
+    """Six classes in an order that hangs on every bit of the image; of dark ones always the same."""
 
     name = fingerprint = "wild"
 
@@ -39,8 +39,8 @@ class Wild:
         return np.stack(found)
 
 
-def test_a_run_of_one_picture_has_scores_and_a_report(patterns: Path, tmp_path: Path) -> None:
-    """Nothing is known of other pictures, so that an interval is all there can be."""
+def test_a_run_of_one_image_has_scores_and_a_report(patterns: Path, tmp_path: Path) -> None:
+    """Nothing is known of other images, so that an interval is all there can be."""
     run = windtunnel.run(
         Brightest(), patterns, "imagenet-p", only=["tilt"], subset=1, keep="logits", out=tmp_path / "run"
     )
@@ -58,13 +58,13 @@ def test_intervals_of_distances_stay_where_distances_can_be(patterns: Path, tmp_
     found = run.scores(["ut5d", "mean_ut5d", "zipf_distance", "log_distance"])
     assert len(found) == 4
     for score in found:
-        # Six pictures, five of them calm.
+        # Six images, five of them calm.
         assert 0 < score.low < score.value < score.high
     assert found[0].high <= 15
 
 
 class Eight:
-    """Eight outputs that follow each other as pictures grow lighter; the data knows six of them."""
+    """Eight outputs that follow each other as images grow lighter; the data knows six of them."""
 
     name = fingerprint = "eight"
 
@@ -100,14 +100,12 @@ def test_distances_over_the_ranking_count_the_classes_that_count(
     assert run.scores(["zipf_distance"])[0].value == pytest.approx(np.mean(found))
 
 
-def test_unlabelled_pictures_in_groups_have_scores_slices_and_a_report(
-    patterns: Path, tmp_path: Path
-) -> None:
+def test_unlabelled_images_in_groups_have_scores_slices_and_a_report(patterns: Path, tmp_path: Path) -> None:
     rows = [f"{path.as_posix()},,{number % 3}" for number, path in enumerate(sorted(patterns.rglob("*.png")))]
-    (tmp_path / "pictures.csv").write_text("\n".join(["path,label,video", *rows]))
+    (tmp_path / "images.csv").write_text("\n".join(["path,label,video", *rows]))
     run = windtunnel.run(
         Brightest(),
-        tmp_path / "pictures.csv",
+        tmp_path / "images.csv",
         "imagenet-p",
         only=["tilt"],
         group="video",
@@ -115,7 +113,7 @@ def test_unlabelled_pictures_in_groups_have_scores_slices_and_a_report(
     )
     run.report()
     notes = json.loads((run.path / "scores.json").read_text())["notes"]
-    assert any(note.startswith("6 pictures in 3 groups by video") for note in notes)
+    assert any(note.startswith("6 images in 3 groups by video") for note in notes)
     found = windtunnel.slices(run, "video", "mfp", minimum=1)
     assert [one.group for one in found] == [], "a slice that is one group has no interval"
     alone = run.grouped_by("")
@@ -149,13 +147,13 @@ class Unable(Brightest):
         return scores
 
 
-def test_flips_by_the_first_run_rest_on_the_pictures_that_all_runs_share(
+def test_flips_by_the_first_run_rest_on_the_images_that_all_runs_share(
     patterns: Path, tmp_path: Path
 ) -> None:
-    """The third run lacks a picture, which leaves the ratio of the first two as well."""
+    """The third run lacks an image, which leaves the ratio of the first two as well."""
     lost = sorted(patterns.rglob("*.png"))[0]
     models = [Unable(600), Unable(300), Unable(450, limit=140)]
-    data = table_of(patterns, tmp_path / "pictures.csv")
+    data = table_of(patterns, tmp_path / "images.csv")
     runs = [
         windtunnel.run(
             model, data, "imagenet-p", only=["tilt", "scale"], group="video", out=tmp_path / model.name

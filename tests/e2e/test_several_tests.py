@@ -28,7 +28,7 @@ COLOURS = np.random.default_rng(0).integers(40, 216, size=(CLASSES, 3))
 
 
 class NearestColour:
-    """Says which of the first classes of ImageNet has the mean colour nearest to a picture's."""
+    """Says which of the first classes of ImageNet has the mean colour nearest to an image's."""
 
     def __init__(self, name: str, bias: float = 0.0) -> None:
         self.__name__ = name
@@ -51,7 +51,7 @@ def declared(folder: Path, name: str, *tags: str) -> Path:
     return path
 
 
-def write_pictures(root: Path, names: list[str], noise: float, seed: int) -> Path:
+def write_images(root: Path, names: list[str], noise: float, seed: int) -> Path:
     rng = np.random.default_rng(seed)
     for label, name in enumerate(names):
         folder = root / name
@@ -68,8 +68,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Two models, each over ImageNet-V2's layout and over corruptions."""
     root = tmp_path_factory.mktemp("several-tests")
     wnids = list(imagenet_1k().classes[:CLASSES])
-    clean = write_pictures(root / "val", wnids, 4, 1)
-    shifted = write_pictures(root / "imagenet-v2", [str(label) for label in range(CLASSES)], 45, 2)
+    clean = write_images(root / "val", wnids, 4, 1)
+    shifted = write_images(root / "imagenet-v2", [str(label) for label in range(CLASSES)], 45, 2)
     found = {}
     for name, bias, tags in (("keen", 0.0, ("trained-long", "small")), ("dull", 22.0, ("small",))):
         preprocess = declared(root, name, *tags)
@@ -130,10 +130,10 @@ def test_shares_are_those_of_the_predictions(runs: dict[str, Path]) -> None:
 
 def test_what_a_run_is_over_is_called_by_its_kind(runs: dict[str, Path], tmp_path: Path) -> None:
     model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
-    pictures = write_pictures(tmp_path / "pictures", imagenet_1k().classes[:CLASSES], 10, 0)
-    swapped = windtunnel.run(model, pictures, "systematic", only=["colour=bgr"], out=tmp_path / "run").path
+    images = write_images(tmp_path / "images", imagenet_1k().classes[:CLASSES], 10, 0)
+    swapped = windtunnel.run(model, images, "systematic", only=["colour=bgr"], out=tmp_path / "run").path
     shifts = several(runs["keen-v2"], runs["keen-smoke"], swapped).shifts
-    assert shifts[0].over == "natural pictures"
+    assert shifts[0].over == "natural images"
     assert re.fullmatch(r"[0-9]+ corrupted conditions", shifts[1].over)
     assert shifts[2].over == "1 swapped step"
 
@@ -145,7 +145,7 @@ def test_one_page_of_several_tests(
     done = windtunnel_command("report", *given, "--out", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
-    assert "not compared picture by picture, since they are over different tests" in page
+    assert "not compared image by image, since they are over different tests" in page
     assert "What every shift costs" in page
     assert page.count("<th>test</th>") == 1 and "<th>suite</th>" not in page
     # On a narrow page only the first columns are seen.
@@ -181,7 +181,7 @@ def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_pa
         workers=1,
     )
     found = windtunnel.compare(runs["dull-v2"], natural)
-    assert (found.unpaired_because, found.pictures) == ("", 2 * CLASSES * PER_CLASS)
+    assert (found.unpaired_because, found.images) == ("", 2 * CLASSES * PER_CLASS)
     assert found.flips
     spoilt = windtunnel.run(model, root / "val", suite="smoke", seed=7, out=tmp_path / "smoke", workers=1)
     assert "seeds 0 and 7 differ" in windtunnel.compare(runs["dull-smoke"], spoilt).unpaired_because
@@ -193,7 +193,7 @@ def test_runs_of_different_tests_are_not_compared(runs: dict[str, Path]) -> None
 
 
 def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path]) -> None:
-    for test, words in (("v2", "loses on shifted pictures says"), ("smoke", "loses under corruptions says")):
+    for test, words in (("v2", "loses on shifted images says"), ("smoke", "loses under corruptions says")):
         compared = windtunnel.compare(runs[f"keen-{test}"], runs[f"dull-{test}"])
         (line,) = [line for line in compared.warnings if "not comparable" in line]
         assert words in line and re.search(r"keen \d+\.\d %, dull \d+\.\d %", line)
@@ -227,12 +227,12 @@ def test_drops_by_tag_worked_by_hand() -> None:
 
 @pytest.fixture(scope="module")
 def filtered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Three models over pictures as ImageNet-A has them; one says it is the network that chose them."""
+    """Three models over images as ImageNet-A has them; one says it is the network that chose them."""
     root = tmp_path_factory.mktemp("filtered")
     wnids = [imagenet_1k().classes[index] for index in masked_classes("in_imagenet_a")[:CLASSES]]
     clean, shifted = (
-        write_pictures(root / "val", wnids, 4, 1),
-        write_pictures(root / "imagenet-a", wnids, 45, 2),
+        write_images(root / "val", wnids, 4, 1),
+        write_images(root / "imagenet-a", wnids, 45, 2),
     )
     found = {}
     for place, name in enumerate(("keen", "resnet50", "dull")):
@@ -243,7 +243,7 @@ def filtered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def test_the_network_that_chose_the_pictures_is_marked_among_others(
+def test_the_network_that_chose_the_images_is_marked_among_others(
     filtered: dict[str, Path], runs: dict[str, Path], tmp_path: Path, windtunnel_command: Command
 ) -> None:
     found = several(*filtered.values())
@@ -315,7 +315,7 @@ def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
     model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
     told = {"unknown": several(runs["keen-v2"], runs["keen-v2"], public=tables)}
     for version in ("matched-frequency", "threshold-0.7"):
-        folder = write_pictures(tmp_path / f"imagenetv2-{version}", names, 45, 2)
+        folder = write_images(tmp_path / f"imagenetv2-{version}", names, 45, 2)
         out = tmp_path / version
         run = windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=out, workers=1)
         told[version] = several(run, run, public=tables)
@@ -338,7 +338,7 @@ def test_one_model_over_several_versions_keeps_every_line_of_its_own(
     model = windtunnel.load_model(NearestColour("keen"), declared(tmp_path, "keen"))
     versions = ("top-images", "threshold-0.7", "matched-frequency")
     for seed, version in enumerate(versions):
-        folder = write_pictures(tmp_path / f"imagenetv2-{version}", names, 45, seed)
+        folder = write_images(tmp_path / f"imagenetv2-{version}", names, 45, seed)
         windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=tmp_path / version, workers=1)
     given = [tmp_path / version for version in versions]
     done = windtunnel_command("report", *given, "--public", tables, "--out", "page.html")
@@ -362,7 +362,7 @@ def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_
     made = [
         windtunnel.run(
             model,
-            write_pictures(tmp_path / f"imagenetv2-{version}", names, 45, seed),
+            write_images(tmp_path / f"imagenetv2-{version}", names, 45, seed),
             suite="imagenet-v2",
             clean=clean,
             out=tmp_path / version,
@@ -388,7 +388,7 @@ def test_what_cannot_be_placed_is_told_in_one_line(
         ((runs["keen-smoke"], "--public", tables), "None of the runs can be placed"),
         ((runs["keen-v2"], "--public", tables / "nothing"), "No such table"),
         ((runs["keen-v2"], "--public", tables.parent), "holds no results-imagenetv2"),
-        ((runs["keen-v2"], "--public", of_r), "holds results on imagenet-r, and no run with clean pictures"),
+        ((runs["keen-v2"], "--public", of_r), "holds results on imagenet-r, and no run with clean images"),
     ):
         done = windtunnel_command("report", *arguments)
         assert done.returncode == 2

@@ -28,7 +28,7 @@ IMAGENET_S = [
 
 
 def photo(seed: int, height: int = 90, width: int = 131) -> np.ndarray:
-    """A soft random picture: neither flat nor noise."""
+    """A soft random image: neither flat nor noise."""
     coarse = np.random.default_rng(seed).integers(0, 256, (9, 13, 3), dtype=np.uint8)
     return np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC))
 
@@ -53,7 +53,7 @@ class Watcher:
         self.seen: set[bytes] = set()
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        self.seen |= {picture.tobytes() for picture in batch}
+        self.seen |= {image.tobytes() for image in batch}
         means = batch.reshape(len(batch), -1).mean(axis=1) * 7 % 3
         return -np.abs(means[:, None] - np.arange(3)[None]).astype(np.float32)
 
@@ -143,7 +143,7 @@ def test_an_axis_of_identical_pixels_has_no_scatter_and_one_of_steady_answers_ma
         same, steady_answers = scores[f"decode_{what}"], scores[f"resize_{what}"]
         assert (same.value, same.low, same.high) == (0, 0, 0)
         assert (steady_answers.value, steady_answers.low) == (0, 0)
-        # Twelve pictures without a flip leave room for one in four.
+        # Twelve images without a flip leave room for one in four.
         assert 0.1 < steady_answers.high < 0.35
 
 
@@ -151,7 +151,7 @@ def test_identical_pixels_are_said_to_be_identical(photos: Path, tmp_path: Path)
     run = windtunnel.run("demo", photos, "systematic", only=["decode=opencv", "resize=opencv-nearest"],
                          out=tmp_path / "run", labels_are_outputs=True)  # fmt: skip
     costs = {score.condition: score for score in run.scores(["step_cost"])}
-    assert "identical on every picture" in costs["decode=opencv"].formula
+    assert "identical on every image" in costs["decode=opencv"].formula
     assert (costs["decode=opencv"].low, costs["decode=opencv"].high) == (0, 0)
     flips = {score.condition: score for score in run.scores(["step_flip_share"])}
     assert (flips["decode=opencv"].low, flips["decode=opencv"].high) == (0, 0)
@@ -161,7 +161,7 @@ def test_identical_pixels_are_said_to_be_identical(photos: Path, tmp_path: Path)
     assert {row["pixel_change_max"] for row in change if row["condition"] == "decode=opencv"} == {0}
 
 
-def test_a_picture_one_decoder_cannot_read_leaves_every_condition(photos: Path, tmp_path: Path) -> None:
+def test_a_image_one_decoder_cannot_read_leaves_every_condition(photos: Path, tmp_path: Path) -> None:
     Image.fromarray(photo(99)).save(photos / "0" / "99.png")
     run = windtunnel.run("demo", photos, "systematic", only=["decode=*"], out=tmp_path / "run",
                          labels_are_outputs=True)  # fmt: skip
@@ -172,7 +172,7 @@ def test_a_picture_one_decoder_cannot_read_leaves_every_condition(photos: Path, 
     assert all("reads JPEG only, this is PNG" in row["reason"] for row in bad)
 
 
-def test_decoders_that_read_none_of_the_pictures_are_left_out_and_named(
+def test_decoders_that_read_none_of_the_images_are_left_out_and_named(
     digit_folder: Path, tmp_path: Path
 ) -> None:
     plan = windtunnel.plan("demo", digit_folder, "systematic")
@@ -180,7 +180,7 @@ def test_decoders_that_read_none_of_the_pictures_are_left_out_and_named(
     assert "decode=opencv" in names and "decode=simplejpeg" not in names
     (line,) = plan.info["remarks"]
     assert line.startswith("Left out: decode=simplejpeg, ")
-    assert line.endswith("40 of 40 pictures are in a format it does not read.")
+    assert line.endswith("40 of 40 images are in a format it does not read.")
 
 
 def test_numerics_are_model_variants_and_workers_change_nothing(photos: Path, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_decoders_are_left_out_where_nothing_is_decoded() -> None:
     assert not [name for name in names if name.startswith("decode=")]
     assert len([name for name in names if name.startswith("resize=")]) == 5
     assert plan.info["remarks"][0] == (
-        "Left out: decode=pillow, decode=opencv, decode=ffmpeg; the pictures are arrays, and nothing is "
+        "Left out: decode=pillow, decode=opencv, decode=ffmpeg; the images are arrays, and nothing is "
         "decoded."
     )
     with pytest.raises(UserError, match=r"No step of the pipeline is swapped\. Left out: decode=ffmpeg; "):
@@ -346,7 +346,7 @@ def test_the_terminal_and_the_document_say_which_step_costs_most(
     document = json.loads(done.stdout)
     placed = {field["metric"]: field for field in document["published"]}
     assert {"decode_mean_accuracy", "resize_accuracy_std"} <= set(placed)
-    assert all("pictures" in source["unlike"] and "canvas" not in source["unlike"]
+    assert all("images" in source["unlike"] and "canvas" not in source["unlike"]
                for field in placed.values() for source in field["sources"])  # fmt: skip
 
 
@@ -447,10 +447,10 @@ def test_answers_that_change_are_scored_and_shown_without_labels(
     assert "Which step changes most answers?" in page and "accuracy lost" not in page
     assert "where resize=" in page and "where decode=" not in page
     written = (run.path / "report.md").read_text()
-    assert "No error rates: no picture has a label." in written
+    assert "No error rates: no image has a label." in written
     assert f"| {check['rows'][0]['step']} | {100 * most:.1f} % |" in written
     said = windtunnel_command("score", run.path).stdout
-    assert "no picture has a label" in said and f"{100 * most:.1f} %" in said.partition("most changed")[2]
+    assert "no image has a label" in said and f"{100 * most:.1f} %" in said.partition("most changed")[2]
     assert "bad.jpg" in said.partition("left out")[2]
 
 
@@ -460,12 +460,12 @@ def test_runs_without_labels_are_compared_by_the_answers_that_change(
     for name in ("a", "b"):
         windtunnel.run(Watcher(), unlabelled, "systematic", only=["resize=*"], out=tmp_path / name)
     found = windtunnel.compare(tmp_path / "a", tmp_path / "b")
-    assert found.pictures == 8 and not found.unpaired_because
+    assert found.images == 8 and not found.unpaired_because
     first, second = found.scores["resize_flip_share", ""]
     assert first.value == second.value > 0
 
 
-def test_pictures_of_differences_show_some_and_axes_without_any_are_left_out(
+def test_images_of_differences_show_some_and_axes_without_any_are_left_out(
     photos: Path, tmp_path: Path
 ) -> None:
     Image.fromarray(np.full((90, 131, 3), 77, np.uint8)).save(photos / "0" / "flat.jpg")
@@ -477,7 +477,7 @@ def test_pictures_of_differences_show_some_and_axes_without_any_are_left_out(
     of_resizes = {name: change[run.observed.column(name)]
                   for name in ("resize=pillow-box", "resize=opencv-nearest")}  # fmt: skip
     assert [one.step for one in shown] == [max(of_resizes, key=of_resizes.__getitem__), "geometry=squash"]
-    assert all(one.change > 0 and one.picture != "0/flat.jpg" for one in shown)
+    assert all(one.change > 0 and one.image != "0/flat.jpg" for one in shown)
 
 
 def test_the_terminal_names_no_costliest_step_where_nothing_costs(
@@ -511,7 +511,7 @@ def test_a_check_of_identical_steps_speaks_of_no_chance(photos: Path, tmp_path: 
     run = windtunnel.run(Watcher(), photos, "systematic", only=["decode=opencv", "decode=simplejpeg"],
                          out=tmp_path / "run")  # fmt: skip
     page = run.report().read_text()
-    assert "No step changes a pixel of any picture" in page and "from chance" not in page
+    assert "No step changes a pixel of any image" in page and "from chance" not in page
     check = json.loads((run.path / "scores.json").read_text())["deployment"]
     (decoders,) = check["axes"]
     assert (decoders["methods"], decoders["distinct"]) == (3, 1)

@@ -191,17 +191,17 @@ def test_one_resizer_a_batch_and_nothing_else_differs(digits: Path) -> None:
     used = set()
     for epoch in range(4):
         singles = {name: drawn(digits, Mix(resizers=(name,)), epoch) for name in SIX}
-        for number, (pictures, labels) in enumerate(drawn(digits, Mix(resizers=SIX), epoch)):
-            equal = [name for name in SIX if np.array_equal(singles[name][number][0], pictures)]
+        for number, (images, labels) in enumerate(drawn(digits, Mix(resizers=SIX), epoch)):
+            equal = [name for name in SIX if np.array_equal(singles[name][number][0], images)]
             assert equal, "no single resizer made this batch"
             np.testing.assert_array_equal(singles[SIX[0]][number][1], labels)
             used |= set(equal)
     assert len(used) > 3
 
 
-def test_per_picture_mixes_within_a_batch(digits: Path) -> None:
+def test_per_image_mixes_within_a_batch(digits: Path) -> None:
     singles = {name: drawn(digits, Mix(resizers=(name,)))[0][0] for name in SIX}
-    mixed = drawn(digits, Mix(resizers=SIX, per="picture"))[0][0]
+    mixed = drawn(digits, Mix(resizers=SIX, per="image"))[0][0]
     used = {
         next(name for name in SIX if np.array_equal(singles[name][row], mixed[row]))
         for row in range(len(mixed))
@@ -209,24 +209,24 @@ def test_per_picture_mixes_within_a_batch(digits: Path) -> None:
     assert len(used) > 3
 
 
-@pytest.mark.parametrize("per", ["batch", "picture"])
-def test_decoders_are_drawn_and_nothing_else_differs(jpegs: Path, per: Literal["batch", "picture"]) -> None:
-    """A mixed picture is, pixel for pixel, that of one decoder; of one for the whole batch if so asked."""
+@pytest.mark.parametrize("per", ["batch", "image"])
+def test_decoders_are_drawn_and_nothing_else_differs(jpegs: Path, per: Literal["batch", "image"]) -> None:
+    """A mixed image is, pixel for pixel, that of one decoder; of one for the whole batch if so asked."""
     both = ("pillow", "ffmpeg")
     used = set()
     mixed_batches = 0
     for epoch in range(4):
         singles = {name: drawn(jpegs, Mix(decoders=(name,)), epoch, size=8) for name in both}
-        for number, (pictures, labels) in enumerate(drawn(jpegs, Mix(both, per=per), epoch, size=8)):
-            ways = [[np.array_equal(singles[name][number][0][row], pictures[row]) for name in both]
+        for number, (images, labels) in enumerate(drawn(jpegs, Mix(both, per=per), epoch, size=8)):
+            ways = [[np.array_equal(singles[name][number][0][row], images[row]) for name in both]
                     for row in range(8)]  # fmt: skip
-            assert all(sum(way) == 1 for way in ways), "no decoder made this picture, or both did"
+            assert all(sum(way) == 1 for way in ways), "no decoder made this image, or both did"
             np.testing.assert_array_equal(singles["pillow"][number][1], labels)
             chosen = {both[way.index(True)] for way in ways}
             used |= chosen
             mixed_batches += len(chosen) > 1
     assert used == set(both)
-    assert (mixed_batches > 0) is (per == "picture")
+    assert (mixed_batches > 0) is (per == "image")
 
 
 def test_crops_lie_inside_and_cover_the_shares_asked_for() -> None:
@@ -248,7 +248,7 @@ def test_crops_lie_inside_and_cover_the_shares_asked_for() -> None:
         (lambda: Settings(area=(0.9, 0.1)), "the smaller first"),
         (lambda: Mix(resizers=("pillow-cubic",)), "pillow-cubic"),
         (lambda: Mix(decoders=("magick",)), "magick"),
-        (lambda: Mix(per="epoch"), "'batch' or 'picture'"),  # type: ignore[arg-type]
+        (lambda: Mix(per="epoch"), "'batch' or 'image'"),  # type: ignore[arg-type]
         (lambda: Settings(epochs=1.5), "epochs is 1.5; give a whole number of at least 1"),  # type: ignore[arg-type]
         (lambda: Settings(learning_rate=-1), "learning_rate is -1; give a number of at least 0"),
         (lambda: Settings(learning_rate=0), "learns nothing"),
@@ -367,7 +367,7 @@ def linear(outputs: int) -> torch.nn.Module:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"module": linear(9)}, r"shape \(2, 9\) for 2 pictures and the data has 10 classes"),
+        ({"module": linear(9)}, r"shape \(2, 9\) for 2 images and the data has 10 classes"),
         ({"module": linear(11)}, r"shape \(2, 11\)"),
         ({"module": torch.nn.Identity()}, r"shape \(2, 3, 16, 16\)"),
         ({"tensor": Tensor(divisor=1.0, dtype="uint8")}, "uint8 of shape"),
@@ -400,8 +400,8 @@ def jpegs(tmp_path: Path) -> Path:
         folder = tmp_path / "jpegs" / str(label)
         folder.mkdir(parents=True)
         for row in range(4):
-            picture = Image.fromarray(rng.integers(0, 256, (24, 24, 3), dtype=np.uint8))
-            picture.save(folder / f"{row}.jpg")
+            image = Image.fromarray(rng.integers(0, 256, (24, 24, 3), dtype=np.uint8))
+            image.save(folder / f"{row}.jpg")
     return tmp_path / "jpegs"
 
 
@@ -409,13 +409,13 @@ def jpegs(tmp_path: Path) -> Path:
 def test_decoders_that_shrink_are_refused_before_any_work(tmp_path: Path, own: bool) -> None:
     geometry = Geometry(decoder="simplejpeg-scaled" if own else "pillow", rule="exact", crop_px=16)
     mix = Mix() if own else Mix(decoders=("pillow", "simplejpeg-scaled"))
-    with pytest.raises(UserError, match="simplejpeg-scaled shrinks a picture before its crop"):
+    with pytest.raises(UserError, match="simplejpeg-scaled shrinks an image before its crop"):
         fit(linear(2), tmp_path / "nothing there", tmp_path / "t", preprocess=Preprocess(geometry), mix=mix)
     assert not (tmp_path / "t").exists()
 
 
-def test_a_picture_one_decoder_cannot_read_is_left_out_and_named(jpegs: Path, tmp_path: Path) -> None:
-    (jpegs / "3" / "1.jpg").write_bytes(b"no picture")
+def test_a_image_one_decoder_cannot_read_is_left_out_and_named(jpegs: Path, tmp_path: Path) -> None:
+    (jpegs / "3" / "1.jpg").write_bytes(b"no image")
     Image.fromarray(np.zeros((24, 24, 3), np.uint8)).save(jpegs / "5" / "lossless.png")
     mix = Mix(decoders=("pillow", "simplejpeg"))
     settings = Settings(epochs=1, batch=8)
@@ -425,9 +425,9 @@ def test_a_picture_one_decoder_cannot_read_is_left_out_and_named(jpegs: Path, tm
     assert [one.split(":")[0] for one in alone.left_out] == ["3/1.jpg"]
 
 
-def test_a_picture_that_goes_while_training_is_named(jpegs: Path, tmp_path: Path) -> None:
+def test_a_image_that_goes_while_training_is_named(jpegs: Path, tmp_path: Path) -> None:
     def spoil(_epoch: int, _loss: float) -> None:
-        (jpegs / "7" / "2.jpg").write_bytes(b"no picture")
+        (jpegs / "7" / "2.jpg").write_bytes(b"no image")
 
     with pytest.raises(RunFailed, match=r"7/2\.jpg could be read when training began"):
         fit(
@@ -437,7 +437,7 @@ def test_a_picture_that_goes_while_training_is_named(jpegs: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("other", ["pixels", "labels"])
-def test_other_pictures_under_the_same_names_are_noticed(jpegs: Path, tmp_path: Path, other: str) -> None:
+def test_other_images_under_the_same_names_are_noticed(jpegs: Path, tmp_path: Path, other: str) -> None:
     settings = Settings(epochs=1, batch=8)
     fit(linear(10), jpegs, tmp_path / "t", preprocess=PREPROCESS, settings=settings)
     table = tmp_path / "table.csv"

@@ -15,7 +15,7 @@ from tests.parity import oracles
 from tests.parity.draws import OURS, Replay
 from tests.parity.reference import GOLDEN, PARAMETERS
 from windtunnel.corruptions import REGISTRY
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 
 # One false alarm in a thousand for each distribution test; seeds are fixed.
 ALPHA = 1e-3
@@ -28,7 +28,7 @@ NOISES = ("gaussian_noise", "impulse_noise", "shot_noise", "speckle_noise")
 
 
 def photograph(side: int, seed: int = 0) -> np.ndarray:
-    """Something like a picture: smooth shapes, an edge, an even area, grain."""
+    """Something like an image: smooth shapes, an edge, an even area, grain."""
     rng = np.random.default_rng(seed)
     coarse = Image.fromarray(rng.integers(0, 256, (7, 7, 3), dtype=np.uint8))
     smooth = np.asarray(coarse.resize((side, side), Image.Resampling.BICUBIC)).astype(int)
@@ -37,9 +37,9 @@ def photograph(side: int, seed: int = 0) -> np.ndarray:
     return np.clip(smooth, 0, 255).astype(np.uint8)
 
 
-def pictures(edition: int) -> list[np.ndarray]:
+def make_images(edition: int) -> list[np.ndarray]:
     given = np.asarray(Image.open(GOLDEN / f"input-{edition}.png"))
-    return [given, golden_picture(edition), photograph(edition)]
+    return [given, golden_image(edition), photograph(edition)]
 
 
 def run_unit(name: str, image: np.ndarray, severity: int, edition: int) -> np.ndarray:
@@ -71,7 +71,7 @@ def frost_oracle(image: np.ndarray, severity: int, edition: int) -> np.ndarray:
 
 
 def caught(ours: np.ndarray, theirs: np.ndarray) -> bool:
-    """Whether two pictures differ by more than the tolerance."""
+    """Whether two images differ by more than the tolerance."""
     difference = np.abs(ours.astype(int) - theirs)
     return bool(difference.max() > MAX_LEVELS or difference.mean() > MEAN_LEVELS)
 

@@ -68,7 +68,7 @@ def magnified(values: np.ndarray, factor: float) -> np.ndarray:
     for axis, side in enumerate(values.shape[:2]):
         part = math.ceil(side / factor)
         middle = middle.take(range((side - part) // 2, (side - part) // 2 + part), axis)
-    # "nearest" matters at sizes nobody published: the last place may be rounded to just outside the picture.
+    # "nearest" matters at sizes nobody published: the last place may be rounded to just outside the image.
     large = ndimage.zoom(middle, (factor, factor, 1), order=1, mode="nearest")
     for axis, side in enumerate(values.shape[:2]):
         trim = (large.shape[axis] - side) // 2

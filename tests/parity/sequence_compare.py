@@ -60,5 +60,5 @@ def differing_frame(
 
 
 def wide_photograph(height: int, width: int, seed: int = 0) -> np.ndarray:
-    """A photograph-like picture of any shape."""
+    """A photograph-like image of any shape."""
     return np.ascontiguousarray(photograph(max(height, width), seed)[-height:, :width])

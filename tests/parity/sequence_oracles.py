@@ -1,6 +1,6 @@
 """Slow, plain oracles of the reference's perturbation sequences, written from its published facts.
 
-Each yields whole frames of the picture it is given; whoever crops, crops the frames. Random ones draw in
+Each yields whole frames of the image it is given; whoever crops, crops the frames. Random ones draw in
 the reference's order by methods of `rng`, so that a test can replay other fields. H and W are the sides
 of the image. The parameters are those of golden/sequences.csv, in its order.
 """

@@ -76,13 +76,13 @@ class LegacyDraws:
 def reference_frames(name: str) -> Iterator[np.ndarray]:
     """The oracle's frames of the reference's input, in edition 224 at difficulty 1.
 
-    The stored frames were made of a picture that was not resized before its crop.
+    The stored frames were made of an image that was not resized before its crop.
     """
     table = TABLES[224, name, 1]
     resized = reference_input()
-    picture = resized if table.stage == "resized" else crop_step(resized, GEOMETRY)
+    image = resized if table.stage == "resized" else crop_step(resized, GEOMETRY)
     options = {"floor": True} if name in FLOORED else {}
-    window = kept_window(picture, table.stage, GEOMETRY)
+    window = kept_window(image, table.stage, GEOMETRY)
     oracle = getattr(sequence_oracles, name)
-    for frame in oracle(picture, LegacyDraws(), table.frames, *table.parameters, **options):
+    for frame in oracle(image, LegacyDraws(), table.frames, *table.parameters, **options):
         yield window.cut(frame) if table.stage == "resized" else frame

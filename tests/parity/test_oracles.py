@@ -9,7 +9,7 @@ import pytest
 from tests.parity import oracles
 from tests.parity.draws import Recorder, Replay
 
-# Corruption, parameters, and the draws it makes of a 48 x 48 picture.
+# Corruption, parameters, and the draws it makes of a 48 x 48 image.
 DRAWS = [
     ("gaussian_noise", (0.18,), [("normal", (48, 48, 3))]),
     ("shot_noise", (12,), [("poisson", (48, 48, 3))]),
@@ -37,7 +37,7 @@ FROST_SIZES = {
 }
 
 
-def picture(side: int) -> np.ndarray:
+def make_image(side: int) -> np.ndarray:
     return np.random.default_rng(side).integers(0, 256, (side, side, 3), dtype=np.uint8)
 
 
@@ -51,7 +51,7 @@ def textures() -> list[np.ndarray]:
 @pytest.mark.parametrize(("name", "parameters", "draws"), DRAWS)
 def test_draws_are_as_documented_and_can_be_injected(name: str, parameters: tuple, draws: list) -> None:
     options = {"textures": textures()} if name == "frost" else {}
-    function, image, recorder = getattr(oracles, name), picture(48), Recorder(1)
+    function, image, recorder = getattr(oracles, name), make_image(48), Recorder(1)
     before = image.copy()
     out = function(image, recorder, *parameters, **options)
     assert out.dtype == np.uint8
@@ -110,7 +110,7 @@ def test_frost_shrinks_by_plain_bilinear_sampling(scale: float, index: int) -> N
 
 def test_published_motion_blur_rounds_where_newer_magicks_floor() -> None:
     published, floored = (
-        oracles.motion_blur(picture(64), np.random.RandomState(3), 10, 3, floor=floor).astype(int)
+        oracles.motion_blur(make_image(64), np.random.RandomState(3), 10, 3, floor=floor).astype(int)
         for floor in (False, True)
     )
     difference = published - floored

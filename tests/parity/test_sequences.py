@@ -26,7 +26,7 @@ from tests.parity.sequence_compare import (
 from tests.parity.sequence_reference import NAMES, TABLES
 from tests.parity.test_units import correlation
 from windtunnel.corruptions import EDITIONS
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.imaging.geometry import Geometry, finish, kept_window, resize_step
 from windtunnel.imaging.window import Window, whole
 from windtunnel.kernels.warp import Affine, AffineWarp, PerspectiveWarp, about_centre
@@ -65,7 +65,7 @@ def test_tables_are_the_published_ones(name: str) -> None:
 @pytest.mark.parametrize("name", COMPARED)
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_frames_are_within_one_level_of_the_oracles(name: str, edition: int) -> None:
-    for image in (golden_picture(edition), wide_photograph(edition, edition)):
+    for image in (golden_image(edition), wide_photograph(edition, edition)):
         assert differing_frame(name, image, edition) is None
 
 
@@ -87,22 +87,22 @@ def test_other_sizes_and_shapes_follow_the_same_code(name: str, height: int, wid
 @pytest.mark.parametrize("name", COMPARED)
 def test_ramps_and_checks_of_odd_shapes_are_within_one_level(name: str) -> None:
     """On ramps every pixel may lie on the border of a level: there a blur in float32 may miss many."""
-    image = np.ascontiguousarray(golden_picture(133)[:64])
+    image = np.ascontiguousarray(golden_image(133)[:64])
     for ours, theirs in zip(unit_frames(name, image, 224), oracle_frames(name, image, 224), strict=True):
         assert np.abs(ours.astype(int) - theirs).max() <= MAX_LEVELS
 
 
 @pytest.mark.parametrize("name", GEOMETRIC)
 def test_warps_are_the_libraries_to_the_last_bit(name: str) -> None:
-    for image in (golden_picture(133)[:64].copy(), wide_photograph(141, 97)):
+    for image in (golden_image(133)[:64].copy(), wide_photograph(141, 97)):
         for ours, theirs in zip(unit_frames(name, image, 224), oracle_frames(name, image, 224), strict=True):
             assert np.array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_clean_frames_are_the_picture(name: str, edition: int) -> None:
-    image = golden_picture(edition)
+def test_clean_frames_are_the_image(name: str, edition: int) -> None:
+    image = golden_image(edition)
     clean = REGISTRY.get(name).table(edition).clean
     same = [
         number for number, frame in enumerate(unit_frames(name, image, edition)) if (frame == image).all()
@@ -111,7 +111,7 @@ def test_clean_frames_are_the_picture(name: str, edition: int) -> None:
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_unmoved_brightness_is_within_a_level_of_the_picture(edition: int) -> None:
+def test_unmoved_brightness_is_within_a_level_of_the_image(edition: int) -> None:
     image = wide_photograph(edition, edition)
     bright = nth(unit_frames("brightness", image, edition), 15)
     assert np.abs(bright.astype(int) - image).max() <= 1
@@ -212,7 +212,7 @@ def independent(first: np.ndarray, second: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("name", NOISES)
 def test_noise_fields_are_independent(name: str) -> None:
-    """Between frames, pictures, seeds, difficulties, and of the corruption of the same name."""
+    """Between frames, images, seeds, difficulties, and of the corruption of the same name."""
     grey = np.full((224, 224, 3), 128, np.uint8)
 
     def field(number: int, **options: object) -> np.ndarray:
@@ -223,7 +223,7 @@ def test_noise_fields_are_independent(name: str) -> None:
     others = {
         "next frame": field(2),
         "last frame": field(30),
-        "pictures": field(1, sample_id="b"),
+        "images": field(1, sample_id="b"),
         "seeds": field(1, seed=1),
         "difficulties": field(1, difficulty=2),
         "corruption": windtunnel.corrupt(grey, name, 1, seed=0, sample_id="a"),
@@ -236,74 +236,74 @@ def test_noise_fields_are_independent(name: str) -> None:
 
 
 @pytest.fixture
-def picture() -> np.ndarray:
+def image() -> np.ndarray:
     return wide_photograph(256, 341)
 
 
 @pytest.mark.parametrize(("name", "angle"), [("rotate", "degrees"), ("shear", "shear_degrees")])
-def test_mutant_affine_about_the_true_middle_is_caught(name: str, angle: str, picture: np.ndarray) -> None:
-    height, width = picture.shape[:2]
-    warp = AffineWarp(picture, whole(picture))
+def test_mutant_affine_about_the_true_middle_is_caught(name: str, angle: str, image: np.ndarray) -> None:
+    height, width = image.shape[:2]
+    warp = AffineWarp(image, whole(image))
     mutant = about_centre(width - 1, height - 1, **{angle: 5.0})
-    theirs = nth(oracle_frames(name, picture, 224), 20)
+    theirs = nth(oracle_frames(name, image, 224), 20)
     assert caught(warp(mutant), theirs)
     assert not caught(warp(about_centre(width, height, **{angle: 5.0})), theirs)
 
 
-def test_mutant_scale_about_the_true_middle_is_caught(picture: np.ndarray) -> None:
-    height, width = picture.shape[:2]
-    warp = AffineWarp(picture, whole(picture))
-    theirs = nth(oracle_frames("scale", picture, 224), 12)
+def test_mutant_scale_about_the_true_middle_is_caught(image: np.ndarray) -> None:
+    height, width = image.shape[:2]
+    warp = AffineWarp(image, whole(image))
+    theirs = nth(oracle_frames("scale", image, 224), 12)
     assert caught(warp(about_centre(width - 1, height - 1, scale=0.7)), theirs)
     assert not caught(warp(about_centre(width, height, scale=0.7)), theirs)
 
 
-def test_mutant_rounded_affine_is_caught(picture: np.ndarray) -> None:
-    height, width = picture.shape[:2]
+def test_mutant_rounded_affine_is_caught(image: np.ndarray) -> None:
+    height, width = image.shape[:2]
     back = about_centre(width, height, degrees=5.0)
     data = (back.a, back.b, back.c, back.d, back.e, back.f)
     planes = [
         np.asarray(
-            Image.fromarray(picture[:, :, channel].astype(np.float32)).transform(
+            Image.fromarray(image[:, :, channel].astype(np.float32)).transform(
                 (width, height), Image.Transform.AFFINE, data, Image.Resampling.BILINEAR
             )
         )
         for channel in range(3)
     ]
     exact = np.stack(planes, axis=2)
-    ours = nth(unit_frames("rotate", picture, 224), 20)
+    ours = nth(unit_frames("rotate", image, 224), 20)
     assert caught(np.rint(exact).astype(np.uint8), ours)
     assert not caught(np.floor(exact + 1e-4).astype(np.uint8), ours)
 
 
-def test_mutant_opposite_tilts_are_caught(picture: np.ndarray) -> None:
-    height, width = picture.shape[:2]
-    ours, angle = nth(unit_frames("tilt", picture, 224), 20), 5.0
-    warp = PerspectiveWarp(picture, whole(picture))
+def test_mutant_opposite_tilts_are_caught(image: np.ndarray) -> None:
+    height, width = image.shape[:2]
+    ours, angle = nth(unit_frames("tilt", image, 224), 20), 5.0
+    warp = PerspectiveWarp(image, whole(image))
     assert caught(warp(facing_back(width, height, -math.radians(angle))), ours)
     # About one axis only: the usual sign of a rotation about y, undone by mirroring across.
     flipped = sequence_oracles.tilt_matrix(width, height, angle)
     mirror = np.array([[-1, 0, width], [0, 1, 0], [0, 0, 1]])
-    assert caught(sequence_oracles.perspective(picture, mirror @ flipped @ mirror), ours)
-    assert not caught(sequence_oracles.perspective(picture, flipped), ours)
+    assert caught(sequence_oracles.perspective(image, mirror @ flipped @ mirror), ours)
+    assert not caught(sequence_oracles.perspective(image, flipped), ours)
 
 
-def test_mutant_shear_without_squeeze_is_caught(picture: np.ndarray) -> None:
-    height, width = picture.shape[:2]
+def test_mutant_shear_without_squeeze_is_caught(image: np.ndarray) -> None:
+    height, width = image.shape[:2]
     lean = math.sin(math.radians(10))
     x, y = width / 2 + 0.5, height / 2 + 0.5
     plain = Affine(1.0, lean, -lean * y, 0.0, 1.0, 0.0)
-    theirs = nth(oracle_frames("shear", picture, 224), 25)
-    assert caught(AffineWarp(picture, whole(picture))(plain), theirs)
+    theirs = nth(oracle_frames("shear", image, 224), 25)
+    assert caught(AffineWarp(image, whole(image))(plain), theirs)
     squeezed = about_centre(width, height, shear_degrees=10)
     assert squeezed.e * y + squeezed.d * x + squeezed.f == pytest.approx(y)
-    assert not caught(AffineWarp(picture, whole(picture))(squeezed), theirs)
+    assert not caught(AffineWarp(image, whole(image))(squeezed), theirs)
 
 
-def test_mutant_zoom_blur_without_the_first_frame_is_caught(picture: np.ndarray) -> None:
-    enlarged = [sequence_oracles.affine(picture, scale=1 + 0.004 * i) / 255 for i in range(1, 11)]
+def test_mutant_zoom_blur_without_the_first_frame_is_caught(image: np.ndarray) -> None:
+    enlarged = [sequence_oracles.affine(image, scale=1 + 0.004 * i) / 255 for i in range(1, 11)]
     without = oracles.truncated(sum(enlarged) / len(enlarged))
-    assert caught(without, nth(unit_frames("zoom_blur", picture, 224), 10))
+    assert caught(without, nth(unit_frames("zoom_blur", image, 224), 10))
 
 
 @pytest.mark.parametrize("name", NOISES)
@@ -335,7 +335,7 @@ def test_mutant_spatter_with_a_threshold_in_every_frame_is_caught(edition: int, 
 
 
 def test_the_oracles_draw_once_a_frame_or_once_a_sequence() -> None:
-    image = golden_picture(32)
+    image = golden_image(32)
     for name, count in (("shot_noise", 30), ("speckle_noise", 30), ("gaussian_noise", 30)):
         (parameter,) = TABLES[32, name, 1].parameters
         fields = [np.zeros((3, 32, 32) if name == "gaussian_noise" else (32, 32, 3), np.float32)] * count

@@ -18,9 +18,9 @@ from tests.parity.compare import (
     MEAN_LEVELS,
     NOISES,
     caught,
+    make_images,
     noise_p_value,
     photograph,
-    pictures,
     run_oracle,
     run_unit,
     unit_noise,
@@ -28,7 +28,7 @@ from tests.parity.compare import (
 from tests.parity.draws import OURS, Replay
 from tests.parity.reference import PARAMETERS
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES, frost
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.kernels import motion
 from windtunnel.kernels.gaussian import blur_bytes
 
@@ -53,7 +53,7 @@ def test_tables_are_the_published_ones(name: str) -> None:
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_units_are_within_one_level_of_the_oracle(name: str, edition: int, severity: int) -> None:
-    for image in pictures(edition):
+    for image in make_images(edition):
         assert_close(run_unit(name, image, severity, edition), run_oracle(name, image, severity, edition))
 
 
@@ -61,7 +61,7 @@ def test_units_are_within_one_level_of_the_oracle(name: str, edition: int, sever
 @pytest.mark.parametrize("severity", [1, 3, 5])
 def test_other_sizes_and_shapes_follow_the_same_code(name: str, severity: int) -> None:
     for height, width in ((97, 97), (150, 101), (64, 133)):
-        image = np.ascontiguousarray(golden_picture(max(height, width))[-height:, -width:])
+        image = np.ascontiguousarray(golden_image(max(height, width))[-height:, -width:])
         assert_close(run_unit(name, image, severity, 224), run_oracle(name, image, severity, 224))
 
 
@@ -79,7 +79,7 @@ def test_gaussian_blur_of_even_areas_is_the_oracles(edition: int, severity: int)
 
 
 def frost_draws(folder: Path, count: int) -> np.ndarray:
-    """How often each of six even textures is drawn for as many pictures."""
+    """How often each of six even textures is drawn for as many images."""
     for number in range(1, 7):
         Image.new("RGB", (400, 300), (30 * number, 0, 0)).save(folder / f"frost{number}.png")
     black = np.zeros((64, 64, 3), np.uint8)
@@ -159,7 +159,7 @@ def correlation(first: np.ndarray, second: np.ndarray) -> float:
 
 @pytest.mark.parametrize("name", NOISES)
 def test_noise_fields_are_independent(name: str) -> None:
-    """Between pictures, channels, neighbours, severities and seeds."""
+    """Between images, channels, neighbours, severities and seeds."""
     grey = np.full((224, 224, 3), 128, np.uint8)
 
     def field(severity: int = 3, seed: int = 0, sample_id: str = "a") -> np.ndarray:
@@ -167,7 +167,7 @@ def test_noise_fields_are_independent(name: str) -> None:
 
     base, limit = field(), norm.isf(ALPHA / 2)
     pairs = {
-        "pictures": (base, field(sample_id="b")),
+        "images": (base, field(sample_id="b")),
         "seeds": (base, field(seed=1)),
         "severities": (base, field(severity=2)),
         "red and green": (base[:, :, 0], base[:, :, 1]),
@@ -244,7 +244,7 @@ def test_mutant_one_mask_for_all_channels_is_caught() -> None:
     assert correlation(shared[:, :, 0], shared[:, :, 1]) > norm.isf(ALPHA / 2)
 
 
-def test_mutant_noise_shared_by_two_pictures_is_caught() -> None:
+def test_mutant_noise_shared_by_two_images_is_caught() -> None:
     grey = np.full((224, 224, 3), 128, np.uint8)
     fields = [windtunnel.corrupt(grey, "gaussian_noise", 3, seed=0, sample_id="a") for _ in range(2)]
     assert correlation(fields[0].astype(float), fields[1].astype(float)) > norm.isf(ALPHA / 2)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import windtunnel
-from windtunnel.errors import PictureError, UserError
-from windtunnel.golden import golden_picture
+from windtunnel.errors import ImageError, UserError
+from windtunnel.golden import golden_image
 from windtunnel.imaging.clips import decode_clip, encode_clip, whole_clip
 
 TYPES = {"gaussian_noise": "noise", "tilt": "temporal"}
@@ -28,7 +28,7 @@ PLAIN = {"deblock": "1:0:0", "deadzone": "21,11", "decimate": "1", "qcomp": "0.6
 
 
 def frames_of(name: str, side: int) -> list[np.ndarray]:
-    return list(windtunnel.perturb(golden_picture(side), name, seed=0))
+    return list(windtunnel.perturb(golden_image(side), name, seed=0))
 
 
 def read_by_opencv(path: Path) -> list[np.ndarray]:
@@ -107,9 +107,9 @@ def test_odd_sizes_keep_their_size(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda clip: clip[: len(clip) // 2], lambda _: b"x" * 999])
-def test_a_damaged_video_is_a_picture_that_cannot_be_read(damage: object) -> None:
+def test_a_damaged_video_is_a_image_that_cannot_be_read(damage: object) -> None:
     content = encode_clip(frames_of("tilt", 32), "temporal")
-    with pytest.raises(PictureError) as told:
+    with pytest.raises(ImageError) as told:
         list(decode_clip(damage(content)))  # type: ignore[operator]
     assert told.value.status == "unreadable" and "\n" not in told.value.reason
 
@@ -137,5 +137,5 @@ def test_a_clip_of_another_length_or_size_is_refused_before_its_first_frame() ->
         ([], "0 frames"),
         ([*frames[:2], frames[2][:, :4]], "4x4 pixels where 6x4"),
     ):
-        with pytest.raises(PictureError, match=told):
+        with pytest.raises(ImageError, match=told):
             whole_clip(iter(clip), 3, (6, 4))

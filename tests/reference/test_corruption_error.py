@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.labels import IMAGENET_1K
 from windtunnel.metrics.corruption_error import (
     ALEXNET_CLEAN,
@@ -28,7 +28,7 @@ from windtunnel.report.tables import notes
 
 @pytest.fixture(scope="module")
 def alexnet() -> tuple[SimpleNamespace, SimpleNamespace]:
-    """A run whose error rates are AlexNet's, to the picture: a stand-in for 50,000 stored pictures."""
+    """A run whose error rates are AlexNet's, to the image: a stand-in for 50,000 stored images."""
     errors = {"clean": ALEXNET_CLEAN} | {
         f"{unit}:{level}": rate
         for unit in THE_FIFTEEN
@@ -72,12 +72,12 @@ def imagenet_folder(tmp_path: Path) -> Path:
     for number in range(6):
         folder = tmp_path / "val" / ("n01440764" if number % 2 else "n01443537")
         folder.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.roll(golden_picture(230), 31 * number, axis=1)).save(folder / f"{number}.png")
+        Image.fromarray(np.roll(golden_image(230), 31 * number, axis=1)).save(folder / f"{number}.png")
     return tmp_path / "val"
 
 
 def by_brightness(batch: np.ndarray) -> np.ndarray:
-    """Class 0 for dark pictures, class 1 for bright ones: right or wrong by luck."""
+    """Class 0 for dark images, class 1 for bright ones: right or wrong by luck."""
     scores = np.zeros((len(batch), 1000))
     mean = batch.mean(axis=(1, 2, 3))
     scores[:, 0], scores[:, 1] = 130 - mean, mean - 130
@@ -104,8 +104,8 @@ def test_scores_follow_the_definition(tmp_path: Path, imagenet_folder: Path) -> 
     place = place_among(scores["mce", ""].value, "mce", measured_on(run), source="paper-c")
     assert place.of == 19
     for said in (
-        "6 pictures, theirs 50,000",
-        "pictures at hand",
+        "6 images, theirs 50,000",
+        "images at hand",
         "windtunnel's textures",
         "the baseline was",
     ):
@@ -148,7 +148,7 @@ def test_a_part_of_the_fifteen_has_ce_and_says_why_it_has_no_mce(
     assert any("5 severities, and this run has 1 such corruption." in note for note in notes(run))
 
 
-def test_one_picture_gives_no_endless_interval(tmp_path: Path, imagenet_folder: Path) -> None:
+def test_one_image_gives_no_endless_interval(tmp_path: Path, imagenet_folder: Path) -> None:
     run = windtunnel.run(by_brightness, imagenet_folder, "imagenet-c", subset=1, out=tmp_path / "run")
     assert run.report().exists()
     assert all(0 <= score.low <= score.value <= score.high for score in run.scores())

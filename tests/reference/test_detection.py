@@ -81,7 +81,7 @@ def test_scores_by_hand() -> None:
     assert fpr_at_recall(found)[0] == pytest.approx(1 / 3)
 
 
-def test_a_score_that_says_nothing_has_the_share_of_out_pictures() -> None:
+def test_a_score_that_says_nothing_has_the_share_of_out_images() -> None:
     scores, out = np.zeros(12_000), np.arange(12_000) < 2_000
     assert average_precision(curve(scores, out))[0] == pytest.approx(2_000 / 12_000)
     assert auroc(curve(scores, out))[0] == pytest.approx(0.5)
@@ -109,7 +109,7 @@ def test_the_nearest_recall_is_the_published_codes(n_out: int, n_in: int, grid: 
 
 
 def test_the_two_recalls_by_hand() -> None:
-    # 13 of 14 out pictures are 92.9 %, nearer to 95 % than all 14; an in picture stands between.
+    # 13 of 14 out images are 92.9 %, nearer to 95 % than all 14; an in image stands between.
     scores = np.concatenate([np.full(13, 5.0), [1.0], [3.0, 0.0]])
     out = np.arange(16) < 14
     assert fpr_near_recall(curve(scores, out))[0] == 0.5  # the lower of the two scores at 13 of 14
@@ -122,8 +122,8 @@ def test_the_two_recalls_by_hand() -> None:
 
 @pytest.mark.parametrize("judge", [auroc, average_precision, trapezoid_precision])
 @pytest.mark.parametrize("grid", [0.0, 0.5])
-def test_influences_are_derivatives_by_a_pictures_weight(judge: Judge, grid: float) -> None:
-    """A picture counted a thousand and one times where all others count a thousand times."""
+def test_influences_are_derivatives_by_a_images_weight(judge: Judge, grid: float) -> None:
+    """An image counted a thousand and one times where all others count a thousand times."""
     scores, out = drawn(30, 40, 3, grid)
     found = detection_values(scores, out, judge)
     times = 1000
@@ -132,7 +132,7 @@ def test_influences_are_derivatives_by_a_pictures_weight(judge: Judge, grid: flo
         counts[row] += 1
         more = np.repeat(np.arange(70), counts)
         drawn_again = curve(scores[more], out[more])
-        # The numbers of out and in pictures are fixed: the rest of its part counts a little less.
+        # The numbers of out and in images are fixed: the rest of its part counts a little less.
         same = Curve(drawn_again.recall, drawn_again.fpr, np.empty(0, np.int64), out)
         change = (judge(same)[0] - judge(curve(scores, out))[0]) * times * (30 if out[row] else 40)
         part = 30 if out[row] else 40
@@ -141,7 +141,7 @@ def test_influences_are_derivatives_by_a_pictures_weight(judge: Judge, grid: flo
 
 @pytest.mark.parametrize(("n_out", "n_in"), [(20, 20), (400, 20), (20, 400)])
 def test_perfect_separation_is_not_certainty(n_out: int, n_in: int) -> None:
-    """A share of in pictures is as sure as they are many, an area as the fewer of both."""
+    """A share of in images is as sure as they are many, an area as the fewer of both."""
     out = np.arange(n_out + n_in) < n_out
     for judge in (AUROC, AUPR, AUPR_TRAPEZOID):
         assert judge.measure(out * 1.0, out).interval() == pytest.approx(clopper_pearson(20, 20))
@@ -149,11 +149,11 @@ def test_perfect_separation_is_not_certainty(n_out: int, n_in: int) -> None:
         assert judge.measure(out * 1.0, out).interval() == pytest.approx(clopper_pearson(0, n_in))
 
 
-def test_perfect_separation_of_some_pictures_or_of_groups() -> None:
+def test_perfect_separation_of_some_images_or_of_groups() -> None:
     out = np.arange(420) < 400
     some = np.r_[0:8, 400:420]
     assert AUROC.measure(out * 1.0, out).over(some).interval() == pytest.approx(clopper_pearson(8, 8))
-    # Ten videos hold all in pictures, two each.
+    # Ten videos hold all in images, two each.
     videos = np.where(out, np.arange(420), np.arange(420) // 2)
     grouped = FPR95.measure(out * 1.0, out).in_groups(videos)
     assert grouped.interval() == pytest.approx(clopper_pearson(0, 10))
@@ -162,12 +162,12 @@ def test_perfect_separation_of_some_pictures_or_of_groups() -> None:
 @pytest.mark.parametrize("case", detection_coverage.CASES[:3], ids=lambda case: case.name)
 def test_intervals_hold_the_truth(case: detection_coverage.Case) -> None:
     found = detection_coverage.coverage(case, 200)
-    # 95 % of 200 simulations, give or take three standard errors; FPR95's hang on few pictures.
+    # 95 % of 200 simulations, give or take three standard errors; FPR95's hang on few images.
     for name, least in (("AUROC", 0.90), ("AUPR", 0.90), ("FPR95", 0.88)):
         assert all(least <= share <= 0.99 for share in found[name]), name
 
 
-def test_perfect_rates_of_few_in_pictures_hold_the_truth() -> None:
+def test_perfect_rates_of_few_in_images_hold_the_truth() -> None:
     """Mostly none of 20 is called out where one of 100 would be."""
     (few,) = (
         one for one in detection_coverage.CASES if one.name == "400 out, 20 in, almost perfectly separated"

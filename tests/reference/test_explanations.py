@@ -13,7 +13,7 @@ from scipy.special import softmax
 import windtunnel
 from windtunnel.analysis.explain import explain_seen, half_in
 from windtunnel.analysis.grad_cam import grad_cam, last_convolution
-from windtunnel.analysis.occlusion import Kind, class_scores, covered_picture, occlude, patches_of
+from windtunnel.analysis.occlusion import Kind, class_scores, covered_image, occlude, patches_of
 from windtunnel.errors import UserError
 from windtunnel.labels import Projection
 from windtunnel.models import Model, load_model
@@ -34,7 +34,7 @@ def corner_model(scores: Callable[[np.ndarray], np.ndarray] | None = None) -> Mo
     return load_model(scores or call)
 
 
-def picture_with_corner(side: int = 224) -> np.ndarray:
+def image_with_corner(side: int = 224) -> np.ndarray:
     image = np.full((side, side, 3), 20, np.uint8)
     image[:CORNER, :CORNER] = (250, 40, 90)
     return image
@@ -54,7 +54,7 @@ def brute_force(image: np.ndarray, patch: int, starts: list[int]) -> np.ndarray:
 
 
 def test_the_map_is_the_mean_fall_over_covering_patches() -> None:
-    image = picture_with_corner()
+    image = image_with_corner()
     found = occlude(corner_model(), image, 1, kind="logit")
     starts = list(range(0, 193, 16))
     assert len(found.patches) == len(starts) ** 2 == 169
@@ -64,7 +64,7 @@ def test_the_map_is_the_mean_fall_over_covering_patches() -> None:
 
 
 def test_probabilities_are_softmaxes_and_answers_are_noted() -> None:
-    image = picture_with_corner()
+    image = image_with_corner()
     model = corner_model()
     found = occlude(model, image, 1)
     assert found.before == pytest.approx(softmax([2.0, 4 * 250 / 255, -1.0])[1])
@@ -76,7 +76,7 @@ def test_probabilities_are_softmaxes_and_answers_are_noted() -> None:
 
 
 def test_masked_and_collapsed_classes() -> None:
-    image = picture_with_corner()[None]
+    image = image_with_corner()[None]
     model = corner_model()
     logits = np.array([2.0, 4 * 250 / 255, -1.0])
     masked = class_scores(model, image, projection=Projection(kept=(1, 2)))[0]
@@ -89,7 +89,7 @@ def test_logits_of_a_model_that_gives_probabilities_are_refused() -> None:
     model = corner_model(lambda batch: np.full((len(batch), 4), 0.25))
     assert model.outputs == "probabilities"
     with pytest.raises(UserError, match=r"gives probabilities, no logits"):
-        occlude(model, picture_with_corner(), 1, kind="logit")
+        occlude(model, image_with_corner(), 1, kind="logit")
 
 
 @pytest.mark.parametrize("cover", ["mean", "blur"])
@@ -114,15 +114,15 @@ def test_patches_cover_everything_and_stay_inside(size: tuple[int, int]) -> None
 
 
 def test_covers_are_the_mean_colour_and_a_wide_blur() -> None:
-    image = picture_with_corner()
-    mean = covered_picture(image)
+    image = image_with_corner()
+    mean = covered_image(image)
     assert (mean == np.rint(image.reshape(-1, 3).mean(axis=0))).all()
     noise = np.random.default_rng(0).integers(0, 256, (224, 224, 3)).astype(np.uint8)
-    assert covered_picture(noise, "blur").std() < noise.std() / 20
+    assert covered_image(noise, "blur").std() < noise.std() / 20
 
 
 def test_what_the_answer_hangs_on_in_words() -> None:
-    found = explain_seen(corner_model(), picture_with_corner())
+    found = explain_seen(corner_model(), image_with_corner())
     before = softmax([2.0, 4 * 250 / 255, -1.0])[1]
     assert (found.explained.index, found.hang.where) == (1, "top left")
     assert (
@@ -134,7 +134,7 @@ def test_what_the_answer_hangs_on_in_words() -> None:
     assert (found.patches, found.lowering, found.changing) == (169, 9, 1)
     assert [one.index for one in found.top] == [1, 0, 2]
     nothing = explain_seen(
-        corner_model(lambda batch: np.tile([1.0, 3.0], (len(batch), 1))), picture_with_corner()
+        corner_model(lambda batch: np.tile([1.0, 3.0], (len(batch), 1))), image_with_corner()
     )
     assert (
         nothing.words.startswith("no single patch: whichever is covered, 1 does not fall")
@@ -246,24 +246,24 @@ def test_both_methods_find_the_same_place() -> None:
 
 
 def test_colours_say_for_and_against() -> None:
-    picture = np.full((2, 2, 3), 100, np.uint8)
-    drawn = overlay(picture, np.array([[0.5, -0.5], [0.0, 0.25]]), 0.5).astype(int)
+    image = np.full((2, 2, 3), 100, np.uint8)
+    drawn = overlay(image, np.array([[0.5, -0.5], [0.0, 0.25]]), 0.5).astype(int)
     assert np.abs(drawn[0, 0] - FOR).max() < 45 and np.abs(drawn[0, 1] - AGAINST).max() < 45
     assert len(set(drawn[1, 0])) == 1, "grey where the prediction depends on nothing"
-    np.testing.assert_array_equal(overlay(picture, np.zeros((2, 2)), 0.5), drawn[1, 0, 0])
+    np.testing.assert_array_equal(overlay(image, np.zeros((2, 2)), 0.5), drawn[1, 0, 0])
 
 
 def test_a_colour_means_the_same_fall_in_every_map() -> None:
     """A fall of 10 points of probability is drawn alike in a map of 10 and in one of 50 points."""
-    picture = np.full((1, 2, 3), 100, np.uint8)
+    image = np.full((1, 2, 3), 100, np.uint8)
     full = FULL_COLOUR["probability"]
-    weak = overlay(picture, np.array([[0.1, 0.0]]), full)
-    strong = overlay(picture, np.array([[0.1, full]]), full)
+    weak = overlay(image, np.array([[0.1, 0.0]]), full)
+    strong = overlay(image, np.array([[0.1, full]]), full)
     np.testing.assert_array_equal(weak[0, 0], strong[0, 0])
     # By hand: grey 100 made pale is 154.25; 0.8 * sqrt(0.1/0.5) = 35.777 % of (213, 94, 0) on it.
     wanted = [round(0.64223 * 154.25 + 0.35777 * colour) for colour in (213, 94, 0)]
     assert weak[0, 0].tolist() == wanted
-    beyond = overlay(picture, np.array([[2 * full, full]]), full)
+    beyond = overlay(image, np.array([[2 * full, full]]), full)
     np.testing.assert_array_equal(beyond[0, 0], beyond[0, 1])
 
 
@@ -273,7 +273,7 @@ def test_a_colour_means_the_same_fall_in_every_map() -> None:
      ("logit", ["5+", "2", "0.5", "0", "0.5", "2", "5+"])],
 )  # fmt: skip
 def test_occlusion_maps_have_a_legend_with_a_fixed_scale(kind: Kind, names: list[str]) -> None:
-    found = explain_seen(corner_model(), picture_with_corner(), kind=kind)
+    found = explain_seen(corner_model(), image_with_corner(), kind=kind)
     scale = scale_of(found)
     assert [name for _, name in scale.marks] == names and scale.full == FULL_COLOUR[kind]
     # The colour of the legend at a mark is the colour of the map at that value.

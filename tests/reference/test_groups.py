@@ -1,4 +1,4 @@
-"""Pictures in groups: intervals against brute force and by simulation."""
+"""Images in groups: intervals against brute force and by simulation."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ def test_differences_are_as_wide_as_a_bootstrap_of_groups() -> None:
     change = Measure("", "", "", (), (other[:, 1:].mean(axis=1) - wrong[:, 1:].mean(axis=1))[:, None])
     deviation = brute_force_deviation(change, groups)
     assert found.high - found.low == pytest.approx(2 * 1.984 * deviation, rel=0.08)
-    assert found.test == "paired score test over groups of pictures"
+    assert found.test == "paired score test over groups of images"
     single = [replace(group_coverage.measures(one, one, groups)["one condition"]) for one in (wrong, other)]
-    assert paired_difference(*single).test == "paired score test over groups of pictures"
+    assert paired_difference(*single).test == "paired score test over groups of images"
     assert paired_difference(*(replace(one, groups=None) for one in single)).test == "McNemar, mid-p"
 
 
-def test_every_picture_its_own_group_changes_nothing() -> None:
+def test_every_image_its_own_group_changes_nothing() -> None:
     wrong, other, _ = grouped_answers()
     own = np.arange(len(wrong))[::-1].copy()
     for name, measure in group_coverage.measures(wrong, other, None).items():
         # A single condition takes the normal quantile without groups, Student's with them.
         close = 3e-3 if name == "one condition" else 1e-9
-        if name != "against a stored run":  # draws other pictures for the same integers
+        if name != "against a stored run":  # draws other images for the same integers
             assert replace(measure, groups=own).interval() == pytest.approx(measure.interval(), rel=close)
     old, new = (group_coverage.measures(one, one, None)["mean error"] for one in (wrong, other))
     alone, grouped = (
@@ -86,7 +86,7 @@ def test_groups_all_alike_are_worth_their_number() -> None:
     four = np.repeat(shares, 4)
     assert mean_interval(four, groups=groups) == pytest.approx(mean_interval(shares))
     assert clustered_share(four, 1, groups=groups) == pytest.approx(clustered_share(shares, 3), rel=0.02)
-    # Nothing wrong in 200 pictures of 50 groups tells no more than 50 pictures do; uneven groups even less.
+    # Nothing wrong in 200 images of 50 groups tells no more than 50 images do; uneven groups even less.
     assert worth(np.zeros(200), 0.0, 15, groups) == pytest.approx(50)
     assert worth(np.zeros(4), 0.0, 15, np.array([0, 0, 0, 1])) == pytest.approx(16 / 10)
     # Large groups may be the hard ones: then there is no floor.
@@ -108,7 +108,7 @@ def test_ranks_draw_groups() -> None:
 
 
 @pytest.mark.parametrize("case", group_coverage.CASES[1:3], ids=lambda case: case.name)
-def test_intervals_hold_the_truth_of_grouped_pictures(case: group_coverage.Case) -> None:
+def test_intervals_hold_the_truth_of_grouped_images(case: group_coverage.Case) -> None:
     assert group_coverage.correlation() == pytest.approx(0.5, abs=0.03)
     # 95 % of 300 simulations, give or take three standard errors.
     assert all(0.912 <= one <= 0.988 for one in group_coverage.coverage(case, 300).values())

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from windtunnel.errors import UserError
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.imaging.codecs import check_codec, jpeg_round_trip, round_trip
 from windtunnel.imaging.decoders import DECODERS, decode
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, short_side_size
@@ -28,7 +28,7 @@ def encoded(image: np.ndarray, kind: str = "JPEG", **options: object) -> bytes:
 @pytest.mark.parametrize("decoder", ["pillow", "opencv", "simplejpeg"])
 @pytest.mark.parametrize("subsampling", [0, 1, 2])
 def test_jpeg_decoders_agree_bit_for_bit(decoder: str, subsampling: int) -> None:
-    data = encoded(golden_picture(101), quality=80, subsampling=subsampling)
+    data = encoded(golden_image(101), quality=80, subsampling=subsampling)
     wanted = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
     assert np.array_equal(decode(data, read_header(data), decoder), wanted)
 
@@ -47,14 +47,14 @@ READERS = [
 def test_exif_orientation_is_applied_alike_or_not_at_all(kind: str, decoder: str, orientation: int) -> None:
     exif = Image.Exif()
     exif[274] = orientation
-    untagged = encoded(golden_picture(96)[:64], kind)
+    untagged = encoded(golden_image(96)[:64], kind)
     stored = decode(untagged, read_header(untagged), decoder)
-    data = encoded(golden_picture(96)[:64], kind, exif=exif)
+    data = encoded(golden_image(96)[:64], kind, exif=exif)
     header = read_header(data)
     assert (header.width, header.height, header.orientation) == (96, 64, orientation)
-    picture = Image.fromarray(stored)
-    picture.getexif()[274] = orientation
-    upright = np.asarray(ImageOps.exif_transpose(picture))
+    image = Image.fromarray(stored)
+    image.getexif()[274] = orientation
+    upright = np.asarray(ImageOps.exif_transpose(image))
     assert np.array_equal(decode(data, header, decoder, "apply"), upright)
     assert np.array_equal(decode(data, header, decoder, "ignore"), stored)
 
@@ -68,14 +68,14 @@ def test_sixteen_bit_png_takes_the_high_byte() -> None:
 
 @pytest.mark.parametrize("name", PILLOW_FILTERS)
 def test_pillow_resizing_is_pillows(name: str) -> None:
-    image = golden_picture(100)
+    image = golden_image(100)
     wanted = np.asarray(Image.fromarray(image).resize((61, 47), PILLOW_FILTERS[name]))
     assert np.array_equal(resize(image, 61, 47, f"pillow-{name}"), wanted)
 
 
 @pytest.mark.parametrize("name", OPENCV_FILTERS)
 def test_opencv_resizing_is_opencvs(name: str) -> None:
-    image = golden_picture(100)
+    image = golden_image(100)
     wanted = cv2.resize(image, (61, 47), interpolation=OPENCV_FILTERS[name])
     assert np.array_equal(resize(image, 61, 47, f"opencv-{name}"), wanted)
 
@@ -89,7 +89,7 @@ def test_short_side_sizes(width: int, height: int, wanted: tuple[int, int]) -> N
 
 
 def test_the_224_canvas_is_resize_256_then_crop_at_half_to_even() -> None:
-    image = np.ascontiguousarray(golden_picture(500)[:375])
+    image = np.ascontiguousarray(golden_image(500)[:375])
     geometry = Geometry(rule="short-side", resize_px=256, crop_px=224)
     canvas = crop_step(resize_step(image, geometry), geometry)
     whole = Image.fromarray(image).resize((341, 256), Image.Resampling.BILINEAR)
@@ -98,7 +98,7 @@ def test_the_224_canvas_is_resize_256_then_crop_at_half_to_even() -> None:
 
 
 def test_the_299_canvas_crops_seven_eighths_then_resizes() -> None:
-    image = np.ascontiguousarray(golden_picture(500)[:375])
+    image = np.ascontiguousarray(golden_image(500)[:375])
     geometry = Geometry(rule="crop-then-resize", crop_px=299)
     canvas = crop_step(resize_step(image, geometry), geometry)
     width, height = int(500 * 0.875), int(375 * 0.875)
@@ -108,7 +108,7 @@ def test_the_299_canvas_crops_seven_eighths_then_resizes() -> None:
 
 
 def test_squash_and_exact_ignore_the_aspect() -> None:
-    image = np.ascontiguousarray(golden_picture(120)[:90])
+    image = np.ascontiguousarray(golden_image(120)[:90])
     squash = Geometry(rule="squash", resize_px=64, crop_px=56)
     whole = np.asarray(Image.fromarray(image).resize((64, 64), Image.Resampling.BILINEAR))
     assert np.array_equal(crop_step(resize_step(image, squash), squash), whole[4:60, 4:60])
@@ -127,14 +127,14 @@ def test_centre_windows_of_even_and_odd_margins() -> None:
 def test_jpeg_round_trip_has_pillows_pixels(quality: int, shape: tuple[int, int]) -> None:
     for image in (
         np.random.default_rng(quality).integers(0, 256, (*shape, 3), dtype=np.uint8),
-        np.ascontiguousarray(golden_picture(max(shape))[: shape[0], : shape[1]]),
+        np.ascontiguousarray(golden_image(max(shape))[: shape[0], : shape[1]]),
     ):
         wanted = np.asarray(Image.open(io.BytesIO(encoded(image, quality=quality))).convert("RGB"))
         assert np.array_equal(jpeg_round_trip(image, quality), wanted)
 
 
 def test_lossless_codecs_change_nothing() -> None:
-    image = golden_picture(64)
+    image = golden_image(64)
     for codec in ("none", "png"):
         assert np.array_equal(round_trip(image, codec), image)
 

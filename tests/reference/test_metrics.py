@@ -30,7 +30,7 @@ def drawn(n: int, seed: int = 0, ties: bool = False) -> tuple[np.ndarray, np.nda
 
 
 def score(values: Callable[..., np.ndarray], confidence: np.ndarray, right: np.ndarray, **options) -> float:
-    """The mean of the pictures' values, which is the score."""
+    """The mean of the images' values, which is the score."""
     return float(values(confidence[:, None], right[:, None], **options).mean())
 
 
@@ -100,9 +100,9 @@ def test_order_does_not_matter_even_with_ties(values) -> None:
     assert score(values, confidence, right) == pytest.approx(again, abs=1e-12)
 
 
-# Not of the RMS error: leaving one picture out moves the borders of all later bins.
+# Not of the RMS error: leaving one image out moves the borders of all later bins.
 @pytest.mark.parametrize("values", [ece_values, aurra_values])
-def test_influences_are_those_of_leaving_a_picture_out(values) -> None:
+def test_influences_are_those_of_leaving_a_image_out(values) -> None:
     confidence, right = drawn(2400)
     confidence, right = confidence.reshape(1200, 2), right.reshape(1200, 2)
     found = values(confidence, right)
@@ -144,7 +144,7 @@ def test_flips_by_hand() -> None:
 
 def test_shrinkage_knows_chance_from_difference() -> None:
     rng = np.random.default_rng(0)
-    # Slices that differ by chance alone all shrink to the mean; a lone wrong picture is no bad class.
+    # Slices that differ by chance alone all shrink to the mean; a lone wrong image is no bad class.
     same = [(rng.random(12) < 0.3).astype(float) for _ in range(40)]
     assert np.ptp(shrink(same, 0.3)) < 0.15
     # With rates from a beta distribution the weight is that of the beta-binomial: n / (n + a + b).
@@ -158,7 +158,7 @@ def test_shrinkage_knows_chance_from_difference() -> None:
 
 
 def equal_sites(seed: int, alike: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Six sites that do not differ, ten patients of ten pictures each, alike or not within a patient."""
+    """Six sites that do not differ, ten patients of ten images each, alike or not within a patient."""
     rng = np.random.default_rng(seed)
     patients = np.repeat(np.arange(60), 10)
     ease = rng.random(60)[patients] if alike else rng.random(600)
@@ -189,7 +189,7 @@ def test_shrinkage_with_groups_keeps_what_differs() -> None:
     sites = [rate + ease[who] + rng.normal(0, 1, 40) for rate, who in zip(rates, patients, strict=True)]
     means = np.array([site.mean() for site in sites])
     pulled = shrink(sites, float(means.mean()), patients)
-    # Variance of a mean: 1/8 of patients and 1/40 of pictures, beside 1 between sites.
+    # Variance of a mean: 1/8 of patients and 1/40 of images, beside 1 between sites.
     assert np.polyfit(means, pulled, 1)[0] == pytest.approx(1 / (1 + 1 / 8 + 1 / 40), abs=0.03)
     alone = [np.arange(40) + 40 * site for site in range(200)]
     assert shrink(sites, 0.0, alone) == pytest.approx(shrink(sites, 0.0))

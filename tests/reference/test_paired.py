@@ -111,7 +111,7 @@ def test_tango_on_published_data() -> None:
     assert found.p == pytest.approx(0.0391, abs=1e-4)  # their McNemar mid-p
     assert found.test == "McNemar, mid-p"
     assert (found.n, found.discordant, found.effect) == (21, 8, pytest.approx(1.5 / 7.5))
-    assert found.effect_name == "odds ratio of discordant pictures"
+    assert found.effect_name == "odds ratio of discordant images"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_differences_of_means_are_students() -> None:
     )
 
 
-def test_many_conditions_are_worth_between_pictures_and_answers() -> None:
+def test_many_conditions_are_worth_between_images_and_answers() -> None:
     rng = np.random.default_rng(0)
     column = rng.random((300, 1)) < 0.3
     flipped = column ^ (rng.random((300, 1)) < 0.1)
@@ -174,7 +174,7 @@ def test_bootstrapped_differences_agree_with_the_linear_ones() -> None:
     )
     assert by_draws.value == pytest.approx(linear.value)
     assert (by_draws.low, by_draws.high) == pytest.approx((linear.low, linear.high), abs=4e-3)
-    assert by_draws.test == "paired bootstrap over pictures"
+    assert by_draws.test == "paired bootstrap over images"
 
 
 def test_errors_less_clean_errors_are_tangos() -> None:
@@ -187,12 +187,12 @@ def test_errors_less_clean_errors_are_tangos() -> None:
     alike = measure(np.repeat([[True, True], [False, False]], 20, axis=0), np.array([1.0, -1.0]))
     z2 = norm.ppf(0.975) ** 2
     assert alike.interval() == pytest.approx((-z2 / (40 + z2), z2 / (40 + z2)))
-    # Over many conditions, and with weights of any size, it is Student's where pictures are many.
+    # Over many conditions, and with weights of any size, it is Student's where images are many.
     rng = np.random.default_rng(0)
     ease = rng.random((3000, 1))
     columns = rng.random((3000, 6)) < ease * np.array([0.3, 0.5, 0.6, 0.7, 0.8, 0.9])
     mean = measure(columns, np.array([-10.0, 2, 2, 2, 2, 2]))
-    wanted = ttest_1samp(mean.picture_values, 0).confidence_interval()
+    wanted = ttest_1samp(mean.image_values, 0).confidence_interval()
     assert mean.interval() == pytest.approx((wanted.low, wanted.high), rel=5e-3)
 
 
@@ -200,7 +200,7 @@ def test_nothing_is_exactly_nothing_for_the_same_model() -> None:
     same, _ = answers(30, 0, 0, 10)
     found = paired_difference(same, same, estimate=no_difference())
     assert (found.value, found.low, found.high, found.p, found.discordant) == (0, 0, 0, 1.0, 0)
-    # Another model that answers alike may still differ on the next picture.
+    # Another model that answers alike may still differ on the next image.
     assert paired_difference(same, same).high == pytest.approx(
         norm.ppf(0.975) ** 2 / (40 + norm.ppf(0.975) ** 2)
     )

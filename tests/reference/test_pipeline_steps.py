@@ -14,8 +14,8 @@ import simplejpeg
 import torch
 from PIL import Image
 
-from windtunnel.errors import PictureError, UserError
-from windtunnel.golden import golden_picture
+from windtunnel.errors import ImageError, UserError
+from windtunnel.golden import golden_image
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import DECODERS, decode
 from windtunnel.imaging.geometry import Geometry, decode_step, short_side_size
@@ -40,21 +40,21 @@ def turned_exif(orientation: int) -> Image.Exif:
     return exif
 
 
-PICTURE = np.ascontiguousarray(golden_picture(131)[:97])
+IMAGE = np.ascontiguousarray(golden_image(131)[:97])
 FILES: dict[str, bytes] = {
-    "exif-rotated": jpeg(PICTURE, exif=turned_exif(6)),
-    "progressive": jpeg(PICTURE, progressive=True),
-    "grey": jpeg(PICTURE, "L"),
-    "cmyk": jpeg(PICTURE, "CMYK"),
-    "4:4:4": jpeg(PICTURE, subsampling=0),
-    "4:2:0 odd-sized": jpeg(PICTURE, subsampling=2),
-    "png": stored(PICTURE, "PNG"),
-    "webp": stored(PICTURE, "WEBP", quality=80),
-    "bmp": stored(PICTURE, "BMP"),
-    "gif": stored(PICTURE, "GIF"),
-    "tiff": stored(PICTURE, "TIFF", dpi=(72, 72)),
-    "tiff by opencv": cv2.imencode(".tiff", PICTURE)[1].tobytes(),
-    "jpeg in tiff": stored(PICTURE, "TIFF", compression="jpeg"),
+    "exif-rotated": jpeg(IMAGE, exif=turned_exif(6)),
+    "progressive": jpeg(IMAGE, progressive=True),
+    "grey": jpeg(IMAGE, "L"),
+    "cmyk": jpeg(IMAGE, "CMYK"),
+    "4:4:4": jpeg(IMAGE, subsampling=0),
+    "4:2:0 odd-sized": jpeg(IMAGE, subsampling=2),
+    "png": stored(IMAGE, "PNG"),
+    "webp": stored(IMAGE, "WEBP", quality=80),
+    "bmp": stored(IMAGE, "BMP"),
+    "gif": stored(IMAGE, "GIF"),
+    "tiff": stored(IMAGE, "TIFF", dpi=(72, 72)),
+    "tiff by opencv": cv2.imencode(".tiff", IMAGE)[1].tobytes(),
+    "jpeg in tiff": stored(IMAGE, "TIFF", compression="jpeg"),
 }
 
 
@@ -91,14 +91,14 @@ def test_a_decoder_gives_its_librarys_pixels_in_the_same_geometry_or_says_why_no
     data = FILES[kind]
     if not reads(decoder, kind):
         kinds = "JPEG, PNG, WEBP, BMP" if decoder == "ffmpeg" else "JPEG"
-        with pytest.raises(PictureError, match=f"{decoder}: reads {kinds} only, this is "):
+        with pytest.raises(ImageError, match=f"{decoder}: reads {kinds} only, this is "):
             decode(data, read_header(data), decoder)
         return
     wanted = DIRECT[decoder](data)
-    assert wanted.shape == PICTURE.shape
+    assert wanted.shape == IMAGE.shape
     assert np.array_equal(decode(data, read_header(data), decoder), wanted)
     turned = decode(data, read_header(data), decoder, "apply")
-    assert turned.shape == ((131, 97, 3) if kind == "exif-rotated" else PICTURE.shape)
+    assert turned.shape == ((131, 97, 3) if kind == "exif-rotated" else IMAGE.shape)
 
 
 def test_the_fast_switches_change_pixels() -> None:
@@ -109,7 +109,7 @@ def test_the_fast_switches_change_pixels() -> None:
 
 
 def test_scaled_decoding_stops_above_the_size_that_is_wanted() -> None:
-    data = jpeg(golden_picture(800)[:600])
+    data = jpeg(golden_image(800)[:600])
     geometry = Geometry(decoder="simplejpeg-scaled", resize_px=256, crop_px=224)
     wanted = simplejpeg.decode_jpeg(data, "RGB", fastdct=False, min_height=256, min_width=341)
     found = decode_step(data, geometry)
@@ -119,18 +119,18 @@ def test_scaled_decoding_stops_above_the_size_that_is_wanted() -> None:
 
 
 @pytest.mark.parametrize("decoder", sorted(set(DECODERS) - {"ffmpeg"}))
-def test_no_decoder_opens_what_is_no_picture(decoder: str) -> None:
-    with pytest.raises(PictureError, match=decoder):
+def test_no_decoder_opens_what_is_no_image(decoder: str) -> None:
+    with pytest.raises(ImageError, match=decoder):
         decode(b"\xff\xd8\xff" + bytes(64), read_header(FILES["4:4:4"]), decoder)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.95])
 @pytest.mark.parametrize("kind", FILES)
-def test_no_decoder_takes_half_a_picture_for_a_whole_one(kind: str, share: float) -> None:
+def test_no_decoder_takes_half_a_image_for_a_whole_one(kind: str, share: float) -> None:
     data = FILES[kind]
     part = data[: int(share * len(data))]
     for decoder in (name for name in DECODERS if reads(name, kind)):
-        with pytest.raises(PictureError, match=decoder):
+        with pytest.raises(ImageError, match=decoder):
             decode(part, read_header(data), decoder)
 
 
@@ -140,15 +140,15 @@ def test_a_missing_library_names_its_cure(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(UserError, match="pip install 'av>="):
         decode(FILES["4:4:4"], read_header(FILES["4:4:4"]), "ffmpeg")
     with pytest.raises(UserError, match="pip install 'torch>="):
-        resize(PICTURE, 60, 40, "torch-bilinear")
+        resize(IMAGE, 60, 40, "torch-bilinear")
 
 
 @pytest.mark.parametrize("name", TORCH_FILTERS)
 def test_torch_resizing_is_torchs(name: str) -> None:
     mode, _, antialias = name.partition("-")
-    values = torch.from_numpy(PICTURE).permute(2, 0, 1)[None].float()
+    values = torch.from_numpy(IMAGE).permute(2, 0, 1)[None].float()
     wanted = torch.nn.functional.interpolate(values, size=(47, 61), mode=mode, antialias=bool(antialias))
-    found = resize(PICTURE, 61, 47, f"torch-{name}")
+    found = resize(IMAGE, 61, 47, f"torch-{name}")
     assert np.array_equal(found, wanted[0].permute(1, 2, 0).round().clamp(0, 255).numpy().astype(np.uint8))
 
 
@@ -230,7 +230,7 @@ def test_nv12_keeps_luma_and_halves_chroma() -> None:
 
 
 def test_nv12_is_opencvs_conversion_where_chroma_is_even() -> None:
-    picture = golden_picture(32).repeat(2, axis=0).repeat(2, axis=1)
-    theirs = cv2.cvtColor(cv2.cvtColor(picture, cv2.COLOR_RGB2YUV_I420), cv2.COLOR_YUV2RGB_I420)
+    image = golden_image(32).repeat(2, axis=0).repeat(2, axis=1)
+    theirs = cv2.cvtColor(cv2.cvtColor(image, cv2.COLOR_RGB2YUV_I420), cv2.COLOR_YUV2RGB_I420)
     # Fixed-point weights there, rounding at the last step here.
-    assert np.abs(COLOURS["nv12"](picture).astype(int) - theirs).max() <= 3
+    assert np.abs(COLOURS["nv12"](image).astype(int) - theirs).max() <= 3

@@ -112,7 +112,7 @@ def test_accuracies_without_a_logit_are_counted_and_left_out() -> None:
 
 
 def test_the_network_that_filtered_is_told_by_name(tmp_path: Path) -> None:
-    """ImageNet-A's table has another model where the network that chose its pictures should stand."""
+    """ImageNet-A's table has another model where the network that chose its images should stand."""
     facts = known_tables()["imagenet-a"]
     filtering = "resnet50.tv_in1k,224,76.1,23.9,92.9,7.1,25.56,0.875,bilinear"
     instead = "resmlp_24_224.fb_dino,224,0.48,99.52,5.0,95.0,30.02,0.875,bicubic,,,"
@@ -169,9 +169,7 @@ def test_what_is_not_there_is_named(folder: Path) -> None:
 
 
 def test_a_clean_table_is_no_table_of_a_shifted_set(folder: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"holds results on clean pictures; give the table of the shifted set"
-    ):
+    with pytest.raises(UserError, match=r"holds results on clean images; give the table of the shifted set"):
         public_field(folder / "results-imagenet.csv")
 
 

@@ -58,7 +58,7 @@ def test_robustbench_follows_from_its_cells() -> None:
         assert np.mean(list(errors.values())) == pytest.approx(model.values["mean_error"], abs=2e-4)
 
 
-def test_alexnet_on_a_tenth_of_the_pictures_is_another_baseline() -> None:
+def test_alexnet_on_a_tenth_of_the_images_is_another_baseline() -> None:
     models = by_name("", "robustbench-5k")
     subset, errors = (models[name].cells["mean_error"] for name in ("AlexNet", "Standard_R50"))
     whole = {unit: float(np.mean(alexnet_errors()[unit])) for unit in THE_FIFTEEN}
@@ -248,14 +248,14 @@ def test_an_equal_figure_is_not_better() -> None:
         ({}, ""),
         ({"files": STORED, "codec": STORED}, ""),
         ({"edition": 32}, "edition 32, theirs 224"),
-        ({"pictures": 1000}, "1,000 pictures, theirs 50,000"),
-        ({"files": "made"}, "made from pictures at hand"),
+        ({"images": 1000}, "1,000 images, theirs 50,000"),
+        ({"files": "made"}, "made from images at hand"),
         ({"codec": "none"}, "codec none, theirs jpeg:85"),
         ({"canvas": "288/288, pillow bicubic"}, "canvas 288/288, pillow bicubic, theirs the edition's own"),
         ({"classes": 200}, "200 outputs compete, theirs 1,000"),
         ({"own_frost": True}, "frost of windtunnel's textures"),
         ({"normaliser": "a run of mine"}, "divided by a run of mine"),
-        ({"pictures": 1000}, "the baseline was measured on other pictures than yours"),
+        ({"images": 1000}, "the baseline was measured on other images than yours"),
         ({"benchmark": "imagenet-c-extra"}, "benchmark imagenet-c-extra, theirs imagenet-c"),
     ],
 )
@@ -278,7 +278,7 @@ def test_what_a_metric_does_not_depend_on_is_not_held_against_it() -> None:
     assert "divided by nothing" in unlike(yours, theirs, "mce")
 
 
-def test_the_same_number_of_pictures_is_not_the_same_pictures() -> None:
+def test_the_same_number_of_images_is_not_the_same_images() -> None:
     theirs = sources()["robustbench-5k"].measured
     assert "perhaps not the same" in unlike(replace(theirs, files=STORED), theirs)
 
@@ -305,7 +305,7 @@ def finished_run(scored: int = 50_000, **changes: Any) -> Any:
 def test_a_run_over_the_published_files_is_like_with_like() -> None:
     theirs = sources()["paper-c"].measured
     assert unlike(measured_on(finished_run()), theirs) == ""
-    assert "1,000 pictures" in unlike(measured_on(finished_run(scored=1000)), theirs)
+    assert "1,000 images" in unlike(measured_on(finished_run(scored=1000)), theirs)
     assert "2 outputs" in unlike(measured_on(finished_run(projection={"kept": [0, 1]})), theirs)
     part = finished_run()
     part.conditions = part.conditions[:70]

@@ -32,7 +32,7 @@ def test_intervals_of_top_5_distances_hold_the_truth(changes: str) -> None:
     ours, student = interval_coverage.distance_coverage(changes, 20, 300)
     # 95 % of 300 simulations, give or take three standard errors.
     assert 0.91 <= ours <= 0.99
-    # Student's has no width where no picture of the sample changes.
+    # Student's has no width where no image of the sample changes.
     assert student <= 0.70 or changes == "often"
 
 
@@ -102,7 +102,7 @@ def test_the_doctor_seldom_doubts_a_right_declaration() -> None:
     # Without the correction for the number tried the same data sets would mislead it.
     careless = doctor_alarms.alarms(60, 0.3, 0.3, 20, counted=1)
     assert careless["arithmetic"] > 0.06 and careless["label order"] > 0.15
-    # And so would pictures of one group, were they taken as independent.
+    # And so would images of one group, were they taken as independent.
     assert doctor_alarms.alarms(60, 0.3, 0.3, 20, size=10, alike=0.5)["label order"] > 0.15
 
 

@@ -69,7 +69,7 @@ def test_of_two_methods_both_are_intervals_of_their_difference() -> None:
     )
 
 
-def test_one_picture_says_nothing() -> None:
+def test_one_image_says_nothing() -> None:
     columns = np.array([[True, False, True]])
     assert std_interval(columns, drawn(columns)) == (pytest.approx(np.std([1, 0, 1], ddof=1)),) * 2
     assert range_interval(columns, drawn(columns)) == (1, 1)

@@ -21,7 +21,7 @@ def test_wilson_is_scipys(successes: int, n: int) -> None:
 
 
 def test_clustered_share_between_its_limits() -> None:
-    # Conditions of a picture all alike: as many pictures as there are, Student's quantile for Wilson's.
+    # Conditions of an image all alike: as many images as there are, Student's quantile for Wilson's.
     alike = np.repeat([0.0, 1.0], [150, 50])
     low, high = clustered_share(alike, 15)
     wanted = binomtest(50, 200).proportion_ci(method="wilson")
@@ -40,7 +40,7 @@ def test_clustered_share_covers_correlated_conditions() -> None:
     rng = np.random.default_rng(0)
     hits = 0
     for _ in range(1000):
-        difficulty = rng.beta(0.3, 0.7, 200)  # mean .3, correlation within a picture .5
+        difficulty = rng.beta(0.3, 0.7, 200)  # mean .3, correlation within an image .5
         shares = (rng.random((200, 15)) < difficulty[:, None]).mean(axis=1)
         low, high = clustered_share(shares, 15)
         hits += low <= 0.3 <= high

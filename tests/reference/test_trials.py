@@ -13,7 +13,7 @@ from windtunnel.models.preprocess import declared
 
 
 def scores_and_labels(seed: int, classes: int = 7) -> tuple[np.ndarray, list[list[int]]]:
-    """Scores that favour the label, with two labels for some pictures."""
+    """Scores that favour the label, with two labels for some images."""
     rng = np.random.default_rng(seed)
     labels = [int(one) for one in rng.integers(0, classes, 120)]
     scores = rng.normal(size=(120, classes)).astype(np.float32)

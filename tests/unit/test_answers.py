@@ -149,7 +149,7 @@ def test_the_drops_interval_is_newcombes() -> None:
         assert measure.interval() == pytest.approx(ends, abs=5e-5)
 
 
-def test_measures_of_a_part_follow_the_pictures_that_are_joined() -> None:
+def test_measures_of_a_part_follow_the_images_that_are_joined() -> None:
     wrong = np.array([[True], [False], [True]])
     measure = Measure("top1_error", "x", "", (), wrong, rows=np.array([1, 4, 6]))
     some = measure.over(np.array([6, 0, 1]))

@@ -13,7 +13,7 @@ from PIL import Image
 import windtunnel
 from windtunnel.compat import imagecorruptions
 from windtunnel.compat.imagecorruptions import corrupt, get_corruption_names
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.suites.files import load_suite
 
 # The numbers 0 to 18 of imagecorruptions 1.1.2.
@@ -23,9 +23,9 @@ NUMBERED = (
     "speckle_noise", "gaussian_blur", "spatter", "saturate",
 )  # fmt: skip
 
-SQUARE = golden_picture(64)
-WIDE = np.ascontiguousarray(golden_picture(90)[:50])
-TALL = np.ascontiguousarray(golden_picture(90)[:, :50])
+SQUARE = golden_image(64)
+WIDE = np.ascontiguousarray(golden_image(90)[:50])
+TALL = np.ascontiguousarray(golden_image(90)[:, :50])
 
 
 def test_the_signatures() -> None:
@@ -112,7 +112,7 @@ def test_grey_comes_back_as_three_channels(name: str) -> None:
 
 def test_the_224_tables_hold_at_every_size() -> None:
     # Severity 5 at edition 224 takes the contrast to 0.05, at edition 32 to 0.15.
-    image = golden_picture(32)
+    image = golden_image(32)
     mean = image.mean(axis=(0, 1), keepdims=True)
     out = corrupt(image, 5, "contrast")
     assert np.abs(out - ((image - mean) * 0.05 + mean)).max() <= 1

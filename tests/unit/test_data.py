@@ -19,7 +19,7 @@ from windtunnel.data import Dataset, stratified_subset
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.data.inspection import inspect
 from windtunnel.data.survey import survey
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.labels import imagenet_1k
 
 UserError = windtunnel.UserError
@@ -27,7 +27,7 @@ UserError = windtunnel.UserError
 
 def png(side: int = 40) -> bytes:
     out = io.BytesIO()
-    Image.fromarray(golden_picture(side)).save(out, "PNG")
+    Image.fromarray(golden_image(side)).save(out, "PNG")
     return out.getvalue()
 
 
@@ -75,7 +75,7 @@ def test_numbered_folders_are_class_indices_not_text(tmp_path: Path) -> None:
 
 def test_files_outside_class_folders_have_no_label_and_others_are_ignored(tmp_path: Path) -> None:
     put(tmp_path, "a.png", "cat/b.png", "cat/.hidden.png", ".cache/c.png")
-    (tmp_path / "cat" / "notes.txt").write_text("no picture")
+    (tmp_path / "cat" / "notes.txt").write_text("no image")
     assert labels(windtunnel.open_dataset(tmp_path)) == {"a.png": (), "cat/b.png": (0,)}
 
 
@@ -114,7 +114,7 @@ def test_tables_with_paths_and_labels(tmp_path: Path, kind: str) -> None:
     assert dataset.read(dataset.samples()[0]) == png()
 
 
-def test_tables_take_several_labels_and_repeated_pictures(tmp_path: Path) -> None:
+def test_tables_take_several_labels_and_repeated_images(tmp_path: Path) -> None:
     file = tmp_path / "list.csv"
     file.write_text("file,labels\na.png,3 5\na.png,0;2\nb.png,\n")
     found = labels(windtunnel.open_dataset(file))
@@ -132,7 +132,7 @@ def test_a_tables_own_ids_are_kept_and_duplicates_refused(tmp_path: Path) -> Non
 
 def test_a_table_without_known_columns_says_which_it_needs(tmp_path: Path) -> None:
     file = tmp_path / "list.csv"
-    file.write_text("picture,answer\na.png,1\n")
+    file.write_text("photo,answer\na.png,1\n")
     with pytest.raises(UserError, match="must be path or file"):
         windtunnel.open_dataset(file)
 
@@ -182,7 +182,7 @@ def test_a_compressed_tar_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_npz_arrays_find_their_labels(tmp_path: Path) -> None:
-    images = np.stack([golden_picture(32)] * 3)
+    images = np.stack([golden_image(32)] * 3)
     np.savez(tmp_path / "one.npz", images=images, labels=[2, 0, 1])
     dataset = windtunnel.open_dataset(tmp_path / "one.npz")
     assert labels(dataset) == {"00000000": (2,), "00000001": (0,), "00000002": (1,)}
@@ -190,7 +190,7 @@ def test_npz_arrays_find_their_labels(tmp_path: Path) -> None:
 
 
 def test_npz_with_several_sets_asks_which(tmp_path: Path) -> None:
-    images = np.stack([golden_picture(32)] * 2)
+    images = np.stack([golden_image(32)] * 2)
     path = tmp_path / "two.npz"
     np.savez(path, train_images=images, train_labels=[0, 1], test_images=images[:1], test_labels=[[1]])
     with pytest.raises(UserError, match=r"several sets; give two.npz#test, two.npz#train"):
@@ -200,7 +200,7 @@ def test_npz_with_several_sets_asks_which(tmp_path: Path) -> None:
 
 def test_only_npz_files_have_parts(tmp_path: Path) -> None:
     put(tmp_path, "night/cow/a.png", "night#2/cow/a.png")
-    np.save(tmp_path / "one.npy", np.stack([golden_picture(32)]))
+    np.save(tmp_path / "one.npy", np.stack([golden_image(32)]))
     for name in ("night#fog:3", "night#2#fog:3", "one.npy#test"):
         with pytest.raises(UserError, match=r"has no part '(fog:3|test)'"):
             windtunnel.open_dataset(tmp_path / name)
@@ -209,13 +209,13 @@ def test_only_npz_files_have_parts(tmp_path: Path) -> None:
 
 
 def test_npy_takes_the_labels_beside_it(tmp_path: Path) -> None:
-    np.save(tmp_path / "fog.npy", np.stack([golden_picture(32)] * 2))
+    np.save(tmp_path / "fog.npy", np.stack([golden_image(32)] * 2))
     np.save(tmp_path / "labels.npy", np.array([1, 0], np.uint8))
     assert labels(windtunnel.open_dataset(tmp_path / "fog.npy")) == {"00000000": (1,), "00000001": (0,)}
 
 
 def test_grey_arrays_become_rgb_and_ids_may_be_given() -> None:
-    grey = np.stack([golden_picture(32)[:, :, 0]] * 2)
+    grey = np.stack([golden_image(32)[:, :, 0]] * 2)
     dataset = ArrayDataset(grey, np.array([0, 1]), ids=["b/x.png", "a/y.png"])
     assert [sample.id for sample in dataset.samples()] == ["a/y.png", "b/x.png"]
     assert dataset.samples()[0].labels == (1,)
@@ -230,7 +230,7 @@ def test_grey_arrays_become_rgb_and_ids_may_be_given() -> None:
         (np.zeros((2, 32, 32, 3), np.uint8), [0], "class indices"),
         (np.zeros((2, 32, 32, 3), np.uint8), [0.5, 1.0], "class indices"),
         (np.zeros((2, 32, 32, 3), np.uint8), [-1, 0], "class indices"),
-        (np.zeros((0, 32, 32, 3), np.uint8), [], "no pictures"),
+        (np.zeros((0, 32, 32, 3), np.uint8), [], "no images"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(images: np.ndarray, given: list[float], match: str) -> None:
@@ -255,9 +255,9 @@ def test_inspection_counts_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "dog" / "broken.jpg").write_bytes(b"text")
     exif = Image.Exif()
     exif[274] = 6
-    Image.fromarray(golden_picture(64)).save(tmp_path / "cat" / "turned.jpg", exif=exif)
+    Image.fromarray(golden_image(64)).save(tmp_path / "cat" / "turned.jpg", exif=exif)
     found = inspect(windtunnel.open_dataset(tmp_path))
-    assert (found.pictures, found.classes, found.smallest_class, found.largest_class) == (5, 2, 2, 3)
+    assert (found.images, found.classes, found.smallest_class, found.largest_class) == (5, 2, 2, 3)
     assert found.formats == {"PNG": 3, "JPEG": 1}
     assert found.rotated == ["cat/turned.jpg"]
     assert list(found.unreadable) == ["dog/broken.jpg"]
@@ -266,11 +266,11 @@ def test_inspection_counts_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["jpg", "tif"])
-def test_a_turned_picture_has_the_size_it_is_stored_in(tmp_path: Path, kind: str) -> None:
+def test_a_turned_image_has_the_size_it_is_stored_in(tmp_path: Path, kind: str) -> None:
     exif = Image.Exif()
     exif[274] = 6
     (tmp_path / "cat").mkdir()
-    Image.fromarray(golden_picture(64)[:48]).save(tmp_path / "cat" / f"turned.{kind}", exif=exif)
+    Image.fromarray(golden_image(64)[:48]).save(tmp_path / "cat" / f"turned.{kind}", exif=exif)
     dataset = windtunnel.open_dataset(tmp_path)
     (found,) = survey(dataset, dataset.samples(), decoded=True)
     assert (found.status, found.width, found.height, found.orientation) == ("ok", 64, 48, 6)
@@ -323,9 +323,9 @@ def test_damaged_and_repeated_members(tmp_path: Path) -> None:
     assert "cannot read from the archive" in found
 
 
-def test_inspection_decodes_so_that_truncated_pictures_are_found(tmp_path: Path) -> None:
+def test_inspection_decodes_so_that_truncated_images_are_found(tmp_path: Path) -> None:
     put(tmp_path, "cat/a.png")
     whole = io.BytesIO()
-    Image.fromarray(golden_picture(64)).save(whole, "JPEG")
+    Image.fromarray(golden_image(64)).save(whole, "JPEG")
     (tmp_path / "cat" / "half.jpg").write_bytes(whole.getvalue()[: len(whole.getvalue()) // 2])
     assert list(inspect(windtunnel.open_dataset(tmp_path)).unreadable) == ["cat/half.jpg"]

@@ -11,7 +11,7 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.data.finished import FinishedDataset
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.suites.files import load_suite
 from windtunnel.suites.fitting import default_suite
 
@@ -22,7 +22,7 @@ FIFTEEN = load_suite("imagenet-c").units
 def put_folders(
     root: Path, units: tuple[str, ...], names: tuple[str, ...], side: int = 64, levels: str = "12345"
 ) -> Path:
-    """`<corruption>/<severity>/<class>/<picture>`, every picture of its own colour."""
+    """`<corruption>/<severity>/<class>/<image>`, every image of its own colour."""
     number = 0
     for unit in units:
         for level in levels:
@@ -81,11 +81,11 @@ def test_a_partial_download_tells_what_it_lacks(tmp_path: Path) -> None:
     assert len(plan.info["missing"]) == 75 - 12
     assert {"frost:3", "frost:4", "frost:5", "gaussian_noise:1"} <= set(plan.info["missing"])
     assert plan.info["remarks"] == [
-        "Of 36 files 1 is missing; a picture without one of them is left out of all scores."
+        "Of 36 files 1 is missing; an image without one of them is left out of all scores."
     ]
 
 
-def test_pictures_that_only_one_corruption_has_are_left_out(tmp_path: Path) -> None:
+def test_images_that_only_one_corruption_has_are_left_out(tmp_path: Path) -> None:
     # Tiny-ImageNet-C's first upload holds 1,000 classes under frost and 200 everywhere else.
     put_folders(tmp_path, ("fog", "snow"), NAMES)
     put_folders(tmp_path, ("frost",), (*NAMES, "n15075141/x.JPEG"))
@@ -208,13 +208,13 @@ def test_a_truncated_array_is_left_out_and_told(tmp_path: Path) -> None:
     (tmp_path / "fog.npy").write_bytes(content[: len(content) // 2])
     dataset = opened(tmp_path)
     assert {one.unit for one in dataset.stored} == {"snow"}
-    assert dataset.remarks == ["fog.npy is left out: 30 pictures are expected, 14 are there."]
+    assert dataset.remarks == ["fog.npy is left out: 30 images are expected, 14 are there."]
 
 
 def test_labels_that_are_not_repeated_five_times_are_refused(tmp_path: Path) -> None:
     put_arrays(tmp_path, ("fog",))
     np.save(tmp_path / "labels.npy", np.arange(6))
-    with pytest.raises(UserError, match="repeats the classes of its pictures once for each of 5"):
+    with pytest.raises(UserError, match="repeats the classes of its images once for each of 5"):
         windtunnel.open_dataset(tmp_path)
 
 
@@ -223,14 +223,14 @@ class Seen:
 
     def __init__(self, classes: int) -> None:
         self.classes = classes
-        self.pictures: list[np.ndarray] = []
+        self.images: list[np.ndarray] = []
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
-        self.pictures += list(batch)
+        self.images += list(batch)
         return np.tile(np.linspace(0, 1, self.classes, dtype=np.float32), (len(batch), 1))
 
 
-def test_pictures_reach_the_model_as_they_are_stored(tmp_path: Path) -> None:
+def test_images_reach_the_model_as_they_are_stored(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for level in "12345":
         for name in NAMES:
@@ -241,7 +241,7 @@ def test_pictures_reach_the_model_as_they_are_stored(tmp_path: Path) -> None:
     declared.write_text('geometry = { rule = "exact", crop_px = 64 }')
     model = Seen(1000)
     run = windtunnel.run(model, tmp_path / "set", out=tmp_path / "run", preprocess=declared)
-    seen = {picture.tobytes() for picture in model.pictures}
+    seen = {image.tobytes() for image in model.images}
     for level in "12345":
         for name in NAMES:
             with Image.open(tmp_path / "set" / "fog" / level / name) as stored:
@@ -255,7 +255,7 @@ def test_two_sets_of_the_same_names_are_two_recipes(tmp_path: Path) -> None:
     for name in ("a", "b"):
         put_folders(tmp_path / name / "set", ("brightness", "fog"), NAMES)
     other = tmp_path / "b" / "set" / "fog" / "5" / NAMES[2]
-    Image.fromarray(golden_picture(64)).save(other)
+    Image.fromarray(golden_image(64)).save(other)
     recipes = [windtunnel.plan(Seen(1000), tmp_path / name / "set").recipe for name in ("a", "b")]
     assert recipes[0]["data"]["finished"] != recipes[1]["data"]["finished"]
 
@@ -267,7 +267,7 @@ def test_normalisers_need_the_published_size_and_format(tmp_path: Path) -> None:
         for level in "12345":
             path = root / "fog" / level / "n01440764" / f"a{suffix}"
             path.parent.mkdir(parents=True)
-            Image.fromarray(golden_picture(300)).resize(size).save(path)
+            Image.fromarray(golden_image(300)).resize(size).save(path)
         found = misfit(windtunnel.run(Seen(1000), root, out=tmp_path / f"run-{name}"))
         return found.reason if found else ""
 
@@ -298,7 +298,7 @@ def test_a_download_that_has_hardly_begun_takes_nothing_from_others(tmp_path: Pa
     dataset = opened(tmp_path)
     assert len(dataset.samples()) == 8
     assert "fog:1" not in held(dataset)
-    assert dataset.remarks == ["fog:1 is left out: it has 1 pictures where 8 are usual."]
+    assert dataset.remarks == ["fog:1 is left out: it has 1 images where 8 are usual."]
 
 
 def test_one_corruption_alone_is_a_finished_set(tmp_path: Path) -> None:
@@ -315,32 +315,32 @@ def test_classes_with_numbered_folders_inside_are_classes(tmp_path: Path) -> Non
     assert windtunnel.open_dataset(tmp_path).label_space.classes == ("cat", "dog")
 
 
-def test_clean_pictures_of_the_canvas_size_are_taken_as_they_are(tmp_path: Path) -> None:
+def test_clean_images_of_the_canvas_size_are_taken_as_they_are(tmp_path: Path) -> None:
     root = put_folders(tmp_path / "set", ("fog",), NAMES, side=224)
     for name in NAMES:
         for folder, side in (("canvases", 224), ("originals", 300)):
             path = tmp_path / folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(golden_picture(side)).save(path)
+            Image.fromarray(golden_image(side)).save(path)
     for folder, rule in (("canvases", "none"), ("originals", "short-side")):
         plan = windtunnel.plan(Seen(1000), root, clean=tmp_path / folder)
         assert plan.canvas.geometry.rule == rule
 
 
-def test_a_clean_set_that_has_few_of_the_pictures_is_refused(tmp_path: Path) -> None:
+def test_a_clean_set_that_has_few_of_the_images_is_refused(tmp_path: Path) -> None:
     root = put_folders(tmp_path / "set", ("fog",), NAMES)
     (tmp_path / "val" / NAMES[0]).parent.mkdir(parents=True)
     Image.new("RGB", (64, 64)).save(tmp_path / "val" / NAMES[0])
-    with pytest.raises(UserError, match="has 1 of the 3 pictures"):
+    with pytest.raises(UserError, match="has 1 of the 3 images"):
         windtunnel.plan(Seen(1000), root, clean=tmp_path / "val")
 
 
-def test_clean_pictures_are_matched_by_class_and_name(tmp_path: Path) -> None:
+def test_clean_images_are_matched_by_class_and_name(tmp_path: Path) -> None:
     root = put_folders(tmp_path / "set", ("fog",), NAMES, side=224)
     for name in NAMES:
         path = tmp_path / "val" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(golden_picture(300)).save(path)
+        Image.fromarray(golden_image(300)).save(path)
     plan = windtunnel.plan(Seen(1000), root, clean=tmp_path / "val")
     assert [one.name for one in plan.conditions[:3]] == ["native", "clean", "fog:1+stored"]
     assert plan.canvas.geometry.resize_px == 256
@@ -358,11 +358,11 @@ def test_clean_arrays_in_another_order_are_refused(tmp_path: Path) -> None:
         windtunnel.plan(Seen(3), tmp_path / "set", clean=tmp_path / "clean.npz")
 
 
-def test_corrupted_arrays_are_paired_with_as_many_clean_pictures_only(tmp_path: Path) -> None:
+def test_corrupted_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Path) -> None:
     labels = put_arrays(tmp_path / "set", ("fog",))
     images = np.zeros((12, 32, 32, 3), np.uint8)
     np.savez(tmp_path / "clean.npz", images=images, labels=np.tile(labels, 2))
-    with pytest.raises(UserError, match=r"12 pictures.* 6, and they are paired by their order"):
+    with pytest.raises(UserError, match=r"12 images.* 6, and they are paired by their order"):
         windtunnel.plan(Seen(3), tmp_path / "set", clean=tmp_path / "clean.npz")
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 import windtunnel
 from windtunnel.data.finished import FinishedDataset
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.imaging.clips import encode_clip
 from windtunnel.report.timelines import timelines
 from windtunnel.suites.fitting import default_suite
@@ -21,7 +21,7 @@ NAMES = ("n01440764/a", "n01443537/b", "n01443537/c")
 
 
 class Brightest:
-    """Classes that follow each other as pictures grow lighter."""
+    """Classes that follow each other as images grow lighter."""
 
     name = fingerprint = "brightest"
 
@@ -133,8 +133,8 @@ def test_frames_without_a_manifest_are_read_in_the_order_of_their_numbers(tmp_pa
     for number, name in enumerate(NAMES):
         folder = tmp_path / "tilt" / name
         folder.mkdir(parents=True)
-        for frame, picture in enumerate(clip_of(number, frames=11)):
-            Image.fromarray(picture).save(folder / f"{frame}.png")
+        for frame, image in enumerate(clip_of(number, frames=11)):
+            Image.fromarray(image).save(folder / f"{frame}.png")
     dataset = opened(tmp_path)
     assert [(one.name, one.frames) for one in dataset.stored] == [("seq/tilt+stored-png", 11)]
     run = windtunnel.run(Brightest(1000), tmp_path, out=tmp_path.parent / "run")
@@ -145,7 +145,7 @@ def test_frames_without_a_manifest_are_read_in_the_order_of_their_numbers(tmp_pa
 def put_frames(root: Path, unit: str, classes: tuple[str, ...], suffix: str = ".png") -> Path:
     """`<perturbation>/<class>/<name>/<frame>`."""
     for number, class_ in enumerate(classes):
-        folder = root / unit / class_ / f"picture{number}"
+        folder = root / unit / class_ / f"image{number}"
         folder.mkdir(parents=True)
         for place, frame in enumerate(clip_of(number)):
             Image.fromarray(frame).save(folder / f"{place:03d}{suffix}")
@@ -160,13 +160,13 @@ def test_frames_of_classes_called_by_number_are_clips(tmp_path: Path, unit: str)
     assert [sample.labels for sample in dataset.samples()] == [(1,), (2,), (3,)]
 
 
-def test_a_class_of_numbered_pictures_is_no_clip(tmp_path: Path) -> None:
-    """ImageNet-C: brightness, severities, classes, and pictures that happen to have numbers for names."""
+def test_a_class_of_numbered_images_is_no_clip(tmp_path: Path) -> None:
+    """ImageNet-C: brightness, severities, classes, and images that happen to have numbers for names."""
     for level in "12345":
         for number in (3, 7, 8):
             path = tmp_path / "set" / "brightness" / level / "n01440764" / f"{number:08d}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(golden_picture(300)).resize((64, 64)).save(path)
+            Image.fromarray(golden_image(300)).resize((64, 64)).save(path)
     assert {one.kind for one in opened(tmp_path / "set").stored} == {"corruption"}
 
 
@@ -212,7 +212,7 @@ def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
     assert told[f"{NAMES[1]}.mp4", "seq/brightness+stored"] == "a clip of 3 frames where 5 are usual"
     assert {score.n for score in run.scores(["flip_probability"])} == {1}
     assert run.info["remarks"][:1] == [
-        "Of 15 files 1 is missing; a picture without one of them is left out of all scores."
+        "Of 15 files 1 is missing; an image without one of them is left out of all scores."
     ]
 
 
@@ -260,23 +260,23 @@ def test_arrays_of_other_names_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_clean_pictures_beside_videos_are_matched_by_class_and_name(tmp_path: Path) -> None:
+def test_clean_images_beside_videos_are_matched_by_class_and_name(tmp_path: Path) -> None:
     root = put_videos(tmp_path / "set", ("tilt",), 224)
     for name in NAMES:
         path = tmp_path / "val" / f"{name}.JPEG"
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(golden_picture(300)).save(path)
+        Image.fromarray(golden_image(300)).save(path)
     plan = windtunnel.plan(Brightest(1000), root, clean=tmp_path / "val")
     assert [one.name for one in plan.conditions] == ["native", "clean", "seq/tilt+stored"]
 
 
-def test_timelines_of_videos_with_clean_pictures_are_shown(tmp_path: Path) -> None:
-    """The survey looked at the clean pictures, so that they must be there to know the clips again."""
+def test_timelines_of_videos_with_clean_images_are_shown(tmp_path: Path) -> None:
+    """The survey looked at the clean images, so that they must be there to know the clips again."""
     put_videos(tmp_path / "p", ("tilt",))
     for number, name in enumerate(NAMES):
         path = tmp_path / "val" / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(golden_picture(300 + number)).save(path)
+        Image.fromarray(golden_image(300 + number)).save(path)
     run = windtunnel.run(Brightest(1000), tmp_path / "p", clean=tmp_path / "val", out=tmp_path / "run")
     found = timelines(run)
     assert found.shown and not found.note
@@ -307,24 +307,24 @@ def test_arrays_take_their_labels_from_the_clean_set(tmp_path: Path) -> None:
     assert errors["clean"] == pytest.approx(2 / 3)  # black is class 0
 
 
-def test_arrays_are_paired_with_as_many_clean_pictures_only(tmp_path: Path) -> None:
-    """Rows have no names: the first 6 of 20 pictures may be anything."""
+def test_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Path) -> None:
+    """Rows have no names: the first 6 of 20 images may be anything."""
     root = put_arrays(tmp_path / "CIFAR-10-P", ("tilt",))
     np.savez(tmp_path / "test.npz", images=np.zeros((20, 32, 32, 3), np.uint8), labels=np.arange(20) % 3)
-    with pytest.raises(UserError, match=r"20 pictures.* 6, and they are paired by their order"):
+    with pytest.raises(UserError, match=r"20 images.* 6, and they are paired by their order"):
         windtunnel.plan(Brightest(3), root, clean=tmp_path / "test.npz")
 
 
 @pytest.mark.parametrize("unit", ["gaussian_noise", "rotate"])
-def test_clean_pictures_that_are_not_in_the_clips_are_refused(tmp_path: Path, unit: str) -> None:
-    """Of both a frame is the clean picture: the first, or the one in the middle."""
+def test_clean_images_that_are_not_in_the_clips_are_refused(tmp_path: Path, unit: str) -> None:
+    """Of both a frame is the clean image: the first, or the one in the middle."""
     root = put_arrays(tmp_path / "CIFAR-10-P", (unit, "tilt"), frames=31)
     frame = {"gaussian_noise": 0, "rotate": 15}[unit]
-    pictures = np.load(root / f"{unit}.npy")[:, frame]
-    for name, images in (("same", pictures), ("other", pictures[::-1])):
-        np.savez(tmp_path / f"{name}.npz", images=images, labels=np.arange(6) % 3)
+    images = np.load(root / f"{unit}.npy")[:, frame]
+    for name, given in (("same", images), ("other", images[::-1])):
+        np.savez(tmp_path / f"{name}.npz", images=given, labels=np.arange(6) % 3)
     windtunnel.plan(Brightest(3), root, clean=tmp_path / "same.npz")
-    with pytest.raises(UserError, match=rf"other.npz holds other pictures.*frame {frame} of seq/{unit}"):
+    with pytest.raises(UserError, match=rf"other.npz holds other images.*frame {frame} of seq/{unit}"):
         windtunnel.plan(Brightest(3), root, clean=tmp_path / "other.npz")
 
 

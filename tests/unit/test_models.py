@@ -27,7 +27,7 @@ std = [0.5, 0.25, 1.0]
 """
 
 
-def pictures(count: int, side: int = 32) -> np.ndarray:
+def make_images(count: int, side: int = 32) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, (count, side, side, 3), dtype=np.uint8)
 
 
@@ -53,18 +53,18 @@ def test_onnx_layouts_batches_and_types(
     )
     model = windtunnel.load_model(declare(path))
     assert (model.class_count, model.outputs, model.outputs_from) == (10, "logits", "probed")
-    assert model.batch == (4 if batch == 4 else 16), "32 take more memory, and more time per picture"
-    scores = model.predict(pictures(6))
+    assert model.batch == (4 if batch == 4 else 16), "32 take more memory, and more time per image"
+    scores = model.predict(make_images(6))
     assert scores.shape == (6, 10)
     assert scores.dtype == np.float32
     tolerance = 1e-5 if dtype == "float32" else 3e-2
-    assert scores == pytest.approx(expected(pictures(6)), abs=tolerance)
+    assert scores == pytest.approx(expected(make_images(6)), abs=tolerance)
 
 
 def test_uint8_models_get_the_bytes(tmp_path: Path) -> None:
     model = windtunnel.load_model(write_colour_model(tmp_path / "m.onnx", dtype="uint8"))
-    wanted = pictures(3).mean(axis=(1, 2)) @ colour_weights(10, 3)
-    assert model.predict(pictures(3)) == pytest.approx(wanted, rel=1e-4, abs=1e-2)
+    wanted = make_images(3).mean(axis=(1, 2)) @ colour_weights(10, 3)
+    assert model.predict(make_images(3)) == pytest.approx(wanted, rel=1e-4, abs=1e-2)
     with pytest.raises(UserError, match="remove mean"):
         windtunnel.load_model(declare(tmp_path / "m.onnx"))
 
@@ -86,15 +86,15 @@ def test_outputs_declared_wrongly_are_refused(tmp_path: Path) -> None:
 def test_bgr_and_grey_channels(tmp_path: Path) -> None:
     path = write_colour_model(tmp_path / "bgr.onnx")
     model = windtunnel.load_model(declare(path, RAW_32 + 'channels = "bgr"\n'))
-    swapped = (pictures(2)[..., ::-1] / 255.0 - [0.5, 0.25, 0.125]) / [0.5, 0.25, 1.0]
-    assert model.predict(pictures(2)) == pytest.approx(
+    swapped = (make_images(2)[..., ::-1] / 255.0 - [0.5, 0.25, 0.125]) / [0.5, 0.25, 1.0]
+    assert model.predict(make_images(2)) == pytest.approx(
         swapped.mean(axis=(1, 2)) @ colour_weights(10, 3), abs=1e-5
     )
     path = write_colour_model(tmp_path / "grey.onnx", channels=1)
     grey = '[geometry]\nrule="exact"\ncrop_px=32\n[tensor]\nchannels="grey"\ndivisor=255.0\n'
     model = windtunnel.load_model(declare(path, grey))
-    luma = np.rint(pictures(2) @ [0.299, 0.587, 0.114]) / 255
-    assert model.predict(pictures(2)) == pytest.approx(
+    luma = np.rint(make_images(2) @ [0.299, 0.587, 0.114]) / 255
+    assert model.predict(make_images(2)) == pytest.approx(
         luma.mean(axis=(1, 2))[:, None] @ colour_weights(10, 1), abs=1e-3
     )
     with pytest.raises(UserError, match="takes 1 channel"):
@@ -117,7 +117,7 @@ def test_the_default_preprocess_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", presets())
 def test_preset_arithmetic(name: str) -> None:
     row = presets()[name]["tensor"]
-    batch = pictures(2, 8)
+    batch = make_images(2, 8)
     ordered = batch[..., ::-1] if row["channels"] == "bgr" else batch
     wanted = (ordered / row["divisor"] - row["mean"]) / row["std"]
     got = Tensor(**{**row, "mean": tuple(row["mean"]), "std": tuple(row["std"])}).apply(batch)
@@ -154,9 +154,9 @@ def test_what_is_no_classifier_is_refused(tmp_path: Path) -> None:
         windtunnel.load_model(tmp_path / "text.onnx")
     with pytest.raises(UserError, match="No such model"):
         windtunnel.load_model(tmp_path / "none.onnx")
-    (tmp_path / "picture.png").write_bytes(b"")
+    (tmp_path / "image.png").write_bytes(b"")
     with pytest.raises(UserError, match="is no model"):
-        windtunnel.load_model(tmp_path / "picture.png")
+        windtunnel.load_model(tmp_path / "image.png")
     with pytest.raises(UserError, match="a classifier gives"):
         windtunnel.load_model(write_colour_model(tmp_path / "one.onnx", classes=1, side=224))
 
@@ -207,11 +207,11 @@ def test_torch_modules_are_recognised_by_type(tmp_path: Path) -> None:
     file.write_text(RAW_32)
     model = windtunnel.load_model(module, file)
     assert (model.kind, model.class_count) == ("torch", 5)
-    values = (pictures(4) / 255.0 - [0.5, 0.25, 0.125]) / [0.5, 0.25, 1.0]
+    values = (make_images(4) / 255.0 - [0.5, 0.25, 0.125]) / [0.5, 0.25, 1.0]
     wanted = (
         values.mean(axis=(1, 2)) @ module.head.weight.detach().numpy().T + module.head.bias.detach().numpy()
     )
-    assert model.predict(pictures(4)) == pytest.approx(wanted, abs=1e-5)
+    assert model.predict(make_images(4)) == pytest.approx(wanted, abs=1e-5)
     other = Pooling()
     assert windtunnel.load_model(other, file).fingerprint != model.fingerprint
 
@@ -226,7 +226,7 @@ def test_scores_that_differ_have_different_digests_when_some_are_not_finite(odd:
     assert behaviour(np.full((2, 3), odd, np.float32)) != behaviour(np.zeros((2, 3), np.float32))
 
 
-def test_a_live_callable_that_fails_on_pictures_says_so() -> None:
+def test_a_live_callable_that_fails_on_images_says_so() -> None:
     def fails(batch: np.ndarray) -> np.ndarray:
         raise ValueError("wrong size")
 

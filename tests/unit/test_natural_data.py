@@ -53,13 +53,13 @@ def test_imagenet_o_has_no_labels(tmp_path: Path) -> None:
     clean = clean_folder(tmp_path / "val", [*IN_O[:5], outside])
     found = open_natural(tmp_path / "imagenet-o", "imagenet-o", clean)
     assert set(labels_of(found, "imagenet-o").values()) == {()}
-    # In distribution are all classes of the list, whatever folders the pictures lie in.
+    # In distribution are all classes of the list, whatever folders the images lie in.
     assert {one for (one,) in labels_of(found, "clean").values()} == set(IN_O[:5])
     assert found.parts == (("imagenet-o", "out"), ("clean", "clean"))
 
 
 @pytest.mark.parametrize("name", ["imagenet-o", "ood"])
-def test_out_of_distribution_needs_clean_pictures(tmp_path: Path, name: str) -> None:
+def test_out_of_distribution_needs_clean_images(tmp_path: Path, name: str) -> None:
     put(tmp_path / "x" / "y" / "a.png", 1)
     with pytest.raises(UserError, match="clean=DATA"):
         open_natural(tmp_path / "x", name)
@@ -109,7 +109,7 @@ def test_objectnet_has_several_ids_and_a_border(tmp_path: Path) -> None:
     pixels = found.read(next(one for one in found.samples() if one.id == "banana/b.png"))
     assert not isinstance(pixels, bytes) and pixels.shape == (16, 16, 3)
     assert pixels[0, 0].tolist() == [954 % 256, 954 // 256, 0]
-    assert any("1 picture in 1 other folder is left out" in one for one in found.remarks)
+    assert any("1 image in 1 other folder is left out" in one for one in found.remarks)
     assert any("no such class (abacus_of_no_class)" in one for one in found.remarks)
     assert any("2 of ObjectNet's 113 class folders" in one for one in found.remarks)
 
@@ -520,7 +520,7 @@ def test_a_missing_column_of_frames_is_named(tmp_path: Path) -> None:
             open_natural(table, "pm-k")
 
 
-def test_sets_are_found_by_their_classes_but_imagenets_own_pictures_are_clean(tmp_path: Path) -> None:
+def test_sets_are_found_by_their_classes_but_imagenets_own_images_are_clean(tmp_path: Path) -> None:
     for label in IN_R:
         put(tmp_path / "renditions" / WNIDS[label] / "art_0.jpg", label)
     assert open_for_suite(tmp_path / "renditions", None, None)[1].name == "imagenet-r"
@@ -540,22 +540,22 @@ def test_sets_are_found_by_their_classes_but_imagenets_own_pictures_are_clean(tm
         ("imagenet-sketch", "ILSVRC2012_val_00000001.JPEG"),
     ],
 )
-def test_clean_pictures_are_not_taken_for_a_set_by_its_name(tmp_path: Path, folder: str, file: str) -> None:
+def test_clean_images_are_not_taken_for_a_set_by_its_name(tmp_path: Path, folder: str, file: str) -> None:
     put(tmp_path / folder / WNIDS[IN_A[0]] / file.format(wnid=WNIDS[IN_A[0]]), 1)
     assert isinstance(open_for_suite(tmp_path / folder, None, None)[0], FolderDataset)
 
 
 @pytest.mark.parametrize("file", ["ILSVRC2012_val_00000001.JPEG", "n01440764_7.JPEG", "a1b2.jpeg"])
-def test_numbered_folders_of_imagenets_own_pictures_are_not_v2(tmp_path: Path, file: str) -> None:
-    picture = put(tmp_path / "one.png", 1)
+def test_numbered_folders_of_imagenets_own_images_are_not_v2(tmp_path: Path, file: str) -> None:
+    image = put(tmp_path / "one.png", 1)
     for label in range(1000):
         (tmp_path / "val" / str(label)).mkdir(parents=True)
-        (tmp_path / "val" / str(label) / file).hardlink_to(picture)
+        (tmp_path / "val" / str(label) / file).hardlink_to(image)
     name = open_for_suite(tmp_path / "val", None, None)[1].name
     assert name == ("imagenet-v2" if file == "a1b2.jpeg" else "imagenet-c-quick")
 
 
-def test_imagenet_os_pictures_of_other_ids_are_its_own(tmp_path: Path) -> None:
+def test_imagenet_os_images_of_other_ids_are_its_own(tmp_path: Path) -> None:
     put(tmp_path / "imagenet-o" / WNIDS[IN_O[0]] / "n07758950_12.JPEG", 1)
     clean = clean_folder(tmp_path / "val", IN_O[:2])
     assert open_for_suite(tmp_path / "imagenet-o", None, clean)[1].name == "imagenet-o"
@@ -567,7 +567,7 @@ def test_a_suite_that_is_not_natural_takes_the_folder_as_it_is(tmp_path: Path) -
     found = open_for_suite(tmp_path / "imagenet-a", None, None)[0]
     assert isinstance(found, NaturalDataset)
     assert "taken for ImageNet-A" in found.remarks[0]
-    assert any("No clean pictures" in one for one in found.remarks)
+    assert any("No clean images" in one for one in found.remarks)
 
 
 def test_own_classes_are_joined_by_name(tmp_path: Path) -> None:
@@ -579,7 +579,7 @@ def test_own_classes_are_joined_by_name(tmp_path: Path) -> None:
     assert labels_of(found, "shifted") == {"zebra/a.png": (2,)}
     assert labels_of(found, "clean") == {"clean/zebra/b.png": (2,)}
     put(tmp_path / "other" / "wasp" / "a.png", 1)
-    with pytest.raises(UserError, match="no picture of a class"):
+    with pytest.raises(UserError, match="no image of a class"):
         open_natural(tmp_path / "night", "natural", tmp_path / "other")
 
 
@@ -600,7 +600,7 @@ def test_the_clean_part_of_a_subset_has_the_classes_of_the_other(tmp_path: Path)
     assert found.without_clean(few) == []
     alone = [one for one in few if one.meta["part"] != "clean" or one.labels == min(clean)]
     (remark,) = found.without_clean(alone)
-    assert remark.startswith("9 classes have no clean picture in the subset")
+    assert remark.startswith("9 classes have no clean image in the subset")
 
 
 def test_subsets_draw_from_every_part_and_keep_sets_whole(tmp_path: Path) -> None:
@@ -650,7 +650,7 @@ def test_a_set_under_another_name_is_told_its_suite(tmp_path: Path, folders: lis
     assert (f"may be those of {name}" in str(told.value)) == bool(name)
 
 
-def test_clean_pictures_need_class_folders(tmp_path: Path) -> None:
+def test_clean_images_need_class_folders(tmp_path: Path) -> None:
     put(tmp_path / "strange" / "a.png", 1)
     put(tmp_path / "day" / "b.png", 2)
     with pytest.raises(UserError, match=r"day have no labels.*into a folder per class"):

@@ -23,11 +23,11 @@ SIDE = 8
 
 
 def write_network(path: Path, nodes: Sequence[Any], opset: int = 17, domain: str = "", **stored: Any) -> Path:
-    """A network from pictures (n, 3, 8, 8) to scores (n, 2), its stored numbers by name."""
+    """A network from images (n, 3, 8, 8) to scores (n, 2), its stored numbers by name."""
     graph = helper.make_graph(
         nodes,
         "network",
-        [helper.make_tensor_value_info("pictures", TensorProto.FLOAT, ["n", 3, SIDE, SIDE])],
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, SIDE, SIDE])],
         [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", 2])],
         [numpy_helper.from_array(np.asarray(values), name) for name, values in stored.items()],
     )
@@ -41,15 +41,15 @@ def write_network(path: Path, nodes: Sequence[Any], opset: int = 17, domain: str
 
 
 def pooled(kernel: Any) -> list[Any]:
-    """A convolution by some kernel, then the mean over the picture, then a scale."""
+    """A convolution by some kernel, then the mean over the image, then a scale."""
     return [
-        helper.make_node("Conv", ["pictures", kernel], ["felt"]),
+        helper.make_node("Conv", ["images", kernel], ["felt"]),
         helper.make_node("ReduceMean", ["felt"], ["mean"], axes=[2, 3], keepdims=0),
         helper.make_node("Mul", ["mean", "scale"], ["scores"]),
     ]
 
 
-def pictures_of(level: int) -> np.ndarray:
+def images_of(level: int) -> np.ndarray:
     return np.full((1, SIDE, SIDE, 3), level, np.uint8)
 
 
@@ -62,9 +62,9 @@ def test_weights_round_to_127_steps_of_each_outputs_largest() -> None:
 def test_a_variant_says_nearly_the_same(variant: str, distance: float) -> None:
     model = load_model("demo")
     other = variant_of(model, variant)
-    pictures = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
-    scores = model.predict(pictures)
-    found = np.concatenate([other.predict(pictures[[row]]) for row in range(4)])
+    images = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
+    scores = model.predict(images)
+    found = np.concatenate([other.predict(images[[row]]) for row in range(4)])
     assert not np.array_equal(found, scores)
     assert np.abs(found - scores).max() < distance * np.abs(scores).max() + 1e-3
     assert other.batch == (1 if variant == "int8" else model.batch)
@@ -83,9 +83,9 @@ def test_half_precision_overflows_between_layers_and_not_before(tmp_path: Path) 
     )
     model, half = loaded(network)
     # 255 * 1000 is beyond 65504, the most that half precision holds; 60 * 1000 is not.
-    assert np.isfinite(model.predict(pictures_of(255))).all()
-    assert half.predict(pictures_of(255))[0].tolist() == [np.inf, np.inf]
-    assert half.predict(pictures_of(60))[0].tolist() == [60_000 / 1024, 30_000 / 1024]
+    assert np.isfinite(model.predict(images_of(255))).all()
+    assert half.predict(images_of(255))[0].tolist() == [np.inf, np.inf]
+    assert half.predict(images_of(60))[0].tolist() == [60_000 / 1024, 30_000 / 1024]
 
 
 def test_half_precision_rounds_every_tensor_as_numpy_does(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_half_precision_rounds_every_tensor_as_numpy_does(tmp_path: Path) -> Non
     for level in (3, 77, 201):
         felt = (kernel.astype(np.float16).astype(np.float32).sum(axis=(1, 2, 3)) * level).astype(np.float16)
         wanted = (felt.astype(np.float32) * np.float32(np.float16(scale))).astype(np.float16)
-        assert half.predict(pictures_of(level))[0].tolist() == wanted.astype(np.float32).tolist()
+        assert half.predict(images_of(level))[0].tolist() == wanted.astype(np.float32).tolist()
 
 
 def through_bytes(tensor: np.ndarray) -> np.ndarray:
@@ -125,11 +125,11 @@ def test_bytes_round_a_convolutions_input_and_weights_as_numpy_does(tmp_path: Pa
         tmp_path / "conv.onnx", pooled("kernel"), kernel=kernel[:, :, None, None], scale=np.float32(1)
     )
     # Bytes up to 200, not 255: their own 256 steps do not fall on whole numbers.
-    picture = rng.integers(0, 201, (1, SIDE, SIDE, 3), dtype=np.uint8)
-    wanted = (through_bytes(picture) @ signed_bytes(kernel).T).mean(axis=(1, 2))
-    exact = (picture.astype(np.float64) @ kernel.T).mean(axis=(1, 2))
+    image = rng.integers(0, 201, (1, SIDE, SIDE, 3), dtype=np.uint8)
+    wanted = (through_bytes(image) @ signed_bytes(kernel).T).mean(axis=(1, 2))
+    exact = (image.astype(np.float64) @ kernel.T).mean(axis=(1, 2))
     assert (np.abs(wanted / exact - 1) > 1e-4).all(), "this network would not show the rounding"
-    found = variant_of(load_model(network), "int8").predict(picture)
+    found = variant_of(load_model(network), "int8").predict(image)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
@@ -137,33 +137,33 @@ def test_bytes_round_a_turned_layers_input_and_weights_as_numpy_does(tmp_path: P
     rng = np.random.default_rng(5)
     weights = (rng.normal(size=(2, 3 * SIDE * SIDE)) * SIZES).astype(np.float32)
     nodes = [
-        helper.make_node("Sub", ["pictures", "middle"], ["signed"]),
+        helper.make_node("Sub", ["images", "middle"], ["signed"]),
         helper.make_node("Flatten", ["signed"], ["flat"]),
         helper.make_node("Gemm", ["flat", "weights"], ["scores"], transB=1),
     ]
     network = write_network(tmp_path / "gemm.onnx", nodes, weights=weights, middle=np.float32(90.3))
-    picture = rng.integers(0, 201, (1, SIDE, SIDE, 3), dtype=np.uint8)
-    flat = (picture.transpose(0, 3, 1, 2).astype(np.float32) - np.float32(90.3)).reshape(1, -1)
+    image = rng.integers(0, 201, (1, SIDE, SIDE, 3), dtype=np.uint8)
+    flat = (image.transpose(0, 3, 1, 2).astype(np.float32) - np.float32(90.3)).reshape(1, -1)
     wanted = through_bytes(flat) @ signed_bytes(weights).T
     assert (np.abs(wanted / (flat @ weights.T) - 1) > 1e-4).all(), "this network would not show the rounding"
-    found = variant_of(load_model(network), "int8").predict(picture)
+    found = variant_of(load_model(network), "int8").predict(image)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_weights_two_layers_share_are_rounded_for_each_along_its_own_axis(tmp_path: Path) -> None:
     weights = (np.random.default_rng(6).normal(size=(3, 3)) * [1, 0.1, 0.01]).astype(np.float32)
     nodes = [
-        helper.make_node("ReduceMean", ["pictures"], ["mean"], axes=[2, 3], keepdims=0),
+        helper.make_node("ReduceMean", ["images"], ["mean"], axes=[2, 3], keepdims=0),
         helper.make_node("MatMul", ["mean", "weights"], ["once"]),
         helper.make_node("Gemm", ["once", "weights"], ["twice"], transB=1),
         helper.make_node("Gather", ["twice", "two"], ["scores"], axis=1),
     ]
     network = write_network(tmp_path / "shared.onnx", nodes, weights=weights, two=np.array([0, 1]))
-    picture = np.random.default_rng(7).integers(0, 201, (1, SIDE, SIDE, 3), dtype=np.uint8)
-    mean = picture.mean(axis=(1, 2), dtype=np.float64)
+    image = np.random.default_rng(7).integers(0, 201, (1, SIDE, SIDE, 3), dtype=np.uint8)
+    mean = image.mean(axis=(1, 2), dtype=np.float64)
     once = through_bytes(mean) @ signed_bytes(weights.T).T
     twice = through_bytes(once) @ signed_bytes(weights).T
-    found = variant_of(load_model(network), "int8").predict(picture)
+    found = variant_of(load_model(network), "int8").predict(image)
     np.testing.assert_allclose(found, twice[:, :2], rtol=1e-5)
 
 
@@ -182,11 +182,11 @@ def test_weights_among_the_layers_are_rounded_as_stored_ones_are(
         first = helper.make_node("Identity", ["real"], ["kernel"])
         stored["real"] = kernel
     among = write_network(tmp_path / "among.onnx", [first, *pooled("kernel")], **stored)
-    picture = np.random.default_rng(3).integers(0, 256, (1, SIDE, SIDE, 3), dtype=np.uint8)
+    image = np.random.default_rng(3).integers(0, 256, (1, SIDE, SIDE, 3), dtype=np.uint8)
     original = load_model(among)
-    found = variant_of(original, variant).predict(picture)
-    assert np.array_equal(found, variant_of(load_model(plain), variant).predict(picture))
-    assert not np.array_equal(found, original.predict(picture))
+    found = variant_of(original, variant).predict(image)
+    assert np.array_equal(found, variant_of(load_model(plain), variant).predict(image))
+    assert not np.array_equal(found, original.predict(image))
 
 
 def quantised(path: Path) -> Path:
@@ -205,7 +205,7 @@ def computed(path: Path) -> Path:
 
 def unweighted(path: Path) -> Path:
     nodes = [
-        helper.make_node("ReduceMean", ["pictures"], ["mean"], axes=[2, 3], keepdims=0),
+        helper.make_node("ReduceMean", ["images"], ["mean"], axes=[2, 3], keepdims=0),
         helper.make_node("Gather", ["mean", "two"], ["scores"], axis=1),
     ]
     return write_network(path, nodes, two=np.array([0, 1]))
@@ -233,7 +233,7 @@ def test_what_would_change_nothing_is_left_out_of_a_run_with_the_reason(
 
 
 def two_classes(folder: Path) -> Path:
-    """The folder of pictures with only two of its classes left."""
+    """The folder of images with only two of its classes left."""
     for number, one in enumerate(sorted(path for path in folder.iterdir() if path.is_dir())):
         if number > 1:
             for file in one.iterdir():
@@ -245,14 +245,14 @@ def two_classes(folder: Path) -> Path:
 def test_one_variant_that_cannot_be_made_leaves_the_other_alone(tmp_path: Path, digit_folder: Path) -> None:
     # Another vendor's operator, which ONNX knows no kinds of: half precision cannot be put behind it.
     nodes = [
-        helper.make_node("Conv", ["pictures", "kernel"], ["felt"]),
+        helper.make_node("Conv", ["images", "kernel"], ["felt"]),
         helper.make_node("Gelu", ["felt"], ["bent"], domain="com.microsoft"),
         helper.make_node("ReduceMean", ["bent"], ["scores"], axes=[2, 3], keepdims=0),
     ]
     graph = helper.make_graph(
         nodes,
         "network",
-        [helper.make_tensor_value_info("pictures", TensorProto.FLOAT, ["n", 3, SIDE, SIDE])],
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["n", 3, SIDE, SIDE])],
         [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", 2])],
         [numpy_helper.from_array(np.full((2, 3, 1, 1), 0.1, np.float32), "kernel")],
     )
@@ -273,12 +273,12 @@ def test_old_runs_of_other_arithmetic_are_not_paired_with_new_ones(digit_folder:
     assert revisions == {"native": 0, "decode=opencv": 0, "numerics=float16": 1, "numerics=int8": 2}
 
 
-def test_an_answer_that_overflows_is_wrong_and_leaves_the_picture_in(tmp_path: Path) -> None:
+def test_an_answer_that_overflows_is_wrong_and_leaves_the_image_in(tmp_path: Path) -> None:
     # Class 0 where 1000 * red is under 60,000, else class 1: right in float32, infinite for bright reds.
     kernel = np.zeros((2, 3, 1, 1), np.float32)
     kernel[1, 0] = 1000.0
     nodes = [
-        helper.make_node("Conv", ["pictures", "kernel", "bias"], ["felt"]),
+        helper.make_node("Conv", ["images", "kernel", "bias"], ["felt"]),
         helper.make_node("ReduceMean", ["felt"], ["scores"], axes=[2, 3], keepdims=0),
     ]
     bias = np.array([60_000, 0], np.float32)
@@ -286,7 +286,7 @@ def test_an_answer_that_overflows_is_wrong_and_leaves_the_picture_in(tmp_path: P
     for number, level in enumerate([10, 20, 30, 40, 200, 255]):
         file = tmp_path / "photos" / str(level // 128) / f"{number}.png"
         file.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(pictures_of(level)[0]).save(file)
+        Image.fromarray(images_of(level)[0]).save(file)
     run = windtunnel.run(network, tmp_path / "photos", "systematic", only=["numerics=float16", "colour=bgr"],
                          out=tmp_path / "run", strict=True)  # fmt: skip
     assert run.observed.left_out == 0

@@ -186,7 +186,7 @@ def test_a_module_keeps_the_mode_of_every_part(digit_folder: Path, tmp_path: Pat
 def test_a_module_that_fails_keeps_its_modes_too(digit_folder: Path, tmp_path: Path) -> None:
     module = Failing()
     before = modes(module)
-    with pytest.raises(RunFailed, match="the model fails on every picture: RuntimeError: no"):
+    with pytest.raises(RunFailed, match="the model fails on every image: RuntimeError: no"):
         windtunnel.run(
             module, digit_folder, "smoke", only=["fog:1"], preprocess="cifar", out=tmp_path / "run"
         )

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.imaging.window import Window
 from windtunnel.sequences import REGISTRY, Perturbation, Table, sequence
 
@@ -43,7 +43,7 @@ def included(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_a_sequence_from_outside_is_perturbed_and_cut_to_its_window(included) -> None:
     unit = included("well", "return ((image * (1 - step * i)).astype(np.uint8) for i in range(frames))")
-    image = golden_picture(64)
+    image = golden_image(64)
     frames = list(windtunnel.perturb(image, "fade_well", seed=0))
     assert len(frames) == 3
     assert np.array_equal(frames[0], image)
@@ -64,41 +64,41 @@ def test_a_sequence_from_outside_is_perturbed_and_cut_to_its_window(included) ->
 def test_what_a_sequence_from_outside_gives_is_checked(included, name: str, body: str, match: str) -> None:
     included(name, body)
     with pytest.raises(windtunnel.UserError, match=match):
-        list(windtunnel.perturb(golden_picture(64), f"fade_{name}", seed=0))
+        list(windtunnel.perturb(golden_image(64), f"fade_{name}", seed=0))
 
 
-def test_a_sequence_from_outside_cannot_change_the_picture(included) -> None:
+def test_a_sequence_from_outside_cannot_change_the_image(included) -> None:
     unit = included("writes", "image[:] = 0; return iter([image.copy()] * frames)")
-    image = golden_picture(64)
+    image = golden_image(64)
     list(unit.apply(image, unit.draws(0, "", 1), 1, 64))
-    assert np.array_equal(image, golden_picture(64))
+    assert np.array_equal(image, golden_image(64))
 
 
 def test_a_prefix_may_stand_before_the_name() -> None:
-    picture = golden_picture(32)
+    image = golden_image(32)
     for one, two in zip(
-        windtunnel.perturb(picture, "seq/snow", seed=1),
-        windtunnel.perturb(picture, "snow", seed=1),
+        windtunnel.perturb(image, "seq/snow", seed=1),
+        windtunnel.perturb(image, "snow", seed=1),
         strict=True,
     ):
         assert np.array_equal(one, two)
 
 
-def test_a_pillow_picture_is_told_how_to_become_an_array() -> None:
-    picture = Image.fromarray(golden_picture(32))
+def test_a_pillow_image_is_told_how_to_become_an_array() -> None:
+    image = Image.fromarray(golden_image(32))
     with pytest.raises(windtunnel.UserError, match=r"numpy\.asarray") as told:
-        windtunnel.perturb(picture, "tilt")
+        windtunnel.perturb(image, "tilt")
     assert "transforms" not in str(told.value)
 
 
 def test_an_edition_it_has_not_is_refused_at_once(included) -> None:
     included("narrow", "return iter([image] * frames)")
     with pytest.raises(windtunnel.UserError, match="has no edition 224; it has 64"):
-        windtunnel.perturb(golden_picture(224), "fade_narrow", seed=0)
+        windtunnel.perturb(golden_image(224), "fade_narrow", seed=0)
 
 
 def still(image: np.ndarray, rng: object, frames: int, **_: float) -> Iterator[np.ndarray]:
-    """The same picture again and again."""
+    """The same image again and again."""
     return iter([image.copy() for _ in range(frames)])
 
 

@@ -22,7 +22,7 @@ def test_every_shipped_suite_loads_under_its_own_name(name: str) -> None:
     assert suite.name == name
     assert suite.about
     if suite.stored:
-        with pytest.raises(UserError, match="only reads sets that hold its pictures"):
+        with pytest.raises(UserError, match="only reads sets that hold its images"):
             suite.conditions(USUAL)
         return
     names = [condition.name for condition in suite.conditions(USUAL)]
@@ -153,12 +153,12 @@ def test_what_a_suite_is_already_leaves_its_name() -> None:
         ({(500, 375)}, 224, "short-side"),
     ],
 )
-def test_the_canvas_follows_the_pictures(sizes: set[tuple[int, int]], edition: int, rule: str) -> None:
+def test_the_canvas_follows_the_images(sizes: set[tuple[int, int]], edition: int, rule: str) -> None:
     canvas = choose_canvas(load_suite("smoke"), sizes, Geometry())
     assert (canvas.edition, canvas.geometry.rule) == (edition, rule)
 
 
-def test_small_pictures_are_enlarged_to_32_and_the_canvas_says_so() -> None:
+def test_small_images_are_enlarged_to_32_and_the_canvas_says_so() -> None:
     canvas = choose_canvas(load_suite("smoke"), {(28, 28)}, Geometry())
     assert (canvas.geometry.resize_px, canvas.geometry.resizer) == (32, "pillow-bilinear")
     assert "enlarged to 32" in canvas.note
@@ -241,7 +241,7 @@ def test_a_suite_of_steps_is_not_renamed_by_what_changes_nothing(
     suite = load_suite(name)
     with pytest.raises(UserError, match=f"Suite {name} has a canvas of its own.*leave edition out"):
         suite.at_edition(299)
-    with pytest.raises(UserError, match=f"Suite {name} stores no picture.*leave codec out"):
+    with pytest.raises(UserError, match=f"Suite {name} stores no image.*leave codec out"):
         suite.stored_as("jpeg:10")
     with pytest.raises(UserError, match="leave edition out"):
         suite.only(["resize=opencv-area"]).at_edition(64)

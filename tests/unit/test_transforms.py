@@ -1,4 +1,4 @@
-"""Corruptions as steps of a pipeline: kinds of pictures, what is the same again, what is refused."""
+"""Corruptions as steps of a pipeline: kinds of images, what is the same again, what is refused."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from PIL import Image
 
 import windtunnel
 from windtunnel.corruptions import REGISTRY
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.suites.files import load_suite
 from windtunnel.transforms import Corrupt, CorruptedDataset, RandomCorrupt, TrainedOnTestWarning
 
 UserError = windtunnel.UserError
 
-COLOUR = golden_picture(48)[:40]
+COLOUR = golden_image(48)[:40]
 GREY = np.ascontiguousarray(COLOUR[:, :, 0])
 EVEN = np.full((32, 32, 3), 128, np.uint8)
 SNOW = Corrupt("snow", 3, seed=7)
@@ -38,7 +38,7 @@ class Wrapped(torch.Tensor):
     """As torchvision's typed tensors are: a subclass and nothing more."""
 
 
-def test_pillow_pictures() -> None:
+def test_pillow_images() -> None:
     for pixels, mode in ((COLOUR, "RGB"), (GREY, "L")):
         image = Image.fromarray(pixels)
         image.info["exif"] = b"kept"
@@ -81,7 +81,7 @@ def test_tensors(pixels: np.ndarray, dtype: torch.dtype, layout: Any) -> None:
     assert isinstance(out, torch.Tensor)
     assert (out.dtype, out.shape) == (dtype, image.shape)
     assert out.is_contiguous()
-    # bfloat16 has fewer levels than a byte: what went in is what is left of the picture.
+    # bfloat16 has fewer levels than a byte: what went in is what is left of the image.
     entered = pixels if dtype != torch.bfloat16 else (image.double() * 255).round().byte().numpy()
     if dtype == torch.bfloat16 and layout != "HWC" and pixels.ndim == 3:
         entered = entered.transpose(1, 2, 0)
@@ -121,9 +121,9 @@ def test_floats_a_rounding_error_out_of_range_are_taken() -> None:
         (np.full((64, 64), np.nan), "from nan to nan; give 0 to 1"),
         (np.full((64, 64), np.inf, np.float16), "give 0 to 1"),
         (torch.zeros(64, 64, 3), r"read as CHW has 64 channels.*layout='HWC'"),
-        (torch.zeros(8, 3, 64, 64), "one picture at a time"),
-        (np.zeros((2, 64, 64, 3), np.uint8), "one picture at a time"),
-        (np.zeros((64,), np.uint8), "one picture at a time"),
+        (torch.zeros(8, 3, 64, 64), "one image at a time"),
+        (np.zeros((2, 64, 64, 3), np.uint8), "one image at a time"),
+        (np.zeros((64,), np.uint8), "one image at a time"),
         (np.zeros((3, 64, 3), np.uint8), "say layout='CHW' or layout='HWC'"),
         (torch.zeros(1, 64, 3), "say layout='CHW' or layout='HWC'"),
         (np.zeros((64, 64, 4), np.uint8), "has 4 channels; give 1 or 3"),
@@ -134,11 +134,11 @@ def test_floats_a_rounding_error_out_of_range_are_taken() -> None:
         (np.zeros((0, 64, 3)), "64x0 pixels"),
         (torch.zeros(3, 16, 16), "16x16 pixels"),
         ([[1, 2], [3, 4]], "is a list; give a PIL image"),
-        ("picture.png", "is a str; give a PIL image"),
+        ("image.png", "is a str; give a PIL image"),
         (None, "is a NoneType; give a PIL image"),
     ],
 )
-def test_what_is_no_picture_is_refused_in_one_line(image: object, match: str) -> None:
+def test_what_is_no_image_is_refused_in_one_line(image: object, match: str) -> None:
     with pytest.raises(UserError, match=match) as caught:
         SNOW(image)
     assert "\n" not in str(caught.value)
@@ -294,7 +294,7 @@ def test_random_corrupt_uses_every_name_and_severity_evenly() -> None:
     assert all(60 < count < 140 for count in outs.values())  # 100 each; 4.6 standard deviations
 
 
-def test_p_is_the_share_of_corrupted_pictures() -> None:
+def test_p_is_the_share_of_corrupted_images() -> None:
     assert RandomCorrupt(p=0, seed=0)(COLOUR) is COLOUR
     half = RandomCorrupt(["gaussian_blur"], p=0.5, seed=0)
     kept = sum(half(COLOUR) is COLOUR for _ in range(400))
@@ -313,10 +313,10 @@ def test_random_corrupt_decides_by_seed_and_index() -> None:
 
 
 def test_every_corruption_works_as_a_transform() -> None:
-    image = torch.from_numpy(golden_picture(64).transpose(2, 0, 1).copy())
+    image = torch.from_numpy(golden_image(64).transpose(2, 0, 1).copy())
     for name in REGISTRY.shipped():
         out = Corrupt(name, 2, seed=0)(image, index="x").numpy().transpose(1, 2, 0)
-        assert np.array_equal(out, windtunnel.corrupt(golden_picture(64), name, 2, seed=0, sample_id="x"))
+        assert np.array_equal(out, windtunnel.corrupt(golden_image(64), name, 2, seed=0, sample_id="x"))
 
 
 def test_torch_is_not_imported_for_others() -> None:
@@ -358,51 +358,51 @@ def test_a_spawned_process_finds_the_users_own_corruption(tmp_path: Path) -> Non
     subprocess.run([sys.executable, "use.py"], cwd=tmp_path, check=True, input=made.stdout)
 
 
-PICTURES = [(EVEN, label) for label in range(6)]
+IMAGES = [(EVEN, label) for label in range(6)]
 NOISE = Corrupt("gaussian_noise", seed=0)
 
 
 def test_a_data_set_corrupts_by_index() -> None:
-    made = CorruptedDataset(PICTURES, NOISE)
+    made = CorruptedDataset(IMAGES, NOISE)
     assert len(made) == 6
     backward = [made[row] for row in range(5, -1, -1)][::-1]
     assert [label for _, label in backward] == list(range(6))
-    for row, (picture, _) in enumerate(backward):
+    for row, (image, _) in enumerate(backward):
         expected = windtunnel.corrupt(EVEN, "gaussian_noise", 1, seed=0, sample_id=f"{row:08d}")
-        assert np.array_equal(picture, expected)
-        assert np.array_equal(made[np.int64(row)][0], picture)
+        assert np.array_equal(image, expected)
+        assert np.array_equal(made[np.int64(row)][0], image)
     assert np.array_equal(made[-1][0], made[5][0])
     assert len(list(made)) == 6
     with pytest.raises(IndexError):
         made[6]
 
 
-def test_a_data_set_of_bare_pictures_and_a_step_after() -> None:
-    made = CorruptedDataset([EVEN, EVEN], NOISE, then=lambda picture: picture / 255)
+def test_a_data_set_of_bare_images_and_a_step_after() -> None:
+    made = CorruptedDataset([EVEN, EVEN], NOISE, then=lambda image: image / 255)
     assert np.array_equal(made[1], NOISE(EVEN, index=1) / 255)
 
 
 def test_epochs_differ_and_come_back() -> None:
-    made = CorruptedDataset(PICTURES, NOISE)
+    made = CorruptedDataset(IMAGES, NOISE)
     seen = []
     for epoch in range(3):
         made.set_epoch(epoch)
         assert made.epoch == epoch
-        seen.append([picture.tobytes() for picture, _ in made])
-    assert len({picture for epoch in seen for picture in epoch}) == 18
+        seen.append([image.tobytes() for image, _ in made])
+    assert len({image for epoch in seen for image in epoch}) == 18
     copy = pickle.loads(pickle.dumps(made))
     assert copy.epoch == 2
     copy.set_epoch(1)
-    assert [picture.tobytes() for picture, _ in copy] == seen[1]
+    assert [image.tobytes() for image, _ in copy] == seen[1]
     assert made.epoch == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ((iter(PICTURES), NOISE), r"give one with len\(\) and \[i\]"),
-        ((PICTURES, print), "give a Corrupt or a RandomCorrupt"),
-        ((PICTURES, Corrupt("fog")), "has no seed.*give seed=0"),
+        ((iter(IMAGES), NOISE), r"give one with len\(\) and \[i\]"),
+        ((IMAGES, print), "give a Corrupt or a RandomCorrupt"),
+        ((IMAGES, Corrupt("fog")), "has no seed.*give seed=0"),
     ],
 )
 def test_data_sets_that_cannot_be_corrupted_are_refused(arguments: tuple[Any, Any], match: str) -> None:
@@ -415,7 +415,7 @@ def test_epochs_and_items_that_cannot_be_used_are_refused() -> None:
         CorruptedDataset([{"image": EVEN}], NOISE)[0]
     for epoch in (-1, 1.5, "x", None):
         with pytest.raises(UserError, match="The epoch is"):
-            CorruptedDataset(PICTURES, NOISE).set_epoch(epoch)  # type: ignore[arg-type]
+            CorruptedDataset(IMAGES, NOISE).set_epoch(epoch)  # type: ignore[arg-type]
 
 
 class Compose:

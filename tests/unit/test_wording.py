@@ -25,13 +25,13 @@ def test_a_plural_of_its_own() -> None:
 
 def test_commands_write_one_of_a_thing_in_the_singular(tmp_path: Path, windtunnel_command: Command) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3)).astype(np.uint8)
-    (tmp_path / "pictures" / "0").mkdir(parents=True)
-    Image.fromarray(pixels).save(tmp_path / "pictures" / "0" / "a.png")
+    (tmp_path / "images" / "0").mkdir(parents=True)
+    Image.fromarray(pixels).save(tmp_path / "images" / "0" / "a.png")
     options = ("--only", "tilt", "--workers", 1)
     ran = windtunnel_command(
-        "plan", "demo", "pictures", "--suite", "imagenet-p", "--labels-are-outputs", *options[:2]
+        "plan", "demo", "images", "--suite", "imagenet-p", "--labels-are-outputs", *options[:2]
     )
-    made = windtunnel_command("make", "imagenet-p", "pictures", "made", *options)
+    made = windtunnel_command("make", "imagenet-p", "images", "made", *options)
     assert "1 sequence of 31 frames" in ran.stderr + ran.stdout
     assert "in 1 shard on 1 worker" in ran.stderr + ran.stdout
     assert "1 sequence, " in made.stderr and "in 1 chunk on 1 worker" in made.stderr

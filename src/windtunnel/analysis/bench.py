@@ -1,4 +1,4 @@
-"""The doctor's pictures: made by any geometry, shown to a model by any arithmetic, a batch at a time."""
+"""The doctor's images: made by any geometry, shown to a model by any arithmetic, a batch at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from windtunnel.analysis.preprocess_grid import Order
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source
-from windtunnel.errors import PictureError
+from windtunnel.engine.images import Source
+from windtunnel.errors import ImageError
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, resized_size
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS
@@ -20,27 +20,27 @@ from windtunnel.labels import Projection
 from windtunnel.models import Model, Outputs, Scores, finite_rows, probe_outputs
 from windtunnel.models.preprocess import Preprocess
 
-# A probability below this counts as this: one hopeless picture must not outweigh all others.
+# A probability below this counts as this: one hopeless image must not outweigh all others.
 LEAST_PROBABILITY = 1e-6
-# Sharpnesses that log-probabilities are taken at, and on how many pictures the scale of scores is found.
+# Sharpnesses that log-probabilities are taken at, and on how many images the scale of scores is found.
 SHARPNESS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 SCALED_ON = 256
-# The answer to a picture whose scores are not finite.
+# The answer to an image whose scores are not finite.
 NO_ANSWER = -1
 
-# For every picture the outputs that stand for its labels.
+# For every image the outputs that stand for its labels.
 Places = list[list[int]]
 
 
 class WrongSize(Exception):
-    """A model does not take pictures of another size than its own."""
+    """A model does not take images of another size than its own."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model says of pictures: its choice, and the label's log-probability by every order of labels.
+    """What a model says of images: its choice, and the label's log-probability by every order of labels.
 
-    `sure` is pictures x orders x `SHARPNESS`: scores are divided by their mean standard deviation over
+    `sure` is images x orders x `SHARPNESS`: scores are divided by their mean standard deviation over
     outputs and multiplied by each sharpness. How sure a model is says nothing of its preprocess, and another
     scale of the inputs may well make it surer; so two trials are compared at one sharpness, whatever their
     own is. None where the model says 0 or 1 of every output.
@@ -53,33 +53,33 @@ class Answers:
 
 @dataclass(frozen=True)
 class Bench:
-    """A model, pictures in an order of their own, and the orders of labels its answers are read by."""
+    """A model, images in an order of their own, and the orders of labels its answers are read by."""
 
     model: Model
     dataset: Dataset
-    pictures: Sequence[Surveyed]
+    images: Sequence[Surveyed]
     orders: Sequence[Order]
     projection: Projection = Projection()  # noqa: RUF009 (frozen)
-    advance: Callable[[int], None] = lambda _pictures: None
+    advance: Callable[[int], None] = lambda _images: None
 
     def answers(self, preprocesses: Sequence[Preprocess]) -> list[Answers]:
-        """What the model says of all pictures behind preprocesses of one geometry.
+        """What the model says of all images behind preprocesses of one geometry.
 
         Raises:
             WrongSize: the geometry gives another size than the model's own, and the model fails on it.
         """
-        return [one.answers() for one in self._shown(preprocesses, self.pictures)]
+        return [one.answers() for one in self._shown(preprocesses, self.images)]
 
     def choices(self, preprocesses: Sequence[Preprocess], count: int) -> list[NDArray[np.int64]]:
-        """What the model chooses for the first so many pictures."""
-        return [one.choices() for one in self._shown(preprocesses, self.pictures[:count])]
+        """What the model chooses for the first so many images."""
+        return [one.choices() for one in self._shown(preprocesses, self.images[:count])]
 
-    def _shown(self, preprocesses: Sequence[Preprocess], pictures: Sequence[Surveyed]) -> list[_Reader]:
+    def _shown(self, preprocesses: Sequence[Preprocess], images: Sequence[Surveyed]) -> list[_Reader]:
         models = [redeclared(self.model, one) for one in preprocesses]
         readers = [_Reader(self.orders, self.projection, self.model.outputs) for _ in models]
         geometry, size = preprocesses[0].geometry, self.model.batch
-        for start in range(0, len(pictures), size):
-            batch = pictures[start : start + size]
+        for start in range(0, len(images), size):
+            batch = images[start : start + size]
             canvases = np.stack([canvas_of(self.dataset, one, geometry) for one in batch])
             for model, reader in zip(models, readers, strict=True):
                 reader.read(self._predict(model, canvases), [one.sample.labels for one in batch])
@@ -130,11 +130,11 @@ class _Reader:
             self._settle()
 
     def choices(self) -> NDArray[np.int64]:
-        """The choice for every picture."""
+        """The choice for every image."""
         return np.concatenate(self._chosen)
 
     def answers(self) -> Answers:
-        """Choices and log-probabilities of every picture."""
+        """Choices and log-probabilities of every image."""
         if self._held:
             self._settle()
         outputs: Outputs = "probabilities" if self._probabilities else "logits"
@@ -151,7 +151,7 @@ class _Reader:
 
 
 def scale_of(scores: Scores) -> float:
-    """The mean over pictures of the standard deviation over outputs that count; 1 where all are alike."""
+    """The mean over images of the standard deviation over outputs that count; 1 where all are alike."""
     counts = np.isfinite(scores).all(axis=0)
     return float(scores[:, counts].std(axis=1, dtype=np.float64).mean()) or 1.0
 
@@ -183,31 +183,31 @@ def redeclared(model: Model, preprocess: Preprocess) -> Model:
     return change(preprocess) if change else model
 
 
-def canvas_of(dataset: Dataset, picture: Surveyed, geometry: Geometry) -> Image:
-    """A picture made by a geometry."""
-    decoded = Source(dataset, picture).decoded(geometry)
+def canvas_of(dataset: Dataset, image: Surveyed, geometry: Geometry) -> Image:
+    """An image made by a geometry."""
+    decoded = Source(dataset, image).decoded(geometry)
     return np.ascontiguousarray(crop_step(resize_step(decoded, geometry), geometry))
 
 
 def usable(
-    dataset: Dataset, pictures: Sequence[Surveyed], geometries: Sequence[Geometry]
+    dataset: Dataset, images: Sequence[Surveyed], geometries: Sequence[Geometry]
 ) -> tuple[list[Surveyed], list[str]]:
-    """The pictures that every geometry can make, the first of them in fact; and why others are left out."""
+    """The images that every geometry can make, the first of them in fact; and why others are left out."""
     kept, left_out = [], []
-    for picture in pictures:
+    for image in images:
         try:
-            _check_sizes(picture, geometries)
-            canvas_of(dataset, picture, geometries[0])
-        except PictureError as error:
-            left_out.append(f"{picture.sample.id}: {error.reason}")
+            _check_sizes(image, geometries)
+            canvas_of(dataset, image, geometries[0])
+        except ImageError as error:
+            left_out.append(f"{image.sample.id}: {error.reason}")
         else:
-            kept.append(picture)
+            kept.append(image)
     return kept, left_out
 
 
-def _check_sizes(picture: Surveyed, geometries: Sequence[Geometry]) -> None:
-    for geometry in geometries if picture.status == "ok" else ():
-        width, height = resized_size(picture.width, picture.height, geometry)
+def _check_sizes(image: Surveyed, geometries: Sequence[Geometry]) -> None:
+    for geometry in geometries if image.status == "ok" else ():
+        width, height = resized_size(image.width, image.height, geometry)
         if width * height > MAX_CANVAS_PIXELS:
-            was = f"{picture.width}x{picture.height}"
-            raise PictureError("too_large", f"{was} becomes {width}x{height} pixels")
+            was = f"{image.width}x{image.height}"
+            raise ImageError("too_large", f"{was} becomes {width}x{height} pixels")

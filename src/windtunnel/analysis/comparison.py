@@ -1,4 +1,4 @@
-"""Comparing runs: scores side by side, what changed and how surely, and which pictures flipped."""
+"""Comparing runs: scores side by side, what changed and how surely, and which images flipped."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Flips:
-    """Which pictures one run got wrong that the first run had right, and the reverse.
+    """Which images one run got wrong that the first run had right, and the reverse.
 
     Attributes:
         other: place of the run.
         conditions: by condition, (broken, mended).
-        pictures: id, conditions broken, conditions mended; the most broken first, flipped pictures only.
+        images: id, conditions broken, conditions mended; the most broken first, flipped images only.
     """
 
     other: int
     conditions: dict[str, tuple[int, int]]
-    pictures: tuple[tuple[str, int, int], ...]
+    images: tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,18 @@ class Comparison:
     Attributes:
         columns: the runs.
         headline: the score that orders the models.
-        pictures: how many take part; for runs that cannot be paired the smallest run's.
-        unpaired_because: why pictures could not be paired, or "".
-        scores: by metric and condition, one score per run, all over the same pictures if paired.
+        images: how many take part; for runs that cannot be paired the smallest run's.
+        unpaired_because: why images could not be paired, or "".
+        scores: by metric and condition, one score per run, all over the same images if paired.
         against_first: corruption errors, or flips of sequences, divided by the first run's, by other run.
         changes: every shared score of every other run against the first.
-        flips: per other run; empty where pictures could not be paired.
+        flips: per other run; empty where images could not be paired.
         warnings: what a reader must know.
     """
 
     columns: tuple[Column, ...]
     headline: Key
-    pictures: int
+    images: int
     unpaired_because: str
     scores: dict[Key, tuple[Score, ...]]
     against_first: dict[int, Score]
@@ -125,10 +125,10 @@ def compare(*runs: Run | str | Path) -> Comparison:
         runs: run folders or runs, two or more, over the same data.
 
     Returns:
-        Scores side by side, differences with intervals, changed conditions, flipped pictures, warnings.
+        Scores side by side, differences with intervals, changed conditions, flipped images, warnings.
 
     Raises:
-        UserError: a folder is no finished run, or the runs are of different tests, or share no picture or no
+        UserError: a folder is no finished run, or the runs are of different tests, or share no image or no
             score.
     """
     opened = open_runs(runs)
@@ -187,12 +187,12 @@ def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
 
 
 def _made_by(run: Run) -> str:
-    """What else decided a run's numbers: suite, pictures, seed, codec, preprocess, outputs counted."""
+    """What else decided a run's numbers: suite, images, seed, codec, preprocess, outputs counted."""
     recipe = run.recipe
     codecs = ", ".join(dict.fromkeys(str(one["codec"]) for one in run.conditions if one["unit"])) or "none"
     counted = "all outputs" if recipe["projection"]["kind"] == "identity" else "masked or mapped outputs"
     return (
-        f"{run.info['suite']}, {recipe['data']['count']:,} of {recipe['data']['of']:,} pictures, "
+        f"{run.info['suite']}, {recipe['data']['count']:,} of {recipe['data']['of']:,} images, "
         f"seed {recipe['seed']}, codec {codecs}, preprocess {run.info['model']['preprocess_from']}, {counted}"
     )
 
@@ -225,14 +225,14 @@ def _flips(joined: Joined, other: int) -> Flips:
     for name in names:
         old, new = (_wrong(joined, place, name) for place in (0, other))
         broken[name], mended[name] = new & ~old, old & ~new
-    by_picture = [
-        np.sum([one[name] for name in names], axis=0) if names else np.zeros(len(joined.pictures))
+    by_image = [
+        np.sum([one[name] for name in names], axis=0) if names else np.zeros(len(joined.images))
         for one in (broken, mended)
     ]
     listed = sorted(
         (
             (id_, int(lost), int(won))
-            for id_, lost, won in zip(joined.pictures, *by_picture, strict=True)
+            for id_, lost, won in zip(joined.images, *by_image, strict=True)
             if lost or won
         ),
         key=lambda row: (-row[1], -row[2], row[0]),
@@ -242,9 +242,9 @@ def _flips(joined: Joined, other: int) -> Flips:
 
 
 def _wrong(joined: Joined, place: int, condition: str) -> NDArray[np.bool_]:
-    """Which of the shared pictures a run gets wrong under a condition; none outside of a part's."""
+    """Which of the shared images a run gets wrong under a condition; none outside of a part's."""
     measure = joined.measures[place]["top1_error", condition]
-    found = np.zeros(len(joined.pictures), bool)
+    found = np.zeros(len(joined.images), bool)
     found[slice(None) if measure.rows is None else measure.rows] = measure.columns[:, 0]
     return found
 
@@ -253,14 +253,14 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
     lines = []
     if joined.unpaired_because:
         lines.append(
-            f"Not paired: {joined.unpaired_because}. Differences rest on each run's own pictures and are "
+            f"Not paired: {joined.unpaired_because}. Differences rest on each run's own images and are "
             "less sure; no flips."
         )
     else:
         most = max(int(run.recipe["data"]["count"]) for run in joined.runs)
-        if len(joined.pictures) < most:
+        if len(joined.images) < most:
             lines.append(
-                f"{most - len(joined.pictures):,} of {most:,} pictures are left out: not the same in all "
+                f"{most - len(joined.images):,} of {most:,} images are left out: not the same in all "
                 "runs, or some run could not score them."
             )
     lines += [f"{run.info['model']['name']}: {mark}." for run in joined.runs for mark in marks(run)]
@@ -283,7 +283,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
 
 def _shift(joined: Joined) -> str:
     """What clean errors are set against, in words."""
-    return "on shifted pictures" if joined.runs[0].natural else "under corruptions"
+    return "on shifted images" if joined.runs[0].natural else "under corruptions"
 
 
 def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]:

@@ -1,11 +1,11 @@
-"""How far one set of pictures is from another, as a network sees them, beside how far a set is from itself.
+"""How far one set of images is from another, as a network sees them, beside how far a set is from itself.
 
-Every split draws four groups of n pictures: two of A that share none, two of B that share none. Three
-distances are taken at this same n: A to B, A to A, B to B. Few pictures make every Fréchet distance too
+Every split draws four groups of n images: two of A that share none, two of B that share none. Three
+distances are taken at this same n: A to B, A to A, B to B. Few images make every Fréchet distance too
 large, A to B by about the mean of what the other two are; what it has over that is the shift.
 
-Frames of one video are no independent pictures: a split draws one of each. Without a shift all four groups
-are then draws of one kind. Groups of whole videos are not: n frames of few videos are worth fewer pictures
+Frames of one video are no independent images: a split draws one of each. Without a shift all four groups
+are then draws of one kind. Groups of whole videos are not: n frames of few videos are worth fewer images
 than n others, the two sets' biases differ, and their mean is not A to B's.
 """
 
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from windtunnel.data import Dataset, Sample, path_and_part, stratified_subset
 from windtunnel.data.frame_sets import VIDEO
-from windtunnel.data.stored import StoredPictures, open_pictures
+from windtunnel.data.stored import StoredImages, open_images
 from windtunnel.engine.local import opencv_on_one_thread
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry, colour_step, crop_step, decode_step, resize_step
 from windtunnel.imaging.header import check_size, pillow_quiet
@@ -58,19 +58,19 @@ class OverSplits:
 
 
 @dataclass(frozen=True)
-class PictureSet:
+class ImageSet:
     """One of the two sets.
 
     Attributes:
         location: where it is.
-        pictures: how many have features.
+        images: how many have features.
         drawn: how many of them a split draws from: one frame of every video, and all that are no frames.
         failed: why others have none, and how many.
         remarks: how it is read, where that is not plain.
     """
 
     location: str
-    pictures: int
+    images: int
     drawn: int
     failed: dict[str, int]
     remarks: tuple[str, ...] = ()
@@ -83,11 +83,11 @@ class Distance:
     Attributes:
         title: what the distance is called: FID, or the Fréchet distance in a network and output.
         network, output: whose features.
-        features: how many per picture.
+        features: how many per image.
         grid: height and width the features were averaged over, or None.
-        preprocess: how pictures were brought to the network, in words.
+        preprocess: how images were brought to the network, in words.
         a, b: the sets.
-        n: pictures in every group of a split.
+        n: images in every group of a split.
         seed: of the splits.
         between: A to B.
         within_a, within_b: two groups of one set.
@@ -101,8 +101,8 @@ class Distance:
     features: int
     grid: tuple[int, int] | None
     preprocess: str
-    a: PictureSet
-    b: PictureSet
+    a: ImageSet
+    b: ImageSet
     n: int
     seed: int
     between: OverSplits
@@ -130,34 +130,34 @@ def distance(
     advance: Advance = lambda _done, _failed, _total: None,
     advance_splits: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Distance:
-    """Measure how far one set of pictures is from another in the features of a network.
+    """Measure how far one set of images is from another in the features of a network.
 
-    ||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), of equal numbers of pictures, over several random splits.
+    ||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), of equal numbers of images, over several random splits.
 
     Args:
         a, b: data sets; of a finished set one condition, as `imagenet-c#fog:3`; of a natural set
-            its own pictures, as `run` reads them. Labels are not needed. Of frames of one video (frame
+            its own images, as `run` reads them. Labels are not needed. Of frames of one video (frame
             sets, a table's column `video`) every split draws one.
         features: an ONNX file.
         output: which output of it, or an inner tensor; its declared or first output by default. Features with
             a height and a width are averaged over them.
         preprocess: a preset's name or a TOML file; else the TOML beside the network; else the default.
-        size: pictures in every group; by default, and at most, half of the smaller set, a video being one.
+        size: images in every group; by default, and at most, half of the smaller set, a video being one.
         splits: how many times groups are drawn.
-        subset: only this many pictures of each set, each class in proportion; 0 for all.
+        subset: only this many images of each set, each class in proportion; 0 for all.
         seed: of the splits and the subset.
-        advance: told of pictures done and failed, of how many.
+        advance: told of images done and failed, of how many.
         advance_splits: told of splits done, of how many.
 
     Returns:
         The distance, the same of two groups of A and of two groups of B, and the excess over those.
 
     Raises:
-        UserError: no such data, network or output, or too few pictures.
+        UserError: no such data, network or output, or too few images.
     """
     if splits < 1 or size < 0 or subset < 0:
         raise UserError(f"splits is {splits}, size {size}, subset {subset}; give at least 1, 0 and 0.")
-    sets, remarks = zip(*map(open_pictures, (a, b)), strict=True)
+    sets, remarks = zip(*map(open_images, (a, b)), strict=True)
     network = FeatureNetwork(Path(features), output, preprocess)
     if network.preprocess.geometry.output_px is None:
         raise UserError(f"{network.name} declares no input size; give rule and crop_px under [geometry].")
@@ -180,7 +180,7 @@ def distance(
     null = (within_a + within_b) / 2
     excess = _over(between - null)
     described = [
-        PictureSet(dataset.location, len(kept), _drawn(kept, videos), dict(lost), told)
+        ImageSet(dataset.location, len(kept), _drawn(kept, videos), dict(lost), told)
         for dataset, kept, lost, told in zip(sets, ids, failed, remarks, strict=True)
     ]
     return Distance(
@@ -205,11 +205,11 @@ def distance(
 def _groups_of(
     size: int, ids: Sequence[Sequence[str]], videos: Mapping[str, str], sets: Sequence[Dataset]
 ) -> int:
-    """How many pictures a group has: two groups of each set must not share any, nor a video."""
+    """How many images a group has: two groups of each set must not share any, nor a video."""
     counts = [_drawn(one, videos) for one in ids]
     fewest = min(counts)
     most, least = fewest // 2, counts.index(fewest)
-    smaller, what = sets[least].location, "picture" if fewest == len(ids[least]) else "video"
+    smaller, what = sets[least].location, "image" if fewest == len(ids[least]) else "video"
     if most < LEAST:
         raise UserError(
             f"{smaller} has {fewest} readable {what}s; two groups of at least {LEAST} need {2 * LEAST}."
@@ -228,26 +228,26 @@ def _features(
     samples: Sequence[Sample],
     advance: Callable[[int, int], None],
 ) -> tuple[list[str], Features, Counter[str]]:
-    """Ids and features of every picture that can be read, and why the others cannot."""
+    """Ids and features of every image that can be read, and why the others cannot."""
     ids: list[str] = []
     rows: list[Features] = []
     failed: Counter[str] = Counter()
     for start in range(0, len(samples), network.batch):
         batch = samples[start : start + network.batch]
-        pictures: list[Image] = []
+        images: list[Image] = []
         lost = 0
         for sample in batch:
             try:
-                pictures.append(_picture(dataset, sample, network.preprocess.geometry))
+                images.append(_image(dataset, sample, network.preprocess.geometry))
                 ids.append(sample.id)
-            except PictureError as error:
+            except ImageError as error:
                 failed[error.status] += 1
                 lost += 1
-        if pictures:
-            found = network.features(np.stack(pictures))
+        if images:
+            found = network.features(np.stack(images))
             if not np.isfinite(found).all():
                 raise UserError(
-                    f"{network.name}:{network.output} gives numbers that are not finite for a picture of "
+                    f"{network.name}:{network.output} gives numbers that are not finite for an image of "
                     f"{dataset.location}; check its preprocess, or name another output."
                 )
             rows.append(found)
@@ -255,13 +255,13 @@ def _features(
     return ids, np.concatenate([np.empty((0, network.count), np.float32), *rows]), failed
 
 
-def _picture(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
-    """A picture as the network wants it; a finished canvas is only brought to its size."""
+def _image(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
+    """An image as the network wants it; a finished canvas is only brought to its size."""
     content = dataset.read(sample)
     if not isinstance(content, bytes):
         check_size(content.shape[1], content.shape[0])
     image = colour_step(decode_step(content, geometry), geometry)
-    if isinstance(dataset, StoredPictures):
+    if isinstance(dataset, StoredImages):
         side = geometry.output_px or 0
         return resize(image, side, side, geometry.resizer)
     return crop_step(resize_step(image, geometry), geometry)
@@ -278,13 +278,13 @@ def split_distances(
     """A to B, A to A and B to B of one split.
 
     Both sets are shuffled by the same hash, and B is taken from the other end: where A and B hold the same
-    pictures (one of them corrupted), the compared groups share none, as two groups of one set do not.
+    images (one of them corrupted), the compared groups share none, as two groups of one set do not.
 
     Args:
-        ids: of the pictures of A, and of B.
+        ids: of the images of A, and of B.
         values: their features.
-        videos: by an id without its ending, the video that a picture is a frame of.
-        n: pictures in a group, at most half of what a split draws from.
+        videos: by an id without its ending, the video that an image is a frame of.
+        n: images in a group, at most half of what a split draws from.
         seed, split: which shuffle.
     """
     orders = [_shuffled(one, videos, seed, split) for one in ids]
@@ -300,7 +300,7 @@ def split_distances(
 
 
 def _shuffled(ids: Sequence[str], videos: Mapping[str, str], seed: int, split: int) -> NDArray[np.int64]:
-    """Rows of one frame of every video, and of every picture that is no frame, by hashes of their names."""
+    """Rows of one frame of every video, and of every image that is no frame, by hashes of their names."""
 
     def hashed(names: Sequence[str]) -> NDArray[np.uint64]:
         return np.array([digest64("distance", seed, split, name) for name in names], np.uint64)
@@ -316,12 +316,12 @@ def _shuffled(ids: Sequence[str], videos: Mapping[str, str], seed: int, split: i
 
 
 def _video(id_: str, videos: Mapping[str, str]) -> str:
-    """Which video a picture is a frame of, or ""; a copy under the same name is of the same video."""
+    """Which video an image is a frame of, or ""; a copy under the same name is of the same video."""
     return videos.get(_bare(id_), "")
 
 
 def _drawn(ids: Sequence[str], videos: Mapping[str, str]) -> int:
-    """How many pictures a split draws from."""
+    """How many images a split draws from."""
     return len({_video(one, videos) or one for one in ids})
 
 
@@ -343,27 +343,27 @@ def _title(network: FeatureNetwork) -> str:
 
 
 def _warnings(
-    network: FeatureNetwork, n: int, sets: Sequence[PictureSet], excess: OverSplits, null: float
+    network: FeatureNetwork, n: int, sets: Sequence[ImageSet], excess: OverSplits, null: float
 ) -> list[str]:
     lines = []
     first, second = (path_and_part(one.location) for one in sets)
     if first[0].exists() and (first[0].resolve(), first[1]) == (second[0].resolve(), second[1]):
-        lines.append("A and B are the same pictures: there is no shift to measure.")
+        lines.append("A and B are the same images: there is no shift to measure.")
     if excess.high < -TOO_NEAR * null:
         lines.append(
-            "B is nearer to A than halves of one set are to each other: both seem to hold the same pictures. "
-            "Give pictures the same names in both, and no picture will be compared with itself."
+            "B is nearer to A than halves of one set are to each other: both seem to hold the same images. "
+            "Give images the same names in both, and no image will be compared with itself."
         )
     if n <= network.count:
         lines.append(
-            f"{n:,} pictures a group for {network.count:,} features: covariances are singular, and much of "
-            f"each distance is the bias of few pictures. Read the excess; more than {network.count:,} a "
+            f"{n:,} images a group for {network.count:,} features: covariances are singular, and much of "
+            f"each distance is the bias of few images. Read the excess; more than {network.count:,} a "
             "group need no such care."
         )
     for one in sets:
         if one.failed:
             why = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in one.failed.items())
-            lines.append(f"{one.location}: pictures left out: {why}.")
+            lines.append(f"{one.location}: images left out: {why}.")
     if network.family == FID_FAMILY and network.count != FID_FEATURES:
         lines.append(
             f"Not called FID: {network.output} has {network.count:,} features, FID is over {FID_FEATURES:,}."

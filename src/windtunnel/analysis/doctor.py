@@ -1,7 +1,7 @@
 """The doctor: is a model's declared preprocess the right one, or does another make it see much better?
 
 One thing is changed at a time (arithmetic and label order together, then geometry, then resizer), on the same
-pictures; `analysis/trials.py` says when a change is taken.
+images; `analysis/trials.py` says when a change is taken.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from windtunnel.analysis.trials import (
     Trial,
     choose,
     gain,
+    images_needed,
     not_told_apart,
     p_value,
-    pictures_needed,
     surely_better,
     test_name,
 )
@@ -53,19 +53,19 @@ from windtunnel.engine.local import opencv_on_one_thread
 from windtunnel.engine.plan import map_labels
 from windtunnel.errors import UserError
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.label_maps import read_map, without_pictures
+from windtunnel.label_maps import read_map, without_images
 from windtunnel.labels import LabelSpace, Projection
 from windtunnel.models import Model
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.stats.intervals import wilson
 from windtunnel.wording import counted
 
-PICTURES = 200
-# Every arithmetic is tried on so many pictures first; those that trail by more go no further.
+IMAGES = 200
+# Every arithmetic is tried on so many images first; those that trail by more go no further.
 SCREEN = 64
 TRAILING = 4
-# Fewer pictures per class than this cannot tell in which order the outputs stand.
-PICTURES_PER_CLASS = 8
+# Fewer images per class than this cannot tell in which order the outputs stand.
+IMAGES_PER_CLASS = 8
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Diagnosis:
         undecided: geometries and resizers that are neither surely better nor surely worse than `best`.
         outputs: what the outputs are, if they are not what was declared.
         space: the data's classes, class indices resolved to ImageNet-1k where that is known.
-        remarks: what could not be tried, and on which pictures.
+        remarks: what could not be tried, and on which images.
         warnings: what to check before another label order is written.
     """
 
@@ -113,7 +113,7 @@ class Diagnosis:
         """The diagnosis as JSON keeps it; every trial's gain is on `best`, and best's on `declared`."""
         return {
             "found": self.found,
-            "pictures": len(self.declared.right),
+            "images": len(self.declared.right),
             "tried": self.tried,
             "p": self.p,
             "test": self.test,
@@ -146,7 +146,7 @@ def diagnose(
     model: Model,
     dataset: Dataset,
     *,
-    pictures: int = PICTURES,
+    images: int = IMAGES,
     seed: int = 0,
     labels_are_outputs: bool = False,
     labels: str | None = None,
@@ -154,30 +154,30 @@ def diagnose(
     group: str = "",
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
-    """Try other preprocesses on labelled pictures and say whether one is surely better than the declared.
+    """Try other preprocesses on labelled images and say whether one is surely better than the declared.
 
     Args:
         model: the model, with what is declared of it.
-        dataset: labelled pictures.
-        pictures: how many to use, each class in proportion; 0 for all.
-        seed: of the choice of pictures.
+        dataset: labelled images.
+        images: how many to use, each class in proportion; 0 for all.
+        seed: of the choice of images.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
         labels: what the data's class indices are, as of `run`: `imagenet-1k` or `indices`.
         label_map: CSV file with the columns output,class, as of `run`; other orders are then not tried.
-        group: a column of the data's table; of pictures alike in it (of one patient) one is used, since the
-            tests take pictures as independent. Of several frames of a video one is used without being asked.
-        advance: told of pictures predicted, of how many.
+        group: a column of the data's table; of images alike in it (of one patient) one is used, since the
+            tests take images as independent. Of several frames of a video one is used without being asked.
+        advance: told of images predicted, of how many.
     """
     samples = [sample for sample in sorted(dataset.samples(), key=lambda one: one.id) if sample.labels]
     if not samples:
-        raise UserError(f"{dataset.location} has no labels; the doctor needs labelled pictures.")
+        raise UserError(f"{dataset.location} has no labels; the doctor needs labelled images.")
     used = sorted({label for sample in samples for label in sample.labels})
     space, remarks = data_space(
         dataset, samples, model, labels, mapped=label_map is not None, trust=labels_are_outputs
     )
     orders, projection, told = _reading(model, dataset, space, used, label_map, labels_are_outputs)
     remarks += told
-    chosen, said = _independent(samples, group, pictures, seed, dataset.location)
+    chosen, said = _independent(samples, group, images, seed, dataset.location)
     remarks += said
     declared = model.preprocess
     if declared.geometry.output_px is None:
@@ -188,11 +188,11 @@ def diagnose(
         kept, left_out = usable(dataset, survey(dataset, chosen), geometries)
         if not kept:
             raise UserError(
-                f"None of the {len(chosen)} pictures of {dataset.location} can be read ({left_out[0]})."
+                f"None of the {len(chosen)} images of {dataset.location} can be read ({left_out[0]})."
             )
         if left_out:
             remarks.append(
-                f"{len(left_out)} of {len(chosen)} pictures are left out of every trial ({left_out[0]}"
+                f"{len(left_out)} of {len(chosen)} images are left out of every trial ({left_out[0]}"
                 f"{' ...' if len(left_out) > 1 else ''})."
             )
         found = _Search(model, dataset, space, _mixed(kept), orders, projection, remarks, advance).run()
@@ -203,9 +203,9 @@ def diagnose(
 
 
 def _independent(
-    samples: Sequence[Sample], group: str, pictures: int, seed: int, location: str
+    samples: Sequence[Sample], group: str, images: int, seed: int, location: str
 ) -> tuple[list[Sample], list[str]]:
-    """The pictures to use, one of each group (by the user's column, else by video), and what to say of it."""
+    """The images to use, one of each group (by the user's column, else by video), and what to say of it."""
     if group:
         require_column(samples, group)
     column = group or video_column(samples)
@@ -214,15 +214,15 @@ def _independent(
     if groups == 1 < len(samples):
         if group:
             raise UserError(
-                f"All pictures of {location} have one {group}; the doctor uses one picture of each and needs "
+                f"All images of {location} have one {group}; the doctor uses one image of each and needs "
                 "two or more."
             )
-        return stratified_subset(samples, pictures, seed), [ONE_VIDEO]
+        return stratified_subset(samples, images, seed), [ONE_VIDEO]
     if groups == len(samples):
-        return stratified_subset(samples, pictures, seed), []
-    chosen = stratified_subset(one_per_group(samples, column, seed), pictures, seed)
+        return stratified_subset(samples, images, seed), []
+    chosen = stratified_subset(one_per_group(samples, column, seed), images, seed)
     told = (
-        f"{len(chosen):,} pictures, one of each group by {column}: the data has {len(samples):,} pictures in "
+        f"{len(chosen):,} images, one of each group by {column}: the data has {len(samples):,} images in "
         f"{groups:,} groups."
     )
     return chosen, [told]
@@ -242,7 +242,7 @@ def _reading(
         wider, found = read_map(Path(label_map), space, used, model.classes, model.class_count)
         said = [
             "Outputs stand for classes as the map says. Not tried: other label orders.",
-            *without_pictures(space, wider),
+            *without_images(space, wider),
         ]
         return [Order(DECLARED, own)], found, said
     if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
@@ -265,9 +265,9 @@ def _reading(
     return label_orders(space, declared, model.class_count), Projection(), told
 
 
-def _mixed(pictures: Sequence[Surveyed]) -> list[Surveyed]:
-    """Shuffled as ids are not: the first pictures must not be all of one class."""
-    return sorted(pictures, key=lambda one: one.content)
+def _mixed(images: Sequence[Surveyed]) -> list[Surveyed]:
+    """Shuffled as ids are not: the first images must not be all of one class."""
+    return sorted(images, key=lambda one: one.content)
 
 
 def _takes_sizes(model: Model) -> bool:
@@ -280,20 +280,20 @@ class _Search:
         model: Model,
         dataset: Dataset,
         space: LabelSpace,
-        pictures: Sequence[Surveyed],
+        images: Sequence[Surveyed],
         orders: list[Order],
         projection: Projection,
         remarks: list[str],
         advance: Callable[[int, int], None],
     ) -> None:
-        self._bench = Bench(model, dataset, pictures, orders, projection, self._step)
+        self._bench = Bench(model, dataset, images, orders, projection, self._step)
         self._orders = orders
         self._space = space
         self._model = model
-        self._labels = [one.sample.labels for one in pictures]
+        self._labels = [one.sample.labels for one in images]
         self._first = np.array([row[0] for row in self._labels], np.int64)
         classes = len(orders[0].outputs)
-        enough = PICTURES_PER_CLASS * classes <= len(pictures) and classes == model.class_count
+        enough = IMAGES_PER_CLASS * classes <= len(images) and classes == model.class_count
         self._fits = classes if enough and not projection.outputs else 0
         self._tensors = other_tensors(model)
         declared = model.preprocess
@@ -301,13 +301,13 @@ class _Search:
         kinds = len(other_geometries(declared, sizes=self._sizes)) + len(other_resizers(declared))
         # Every arithmetic is tried with every order of labels.
         self._tried = (1 + len(self._tensors)) * (len(orders) + bool(self._fits)) - 1 + kinds
-        needed = pictures_needed(self._tried)
-        if len(pictures) < needed:
+        needed = images_needed(self._tried)
+        if len(images) < needed:
             raise UserError(
-                f"{len(pictures)} pictures are too few to judge {self._tried} other ways by; "
+                f"{len(images)} images are too few to judge {self._tried} other ways by; "
                 f"give {needed} or more."
             )
-        self._ahead = (1 + kinds) * len(pictures) + (1 + len(self._tensors)) * min(SCREEN, len(pictures))
+        self._ahead = (1 + kinds) * len(images) + (1 + len(self._tensors)) * min(SCREEN, len(images))
         self._advance = advance
         self._runner_up: Trial | None = None
         self._seen: list[Trial] = []
@@ -344,7 +344,7 @@ class _Search:
         )
 
     def _promising(self) -> list[str]:
-        """The arithmetics that do not trail on the first pictures."""
+        """The arithmetics that do not trail on the first images."""
         if not self._tensors:
             return []
         preprocesses = [self._model.preprocess, *self._tensors.values()]
@@ -356,7 +356,7 @@ class _Search:
         return [name for name, found in zip(self._tensors, best[1:], strict=True) if found >= least]
 
     def _told_apart(self, centre: Trial, other: Trial) -> bool:
-        """Whether a trial is the centre itself to these pictures, or surely better or worse."""
+        """Whether a trial is the centre itself to these images, or surely better or worse."""
         if np.array_equal(centre.right, other.right):
             return True
         return surely_better(centre, other, self._tried) or surely_better(other, centre, self._tried)
@@ -416,12 +416,12 @@ class _Search:
             found.append("The model takes grey bytes as they are: there is no other arithmetic to try.")
         classes = len(self._orders[0].outputs)
         if len(self._orders) > 1 and not self._fits and classes == self._model.class_count:
-            needed = PICTURES_PER_CLASS * classes
+            needed = IMAGES_PER_CLASS * classes
             found.append(
                 f"Not tried: the label order that the images suggest; {counted(classes, 'class', 'classes')} "
                 f"need {needed:,} images, and {len(self._labels):,} are used."
             )
         return found
 
-    def _step(self, pictures: int) -> None:
-        self._advance(pictures, self._ahead)
+    def _step(self, images: int) -> None:
+        self._advance(images, self._ahead)

@@ -1,4 +1,4 @@
-"""Why a model says what it says of a picture: the best answers, and the part that one of them hangs on."""
+"""Why a model says what it says of an image: the best answers, and the part that one of them hangs on."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from windtunnel.analysis.occlusion import (
     Kind,
     class_scores,
     cover_patch,
-    covered_picture,
+    covered_image,
     inside,
     occlude,
     patches_of,
 )
-from windtunnel.engine.pictures import stages_of
-from windtunnel.errors import PictureError, UserError, unknown_name
+from windtunnel.engine.images import stages_of
+from windtunnel.errors import ImageError, UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import colour_step, decode_step
@@ -52,9 +52,9 @@ class Hang:
     """The patch that the class hangs on most, and what the model says when it is covered.
 
     Attributes:
-        patch: where it is, in pixels of the picture that the model sees.
+        patch: where it is, in pixels of the image that the model sees.
         where: the same in words, by thirds: `top left`, `middle`.
-        before, after: the class's probability, as the picture is and with the patch covered.
+        before, after: the class's probability, as the image is and with the patch covered.
         said: the best answer with the patch covered.
     """
 
@@ -67,11 +67,11 @@ class Hang:
 
 @dataclass(frozen=True)
 class Explanation:
-    """An answer and the part of the picture it hangs on.
+    """An answer and the part of the image it hangs on.
 
     Attributes:
         method: `occlusion` or `grad-cam`.
-        picture: what the model saw.
+        image: what the model saw.
         top: its best answers.
         explained: the class that the map is of.
         score: what falls in the map of occlusion, `probability` or `logit`; None of Grad-CAM.
@@ -79,14 +79,14 @@ class Explanation:
             covered, negative where it rises; of Grad-CAM in units of its own, never negative.
         hang: the patch with the largest fall; of Grad-CAM, with the largest mean of the map. None where no
             patch lowers the score, or the map is zero everywhere.
-        half_in: the smallest share of the picture that holds half of what is positive in the map.
+        half_in: the smallest share of the image that holds half of what is positive in the map.
         patches: how many were covered one by one; 0 of Grad-CAM.
         lowering: how many of them lower the class's score.
         changing: how many of them change the best answer.
     """
 
     method: Method
-    picture: Image
+    image: Image
     top: tuple[Answer, ...]
     explained: Answer
     score: Kind | None
@@ -115,7 +115,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the pixels."""
-        height, width = self.picture.shape[:2]
+        height, width = self.image.shape[:2]
         return {
             "method": self.method,
             "size": [width, height],
@@ -143,19 +143,19 @@ def explain(
     preprocess: str | Path | None = None,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Explanation:
-    """Say what a model sees in a picture, and on which part of it an answer hangs.
+    """Say what a model sees in an image, and on which part of it an answer hangs.
 
     Args:
         model: whatever `run` takes.
-        image: a file, or a picture as a PIL image, array or tensor; brought to the model by its own
+        image: a file, or an image as a PIL image, array or tensor; brought to the model by its own
             preprocess.
         of: the class to explain: its name, WordNet id or index; by default the best answer.
-        method: `occlusion` covers the picture patch by patch, for any model; `grad-cam` needs a torch module.
-        cover: of occlusion, `mean` (the picture's mean colour) or `blur`.
+        method: `occlusion` covers the image patch by patch, for any model; `grad-cam` needs a torch module.
+        cover: of occlusion, `mean` (the image's mean colour) or `blur`.
         kind: what falls in occlusion's map, the class's `probability` or its `logit`.
         layer: of Grad-CAM, the part of the module that gives the feature maps; by default its last
             convolution.
-        preprocess: preset or TOML file that says how the model wants its pictures.
+        preprocess: preset or TOML file that says how the model wants its images.
         advance: called with (patches covered just now, patches in all).
 
     Raises:
@@ -167,15 +167,15 @@ def explain(
         raise UserError(f"a layer ('{layer}') is for grad-cam; occlusion knows no layers.")
     loaded = load_model(model, preprocess)
     target = None if of is None else find_class(loaded, of)
-    picture = _seen(image, loaded)
+    canvas = _seen(image, loaded)
     if method == "occlusion":
-        return explain_seen(loaded, picture, target, cover=cover, kind=kind, advance=advance)
-    return _by_gradient(loaded, picture, target, cover, layer)
+        return explain_seen(loaded, canvas, target, cover=cover, kind=kind, advance=advance)
+    return _by_gradient(loaded, canvas, target, cover, layer)
 
 
 def explain_seen(
     model: Model,
-    picture: Image,
+    image: Image,
     target: int | None = None,
     *,
     cover: Cover = "mean",
@@ -184,14 +184,14 @@ def explain_seen(
     name: Callable[[int], str] | None = None,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Explanation:
-    """The same by occlusion, of a picture as the model takes it.
+    """The same by occlusion, of an image as the model takes it.
 
     `projection` is how outputs become classes, as a run's recipe has it, and `name` what a class is called;
     by default classes are the model's outputs under its own names.
     """
-    asked = _Asked(model, picture, target, cover, projection, name or partial(class_name, model))
+    asked = _Asked(model, image, target, cover, projection, name or partial(class_name, model))
     found = occlude(
-        model, picture, asked.target, cover=cover, kind=kind, projection=projection, advance=advance
+        model, image, asked.target, cover=cover, kind=kind, projection=projection, advance=advance
     )
     best = int(found.falls.argmax())
     return asked.explained(
@@ -206,7 +206,7 @@ def explain_seen(
 
 
 def _by_gradient(
-    model: Model, picture: Image, target: int | None, cover: Cover, layer: str | None
+    model: Model, image: Image, target: int | None, cover: Cover, layer: str | None
 ) -> Explanation:
     from windtunnel.models.python import CallableModel
 
@@ -217,28 +217,28 @@ def _by_gradient(
         )
     from windtunnel.analysis.grad_cam import grad_cam  # torch is here by now: the model is made of it
 
-    asked = _Asked(model, picture, target, cover, None, partial(class_name, model))
-    found = grad_cam(cast(Any, model.predictor), picture, asked.target, layer)
-    patches = patches_of(*picture.shape[:2]) if found.max() > 0 else []
+    asked = _Asked(model, image, target, cover, None, partial(class_name, model))
+    found = grad_cam(cast(Any, model.predictor), image, asked.target, layer)
+    patches = patches_of(*image.shape[:2]) if found.max() > 0 else []
     patch = max(patches, key=lambda one: float(inside(found, one).mean()), default=None)
     return asked.explained("grad-cam", None, found, patch)
 
 
 class _Asked:
-    """A model, a picture and a class: what every method's explanation has in common."""
+    """A model, an image and a class: what every method's explanation has in common."""
 
     def __init__(
         self,
         model: Model,
-        picture: Image,
+        image: Image,
         target: int | None,
         cover: Cover,
         projection: Projection | None,
         name: Callable[[int], str],
     ) -> None:
-        self._model, self._picture, self._cover, self._projection = model, picture, cover, projection
+        self._model, self._image, self._cover, self._projection = model, image, cover, projection
         self._name = name
-        self.shares = self._shares_of(picture)
+        self.shares = self._shares_of(image)
         self.target = int(self.shares.argmax()) if target is None else target
 
     def explained(
@@ -255,7 +255,7 @@ class _Asked:
         best = np.argsort(-self.shares, kind="stable")[:TOP]
         return Explanation(
             method,
-            self._picture,
+            self._image,
             tuple(self._answer(self.shares, int(index)) for index in best if self.shares[index] > 0),
             self._answer(self.shares, self.target),
             score,
@@ -268,16 +268,16 @@ class _Asked:
         )
 
     def _hang(self, patch: Window) -> Hang:
-        covered = cover_patch(self._picture, covered_picture(self._picture, self._cover), patch)
+        covered = cover_patch(self._image, covered_image(self._image, self._cover), patch)
         after = self._shares_of(covered)
-        where = _where(patch, *self._picture.shape[:2])
+        where = _where(patch, *self._image.shape[:2])
         before, now = float(self.shares[self.target]), float(after[self.target])
         return Hang(patch, where, before, now, self._answer(after, int(after.argmax())))
 
-    def _shares_of(self, picture: Image) -> NDArray[np.float64]:
-        shares: NDArray[np.float64] = class_scores(
-            self._model, picture[None], "probability", self._projection
-        )[0]
+    def _shares_of(self, image: Image) -> NDArray[np.float64]:
+        shares: NDArray[np.float64] = class_scores(self._model, image[None], "probability", self._projection)[
+            0
+        ]
         return shares
 
     def _answer(self, shares: NDArray[np.float64], index: int) -> Answer:
@@ -334,15 +334,15 @@ def _names(model: Model) -> tuple[str, ...]:
 
 
 def _seen(image: Any, model: Model) -> Image:
-    """A picture as the model sees it, by its own preprocess."""
+    """An image as the model sees it, by its own preprocess."""
     geometry = model.preprocess.geometry
     content: bytes | Image
     if isinstance(image, str | Path):
         if not Path(image).is_file():
-            raise UserError(f"No such picture: {image}.")
+            raise UserError(f"No such image: {image}.")
         try:
             content = read_file(Path(image))
-        except PictureError as error:
+        except ImageError as error:
             raise UserError(f"{image} cannot be explained: {error.reason}.") from error
     else:
         pixels, _ = to_pixels(image)
@@ -352,8 +352,8 @@ def _seen(image: Any, model: Model) -> Image:
         with pillow_quiet():
             decoded = colour_step(decode_step(content, geometry), geometry)
             return stages_of(np.require(decoded, requirements=["C", "W"]), geometry)[-1]
-    except PictureError as error:
-        what = image if isinstance(image, str | Path) else "the picture"
+    except ImageError as error:
+        what = image if isinstance(image, str | Path) else "the image"
         raise UserError(f"{what} cannot be explained: {error.reason}.") from error
 
 

@@ -4,7 +4,7 @@ For a rule `score <= limit` with d the paired difference run - base:
 
 worse       the interval of d lies above the limit
 not worse   the interval of d does not reach above the limit
-unsure      anything else: these pictures are too few to tell
+unsure      anything else: these images are too few to tell
 
 The end of the interval that faces the alarm is Holm's: rules in the order of their one-sided p, the j-th of
 m (from 0) at level 4 %/(m - j), until the first that raises no alarm; the rest at that one's level. So all
@@ -42,7 +42,7 @@ ALARM_LEVEL = 0.04
 MISS_LEVEL = 0.05
 # Where more images than this would be needed, the number is not given.
 MOST_IMAGES_TO_DECIDE = 1_000_000
-# What a gate without rules holds a run to. Clean rests on one answer per picture and is less surely known.
+# What a gate without rules holds a run to. Clean rests on one answer per image and is less surely known.
 DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
 DEFAULT_SEQUENCE_RULES = ("mfp <= +1", "clean error <= +2")
 
@@ -113,7 +113,7 @@ class Gate:
 
     Attributes:
         run, base: the run folders.
-        pictures: how many both runs could score.
+        images: how many both runs could score.
         checks: one per rule and condition.
         unchecked: default rules that are undecided, since their scores cannot be compared.
         unsure: whether undecided rules pass or fail.
@@ -122,7 +122,7 @@ class Gate:
 
     run: str
     base: str
-    pictures: int
+    images: int
     checks: tuple[Check, ...]
     unchecked: tuple[Unchecked, ...]
     unsure: Unsure
@@ -157,14 +157,14 @@ def gate(
 
     Args:
         run: the new run.
-        against: the run it must not be worse than, on the same pictures with the same seed.
+        against: the run it must not be worse than, on the same images with the same seed.
         rules: such as `mce <= +1.0`; by default the mean error, or of sequences mFP, may grow by 1
             point and the clean error by 2. Of natural sets the error of each part may grow by 2 points, and
             pm-k at the largest k, or the AUPR of msp, may fall by 2.
         unsure: whether undecided rules `pass` or `fail`.
 
     Raises:
-        UserError: a rule does not make sense, or the runs cannot be compared picture by picture.
+        UserError: a rule does not make sense, or the runs cannot be compared image by image.
     """
     if unsure not in ("pass", "fail"):
         raise UserError(f"unsure is '{unsure}'; give pass or fail.")
@@ -179,7 +179,7 @@ def gate(
     joined = join_runs([base, new])
     if not joined.paired:
         raise UserError(
-            f"{new.path} cannot be held against {base.path} picture by picture: {joined.unpaired_because}; "
+            f"{new.path} cannot be held against {base.path} image by image: {joined.unpaired_because}; "
             "run both on the same data with the same seed, or use windtunnel compare."
         )
     chosen = parsed or default_rules(joined)
@@ -193,15 +193,13 @@ def gate(
     )
     told = {one.rule for one in unchecked}
     warnings = _warnings(joined, [rule.text for rule in dropped if rule.text not in told])
-    return Gate(
-        str(new.path), str(base.path), len(joined.pictures), tuple(checks), unchecked, unsure, warnings
-    )
+    return Gate(str(new.path), str(base.path), len(joined.images), tuple(checks), unchecked, unsure, warnings)
 
 
 def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:
-    """What a reader must know: pictures left out, and default rules on scores that no run has."""
-    lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.pictures)
-    left_out = f"{lost:,} pictures are left out: not in both runs, or not scored by both."
+    """What a reader must know: images left out, and default rules on scores that no run has."""
+    lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.images)
+    left_out = f"{lost:,} images are left out: not in both runs, or not scored by both."
     unasked = (f"The default rule {rule} is not checked: neither run has such a score." for rule in absent)
     return (*([left_out] if lost else []), *unasked)
 
@@ -209,8 +207,8 @@ def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:
 def usual_rules(joined: Joined) -> tuple[str, ...]:
     """What is asked where nobody asks: of corruptions their mean error, of sequences their flips.
 
-    Of a natural set the error of each part, which rests on one answer per picture; before it pm-k of frame
-    sets, or AUPR of pictures that are out.
+    Of a natural set the error of each part, which rests on one answer per image; before it pm-k of frame
+    sets, or AUPR of images that are out.
     """
     first = joined.runs[0]
     if first.parts:

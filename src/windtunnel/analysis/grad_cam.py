@@ -1,9 +1,9 @@
-"""Grad-CAM: which part of a picture a torch module's score hangs on, by its gradient.
+"""Grad-CAM: which part of an image a torch module's score hangs on, by its gradient.
 
 a_k    = mean over all places of d score / d A_k
 map(x) = max(0, sum over k of a_k A_k(x)),  A_k the feature maps that a layer gives
 
-enlarged to the picture bilinearly. The score is the module's own output of the class: a logit where it gives
+enlarged to the image bilinearly. The score is the module's own output of the class: a logit where it gives
 logits.
 """
 
@@ -24,11 +24,11 @@ from windtunnel.models.torch import TorchPredictor
 def grad_cam(
     predictor: TorchPredictor, image: Image, target: int, layer: str | None = None
 ) -> NDArray[np.float64]:
-    """The map of one class, as large as the picture.
+    """The map of one class, as large as the image.
 
     Args:
         predictor: a torch module and how it is fed.
-        image: the picture as the module takes it.
+        image: the image as the module takes it.
         target: the output whose score is explained.
         layer: the name of a part of the module whose output are feature maps; by default the convolution
             that is used last and still sees where things are.
@@ -92,7 +92,7 @@ def last_convolution(predictor: TorchPredictor, image: Image) -> str:
 
 def _gradient(score: Any, maps: list[Any], name: str) -> Any:
     if not maps:
-        raise UserError(f"layer {name} is not used for this picture; name another.")
+        raise UserError(f"layer {name} is not used for this image; name another.")
     found = torch.autograd.grad(score, maps[-1], allow_unused=True)[0] if score.requires_grad else None
     if found is None:
         raise UserError(f"the score does not hang on layer {name} by a gradient; name another.")

@@ -1,4 +1,4 @@
-"""Joining runs: which pictures and conditions they share, and whether they may be compared in pairs."""
+"""Joining runs: which images and conditions they share, and whether they may be compared in pairs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError
 from windtunnel.metrics.alike import why_other_conditions, why_other_pixels
-from windtunnel.metrics.names import OF_RIGHT_PICTURES
+from windtunnel.metrics.names import OF_RIGHT_IMAGES
 from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure, measure_run
 from windtunnel.stats.intervals import Groups, unit_count
 from windtunnel.store.run import Run, load_run
 
-# Under this share of shared pictures two runs are about different pictures.
+# Under this share of shared images two runs are about different images.
 MIN_JOINED = 0.9
 
 # Metric, and condition or "" for several.
@@ -33,10 +33,10 @@ class Joined:
 
     Attributes:
         runs: the runs.
-        rows: for every run, which of its complete pictures take part, in the same order for all if paired.
-        pictures: ids of the shared pictures that every run could score.
+        rows: for every run, which of its complete images take part, in the same order for all if paired.
+        images: ids of the shared images that every run could score.
         groups: which of these belong together, a number each, or None; None where the runs are not paired.
-        unpaired_because: why the runs cannot be compared picture by picture, or "" where they can.
+        unpaired_because: why the runs cannot be compared image by image, or "" where they can.
         measures: for every run, its scores before they are numbers, over those rows, by metric and condition;
             only what all runs have.
         not_shared: scores that are not compared, and why.
@@ -44,7 +44,7 @@ class Joined:
 
     runs: tuple[Run, ...]
     rows: tuple[NDArray[np.int64], ...]
-    pictures: tuple[str, ...]
+    images: tuple[str, ...]
     groups: Groups
     unpaired_because: str
     measures: tuple[dict[Key, Measure], ...]
@@ -52,7 +52,7 @@ class Joined:
 
     @property
     def paired(self) -> bool:
-        """Whether the runs can be compared picture by picture."""
+        """Whether the runs can be compared image by image."""
         return not self.unpaired_because
 
     @property
@@ -80,28 +80,28 @@ def why_other_tests(runs: Sequence[Run]) -> str:
 
 
 def join_runs(given: Sequence[Run | str | Path]) -> Joined:
-    """Join runs on pictures (id, content of the source, labels) and conditions (id).
+    """Join runs on images (id, content of the source, labels) and conditions (id).
 
     Raises:
-        UserError: fewer than two runs, an unfinished one, one without labels, no shared picture, or no
+        UserError: fewer than two runs, an unfinished one, one without labels, no shared image, or no
             shared score.
     """
     runs = open_runs(given)
     if len(runs) < 2:
         raise UserError(f"{len(runs)} run given; give two run folders or more.")
-    pictures = [run.pictures for run in runs]
-    shared = set.intersection(*(set(one.values()) for one in pictures))
+    images = [run.images for run in runs]
+    shared = set.intersection(*(set(one.values()) for one in images))
     if not shared:
         raise UserError(
-            f"{runs[0].path} and {runs[-1].path} share no picture (same id, content and labels); "
+            f"{runs[0].path} and {runs[-1].path} share no image (same id, content and labels); "
             "compare runs over the same data."
         )
-    complete = [{pictures[place][id_]: row for row, id_ in enumerate(_scored_ids(run))}
+    complete = [{images[place][id_]: row for row, id_ in enumerate(_scored_ids(run))}
                 for place, run in enumerate(runs)]  # fmt: skip
     everywhere = sorted(set.intersection(*(set(one) for one in complete)))
-    why = _why_unpaired(runs, [len(one) for one in pictures], len(shared))
+    why = _why_unpaired(runs, [len(one) for one in images], len(shared))
     if not why and not everywhere:
-        raise UserError(f"No picture that {runs[0].path} and {runs[-1].path} share could be scored by all.")
+        raise UserError(f"No image that {runs[0].path} and {runs[-1].path} share could be scored by all.")
     if why:
         rows = tuple(np.arange(len(_scored_ids(run))) for run in runs)
     else:
@@ -128,16 +128,16 @@ def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> st
     """Why there are no pairs, or ""."""
     why = why_other_pixels(runs)
     if not why and shared < MIN_JOINED * max(counts):
-        return f"only {shared:,} of {max(counts):,} pictures are the same in all runs"
+        return f"only {shared:,} of {max(counts):,} images are the same in all runs"
     return why
 
 
 def _group_column(runs: Sequence[Run]) -> str:
-    """The column by which some run groups its pictures, or ""; two are one too many."""
+    """The column by which some run groups its images, or ""; two are one too many."""
     columns = list(dict.fromkeys(run.group for run in runs if run.group))
     if len(columns) > 1:
         raise UserError(
-            f"The runs group their pictures by {' and by '.join(columns)}; run one of them again with the "
+            f"The runs group their images by {' and by '.join(columns)}; run one of them again with the "
             "other's --group (nothing is predicted anew)."
         )
     return columns[0] if columns else ""
@@ -149,19 +149,19 @@ def _grouped(run: Run, column: str) -> Run:
         return run
     if column not in run.columns:
         raise UserError(
-            f"{run.path} has no column {column}, by which another run groups its pictures; give --group ''."
+            f"{run.path} has no column {column}, by which another run groups its images; give --group ''."
         )
     return run.grouped_by(column)
 
 
 def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Groups:
-    """Which of the shared pictures belong together: what some run says holds for the same pictures in all."""
+    """Which of the shared images belong together: what some run says holds for the same images in all."""
     for run, kept in zip(runs, rows, strict=True):
         if run.group:
             whole = run.groups_of(run.scored)
             groups = None if whole is None else whole[kept]
             if unit_count(len(kept), groups) < 2:
-                raise UserError(f"The shared pictures have one {run.group}; intervals need two groups.")
+                raise UserError(f"The shared images have one {run.group}; intervals need two groups.")
             return groups
     return None
 
@@ -169,7 +169,7 @@ def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Gr
 def _shared_measures(
     runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]
 ) -> tuple[tuple[dict[Key, Measure], ...], dict[Key, str]]:
-    """Of every run the scores that all have alike, over some pictures; and of the others why not."""
+    """Of every run the scores that all have alike, over some images; and of the others why not."""
     found = [{(one.metric, one.condition): one for one in measure_run(run)} for run in runs]
     # Scores over several conditions first: they are the ones missed.
     every = sorted(dict.fromkeys(key for one in found for key in one), key=lambda key: key[1] != "")
@@ -185,7 +185,7 @@ def _shared_measures(
 
 
 def _same_rows(measures: tuple[dict[Key, Measure], ...]) -> tuple[dict[Key, Measure], ...]:
-    """Scores of some of the shared pictures, over those that they rest on in every run.
+    """Scores of some of the shared images, over those that they rest on in every run.
 
     A frame that one run could not read takes its whole set away there, and so from all runs.
     """
@@ -204,13 +204,13 @@ def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Mea
     """Why a score is not compared, or ""."""
     if not all(key in one for one in found):
         return "not in every run"
-    if key[0] in OF_RIGHT_PICTURES:
-        return "of the pictures that each run has right"
+    if key[0] in OF_RIGHT_IMAGES:
+        return "of the images that each run has right"
     measures = [one[key] for one in found]
     for run, measure in zip(runs, measures, strict=True):
         count = len(_scored_ids(run))
         if measure.rows is None and len(measure.columns) != count:
-            return f"over {len(measure.columns):,} of {count:,} pictures: the baseline lacks the rest"
+            return f"over {len(measure.columns):,} of {count:,} images: the baseline lacks the rest"
     if len({_part_ids(run, measure) for run, measure in zip(runs, measures, strict=True)}) > 1:
         return _with_reason("of other conditions", runs)
     return (

@@ -1,4 +1,4 @@
-"""What marks a model's score on a natural set: it chose the pictures, or was trained on what they test."""
+"""What marks a model's score on a natural set: it chose the images, or was trained on what they test."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Occlusion: which part of a picture an answer hangs on, found by covering one patch after another.
+"""Occlusion: which part of an image an answer hangs on, found by covering one patch after another.
 
-fall(P) = score(picture) - score(picture with patch P covered)
+fall(P) = score(image) - score(image with patch P covered)
 map(x)  = mean of fall(P) over the patches P that cover pixel x
 
-Patches stand on a grid, 32 pixels wide and 16 apart on a picture of 224, in proportion elsewhere; the last
+Patches stand on a grid, 32 pixels wide and 16 apart on an image of 224, in proportion elsewhere; the last
 ones end at the border. Any model can be asked: nothing but its answers is needed.
 """
 
@@ -35,12 +35,12 @@ BLUR = 0.5
 
 @dataclass(frozen=True)
 class Occlusion:
-    """What a model says of one class while parts of a picture are covered.
+    """What a model says of one class while parts of an image are covered.
 
     Attributes:
-        shape: height and width of the picture.
+        shape: height and width of the image.
         patches: what was covered.
-        before: the class's score on the picture as it is.
+        before: the class's score on the image as it is.
         after: the same with each patch covered.
         said: the best-placed class with each patch covered.
     """
@@ -76,19 +76,19 @@ def occlude(
     projection: Projection | None = None,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Occlusion:
-    """Cover a picture patch by patch and note how far a class's score falls.
+    """Cover an image patch by patch and note how far a class's score falls.
 
     Args:
         model: any model.
-        image: the picture as the model takes it.
+        image: the image as the model takes it.
         target: the class whose score is watched.
-        cover: `mean`, the picture's own mean colour, or `blur`, a blur of it as wide as a patch.
+        cover: `mean`, the image's own mean colour, or `blur`, a blur of it as wide as a patch.
         kind: the score: `probability`, or `logit` of models that give logits.
         projection: how the model's outputs become classes; as they are by default.
         advance: called with (patches done just now, patches in all) as work goes on.
     """
     patches = patches_of(*image.shape[:2])
-    covering = covered_picture(image, cover)
+    covering = covered_image(image, cover)
     before = class_scores(model, image[None], kind, projection)[0, target]
     after, said = [], []
     for start in range(0, len(patches), model.batch):
@@ -103,7 +103,7 @@ def occlude(
 
 
 def patches_of(height: int, width: int) -> tuple[Window, ...]:
-    """The patches of a picture, row by row; together they cover all of it."""
+    """The patches of an image, row by row; together they cover all of it."""
     side = min(height, width)
     patch = max(1, round(side * PATCH))
     stride = max(1, round(side * STRIDE))
@@ -114,8 +114,8 @@ def patches_of(height: int, width: int) -> tuple[Window, ...]:
     )
 
 
-def covered_picture(image: Image, cover: Cover = "mean") -> Image:
-    """What a patch shows when it is covered: the whole picture in its mean colour, or blurred."""
+def covered_image(image: Image, cover: Cover = "mean") -> Image:
+    """What a patch shows when it is covered: the whole image in its mean colour, or blurred."""
     if cover not in get_args(Cover):
         raise unknown_name("cover", cover, get_args(Cover))
     if cover == "mean":
@@ -126,14 +126,14 @@ def covered_picture(image: Image, cover: Cover = "mean") -> Image:
 
 
 def cover_patch(image: Image, covering: Image, patch: Window) -> Image:
-    """A picture with one patch covered."""
+    """An image with one patch covered."""
     covered = image.copy()
     inside(covered, patch)[...] = inside(covering, patch)
     return covered
 
 
 def class_scores(
-    model: Model, pictures: Image, kind: Kind = "probability", projection: Projection | None = None
+    model: Model, images: Image, kind: Kind = "probability", projection: Projection | None = None
 ) -> NDArray[np.float64]:
     """Scores (n, classes) of a batch; classes that do not count have probability 0, logit minus infinity."""
     if kind not in get_args(Kind):
@@ -141,11 +141,9 @@ def class_scores(
     if kind == "logit" and model.outputs != "logits":
         raise UserError(f"{model.name} gives {model.outputs}, no logits; explain its probability.")
     projection = projection or Projection()
-    scores = model.predict(pictures)
+    scores = model.predict(images)
     if not np.isfinite(scores).all():
-        raise UserError(
-            f"{model.name} gives numbers that are not finite; nothing can be said of this picture."
-        )
+        raise UserError(f"{model.name} gives numbers that are not finite; nothing can be said of this image.")
     counts = projection.mask_for(model.class_count)
     values = projection.apply(scores).astype(np.float64)
     if model.outputs == "logits":

@@ -25,7 +25,7 @@ class OwnPoint:
     Attributes:
         run: its folder.
         name: the model's.
-        part: which pictures are shifted, such as imagenet-v2-top-images.
+        part: which images are shifted, such as imagenet-v2-top-images.
         clean, shifted: its accuracies.
         line: the shifted accuracy that the public models' line gives for its clean accuracy; None for none.
         above: how far the shifted accuracy is above the line; None where that is None.
@@ -88,10 +88,10 @@ def place_runs(runs: Sequence[Run], source: str | Path) -> list[Placed]:
     if not found:
         of = next((name for name, facts in known_tables().items() if facts.shifted == path.name), "")
         if of and path.is_file():
-            raise UserError(f"{path} holds results on {of}, and no run with clean pictures is over that set.")
+            raise UserError(f"{path} holds results on {of}, and no run with clean images is over that set.")
         raise UserError(
             f"None of the runs can be placed among {path}: it takes a run over {', '.join(known_tables())} "
-            "with clean pictures (--clean), or the CSV file of the shifted set."
+            "with clean images (--clean), or the CSV file of the shifted set."
         )
     return found
 
@@ -137,7 +137,7 @@ def above_line(clean: Share, shifted: Share, fit: Fit | None) -> tuple[float | N
 
 
 def _notes(name: str, field: PublicField) -> list[str]:
-    """What holds for every point: other ways to bring pictures to models, other classes, missing rows."""
+    """What holds for every point: other ways to bring images to models, other classes, missing rows."""
     lines = []
     if field.preprocess > 1:
         lines.append(
@@ -151,7 +151,7 @@ def _notes(name: str, field: PublicField) -> list[str]:
             f"clean accuracy on the classes of {natural_set(name).title}, as {facts.alike} would."
         )
     if facts is None:
-        lines.append(f"Nothing is known of {field.shifted.name}; that it is of these pictures is your word.")
+        lines.append(f"Nothing is known of {field.shifted.name}; that it is of these images is your word.")
     return [*lines, *field.missing]
 
 
@@ -162,7 +162,7 @@ def _other_part(run: Run, public: str) -> list[str]:
         return []
     natural = natural_set(str(run.natural["set"]))
     own = "a version that its folder does not name" if part.name == natural.part else part.name
-    return [f"over {own}, where the public results are over {public}: other pictures, not like with like"]
+    return [f"over {own}, where the public results are over {public}: other images, not like with like"]
 
 
 def _unlike(run: Run, shift: Shift, field: PublicField) -> list[str]:
@@ -171,11 +171,11 @@ def _unlike(run: Run, shift: Shift, field: PublicField) -> list[str]:
         return []
     lines = _other_part(run, field.facts.part)
     for share, kind, whole in (
-        (shift.shifted, "shifted", field.facts.pictures),
-        (shift.clean, "clean", field.facts.clean_pictures),
+        (shift.shifted, "shifted", field.facts.images),
+        (shift.clean, "clean", field.facts.clean_images),
     ):
         if share.n != whole:
-            lines.append(f"{share.n:,} {kind} pictures, where the public results rest on {whole:,}")
+            lines.append(f"{share.n:,} {kind} images, where the public results rest on {whole:,}")
     natural = natural_set(str(run.natural["set"]))
     usual = len(masked_classes(natural.table)) if natural.answers == "mask" else IMAGENET_CLASSES
     counted = len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])

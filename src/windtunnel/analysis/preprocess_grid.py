@@ -31,7 +31,7 @@ class Order:
     Attributes:
         name: in words.
         outputs: for every class its output.
-        by_halves: of an order that pictures suggest themselves, those that pictures with even and with odd
+        by_halves: of an order that images suggest themselves, those that images with even and with odd
             numbers are judged by, each suggested by the other half; of all others none.
     """
 
@@ -45,10 +45,10 @@ class Order:
         There may be more labels than predictions.
         """
         judges = np.array(self.by_halves or (self.outputs,))
-        picture = np.repeat(np.arange(len(chosen)), [len(row) for row in labels[: len(chosen)]])
+        image = np.repeat(np.arange(len(chosen)), [len(row) for row in labels[: len(chosen)]])
         wanted = np.array([label for row in labels[: len(chosen)] for label in row], np.int64)
         found = np.zeros(len(chosen), bool)
-        found[picture[judges[picture % len(judges), wanted] == chosen[picture]]] = True
+        found[image[judges[image % len(judges), wanted] == chosen[image]]] = True
         return found & (chosen >= 0)
 
 
@@ -201,14 +201,14 @@ def _places(order: Sequence[int]) -> list[int]:
 
 
 def suggested_order(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) -> Order:
-    """The order that answers and labels suggest; each half of the pictures is judged by that of the other.
+    """The order that answers and labels suggest; each half of the images is judged by that of the other.
 
-    Whoever is judged by an order of these answers, be it other answers to the same pictures, is judged by
-    the halves: the order that all pictures suggest flatters them.
+    Whoever is judged by an order of these answers, be it other answers to the same images, is judged by
+    the halves: the order that all images suggest flatters them.
     """
     parts = (slice(None), slice(1, None, 2), slice(0, None, 2))
     whole, of_odd, of_even = (_fitted(chosen[part], labels[part], count) for part in parts)
-    return Order("outputs in the order these pictures suggest", whole, (of_odd, of_even))
+    return Order("outputs in the order these images suggest", whole, (of_odd, of_even))
 
 
 def _fitted(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) -> tuple[int, ...]:

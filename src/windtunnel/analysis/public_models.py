@@ -79,8 +79,8 @@ class Facts:
     clean: str
     alike: str
     part: str
-    pictures: int
-    clean_pictures: int
+    images: int
+    clean_images: int
     absent: Mapping[str, str]
 
 
@@ -95,7 +95,7 @@ class PublicField:
             end, together.
         missing_count: how many.
         fit: the line through them; None of fewer than three models.
-        preprocess: in how many ways pictures were brought to the models.
+        preprocess: in how many ways images were brought to the models.
         facts: what is known of the tables, or None.
     """
 
@@ -215,7 +215,7 @@ def refuse_clean_table(path: Path) -> None:
     if path.name in clean:
         others = ", ".join(one.shifted for one in known_tables().values())
         raise UserError(
-            f"{path} holds results on clean pictures; give the table of the shifted set beside it "
+            f"{path} holds results on clean images; give the table of the shifted set beside it "
             f"({others}), or their folder."
         )
 

@@ -1,4 +1,4 @@
-"""Errors and flips divided by those of the first of several runs, on the pictures that all of them share.
+"""Errors and flips divided by those of the first of several runs, on the images that all of them share.
 
 Mean CE as by a stored baseline (`metrics/baseline.py`), over ImageNet-C's fifteen corruptions mCE; or mean FR
 (`metrics/flip_rates.py`), over ImageNet-P's ten sequences mFR.

@@ -126,7 +126,7 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
             )
         if rule.metric in OF_DETECTION and rule.pattern == KL_MATCHING:
             raise UserError(
-                f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean pictures of "
+                f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean images of "
                 f"each class for it; ask for {', '.join(named)}."
             )
         units: dict[str, list[str]] = {}
@@ -148,7 +148,7 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
 
 
 def pooled(measures: Sequence[Measure], name: str) -> Measure:
-    """The mean of several scores as one score over the same pictures."""
+    """The mean of several scores as one score over the same images."""
     first = measures[0]
     if len(measures) == 1:
         return first

@@ -22,7 +22,7 @@ class Several:
         runs: as given.
         shifts: what each run's shift costs, in the order of runs.
         tags: median and best drop by tag and test; empty where no model has a tag.
-        comparison: picture by picture, where the runs are of one test.
+        comparison: image by image, where the runs are of one test.
         not_compared: why there is none, or "".
         placed: runs among public models, where tables of those were given.
     """
@@ -56,7 +56,7 @@ def several(*runs: Run | str | Path, public: str | Path | None = None) -> Severa
 
 
 def _test_of(run: Run) -> str:
-    """Which test a run is: a natural set in its version, as its own pictures' part is called, or a suite."""
+    """Which test a run is: a natural set in its version, as its own images' part is called, or a suite."""
     if not run.natural:
         return str(run.info["suite"])
     name, natural = str(run.natural["set"]), natural_set(str(run.natural["set"]))
@@ -65,11 +65,11 @@ def _test_of(run: Run) -> str:
 
 
 def _why_not_compared(runs: Sequence[Run]) -> str:
-    """Why runs are of different tests, or "": other natural sets, or other suites over other pictures."""
+    """Why runs are of different tests, or "": other natural sets, or other suites over other images."""
     sets = list(dict.fromkeys(map(_test_of, runs)))
     if len(sets) < 2:
         return ""
     if any(run.natural for run in runs):
         return f"they are over different tests ({', '.join(sets)})"
-    shared = set.intersection(*(set(run.pictures.values()) for run in runs))
-    return "" if shared else f"they are of different suites ({', '.join(sets)}) and share no picture"
+    shared = set.intersection(*(set(run.images.values()) for run in runs))
+    return "" if shared else f"they are of different suites ({', '.join(sets)}) and share no image"

@@ -21,7 +21,7 @@ NOUNS = {"corruption": "corrupted condition", "sequence": "sequence", "pipeline"
 
 @dataclass(frozen=True)
 class Share:
-    """A share of pictures, or a difference of two, with its 95 % interval and number of pictures."""
+    """A share of images, or a difference of two, with its 95 % interval and number of images."""
 
     value: float
     low: float
@@ -31,7 +31,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Shift:
-    """One run: how often its model is right on clean and on shifted pictures.
+    """One run: how often its model is right on clean and on shifted images.
 
     Attributes:
         run: its folder.
@@ -41,8 +41,8 @@ class Shift:
         data: on what.
         natural: whether the shift was found rather than made.
         over: what the shifted accuracy is a mean over.
-        clean: accuracy on clean pictures; None where there are none.
-        shifted: accuracy on shifted pictures; None where the run has no such.
+        clean: accuracy on clean images; None where there are none.
+        shifted: accuracy on shifted images; None where the run has no such.
         drop: clean less shifted.
         frames: of frame sets the score that is `shifted`, such as pm-10, where pm-0 is `clean`; else "".
         marks: what makes these no numbers like others', a sentence each without its full stop.
@@ -68,11 +68,11 @@ class Shift:
 
     @property
     def of_fewer(self) -> str:
-        """Of how many pictures the drop is, where it leaves some of the two accuracies' out; else ""."""
+        """Of how many images the drop is, where it leaves some of the two accuracies' out; else ""."""
         if self.clean is None or self.shifted is None or self.drop is None or not self.natural or self.frames:
             return ""
         every = self.clean.n + self.shifted.n
-        return f"{self.drop.n:,} of {every:,} pictures" if self.drop.n < every else ""
+        return f"{self.drop.n:,} of {every:,} images" if self.drop.n < every else ""
 
     def to_json(self) -> dict[str, Any]:
         """The shift as JSON keeps it."""
@@ -103,9 +103,9 @@ class TagDrop:
 def shift_of(run: Run) -> Shift:
     """What a run's shift costs.
 
-    Natural sets: accuracy on the clean part less accuracy on the shifted part, different pictures.
+    Natural sets: accuracy on the clean part less accuracy on the shifted part, different images.
     Frame sets: pm-0 less pm-k at the largest k, the same anchor frames.
-    Corruptions: accuracy on clean pictures less the mean over all corrupted conditions, the same pictures.
+    Corruptions: accuracy on clean images less the mean over all corrupted conditions, the same images.
     """
     model, data = run.info["model"], run.info["data"]
     frames = ""
@@ -119,7 +119,7 @@ def shift_of(run: Run) -> Shift:
         names = {part.role: part.name for part in run.parts}
         errors = [scores.get(("top1_error", names.get(role, role))) for role in ("clean", "shifted")]
         clean, shifted = map(_accuracy, errors)
-        drop, over = scores.get(("accuracy_drop", "")), "natural pictures"
+        drop, over = scores.get(("accuracy_drop", "")), "natural images"
     else:
         scores = _scores(run, ("top1_error", "mean_error", "residual_robustness"))
         errors = [scores.get(("top1_error", "clean")), scores.get(("mean_error", ""))]
@@ -146,13 +146,13 @@ def _spoilt(run: Run) -> str:
     """How many conditions of which kind a run has beside its clean ones, in words."""
     kinds = Counter(str(one["kind"]) for one in run.conditions)
     found = [counted(kinds[kind], noun) for kind, noun in NOUNS.items() if kinds[kind]]
-    return ", ".join(found) or "clean pictures alone"
+    return ", ".join(found) or "clean images alone"
 
 
 def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
     """Median and best drop of every tag and test; runs without tags stand together.
 
-    Nothing is said of one model alone, or where no model has a tag. Marked runs are left out: what pictures
+    Nothing is said of one model alone, or where no model has a tag. Marked runs are left out: what images
     do to the network that chose them is no drop like others'.
     """
     if not any(one.tags for one in shifts) or len({one.model for one in shifts}) < 2:

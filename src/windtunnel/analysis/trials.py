@@ -1,9 +1,9 @@
-"""The doctor's trials, and when one is surely better than another on the same pictures.
+"""The doctor's trials, and when one is surely better than another on the same images.
 
-Two ways to prepare the same pictures are told apart by the probability they give the label, which says more
+Two ways to prepare the same images are told apart by the probability they give the label, which says more
 than right and wrong: Wilcoxon's signed-rank test of the labels' log-probabilities. Orders of labels, and
 models that only vote, are told apart by McNemar's test. Every p is multiplied by the number of changes that
-may be tried: where none is truly better, one is taken in at most one of twenty data sets. Pictures are taken
+may be tried: where none is truly better, one is taken in at most one of twenty data sets. Images are taken
 as independent: `analysis/doctor.py` draws one of each group.
 """
 
@@ -24,7 +24,7 @@ ALPHA = 0.05
 # A small change of contrast makes every answer a little surer and none better: gains under this, the mean of
 # the labels' log-probabilities in nats, count for nothing.
 LEAST_NATS = 0.05
-# On many pictures every filter is surely a little better or worse than the one of training: another geometry
+# On many images every filter is surely a little better or worse than the one of training: another geometry
 # or filter must be better by so much, at the lower end of its interval.
 LEAST_GAIN = 0.01
 # Log-probabilities nearer than this are one, but for the last bits of float32.
@@ -33,14 +33,14 @@ ROUNDING = 1e-4
 
 @dataclass(frozen=True)
 class Trial:
-    """A way to show pictures to a model and to read its answers.
+    """A way to show images to a model and to read its answers.
 
     Attributes:
         changed: what is other than declared.
-        preprocess: how pictures are shown.
+        preprocess: how images are shown.
         order: which output stands for which class.
-        right: the pictures it is right on.
-        sure: the labels' log-probabilities, pictures x sharpnesses; None where there are none.
+        right: the images it is right on.
+        sure: the labels' log-probabilities, images x sharpnesses; None where there are none.
     """
 
     changed: tuple[str, ...]
@@ -83,7 +83,7 @@ def test_name(before: Trial, after: Trial) -> str:
 
 
 def gain(before: Trial, after: Trial) -> tuple[float, float, float]:
-    """What accuracy gains on the same pictures, and its 95 % interval (Tango)."""
+    """What accuracy gains on the same images, and its 95 % interval (Tango)."""
     change = shares_of_change(after.right.astype(np.float64) - before.right, 1, None)
     tail = (1 - CONFIDENCE) / 2
     return change.value, change.end(tail), change.end(1 - tail)
@@ -127,14 +127,14 @@ def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
 def not_told_apart(centre: Trial, chosen: Trial, trials: Sequence[Trial], tried: int) -> tuple[Trial, ...]:
     """The other trials that are surely better than the centre and not surely worse than the chosen.
 
-    What is the chosen to these pictures (BGR where all are grey) is not another.
+    What is the chosen to these images (BGR where all are grey) is not another.
     """
     near = [one for one in _better(centre, trials, tried) if not surely_better(one, chosen, tried)]
     return tuple(_ranked([one for one in near if not _same(one, chosen) and not _no_other(one, chosen)]))
 
 
-def pictures_needed(tried: int) -> int:
-    """With how many pictures a change can be surely better at all: if every label gains, each its own."""
+def images_needed(tried: int) -> int:
+    """With how many images a change can be surely better at all: if every label gains, each its own."""
     count = 1
     while tried * signed_rank(np.arange(1.0, count + 1))[1] >= ALPHA:
         count += 1
@@ -170,7 +170,7 @@ def _same(one: Trial, other: Trial) -> bool:
 
 
 def _no_other(one: Trial, other: Trial) -> bool:
-    """Whether two trials say the same of every picture."""
+    """Whether two trials say the same of every image."""
     gained = surer(one, other)
     return np.array_equal(one.right, other.right) and (
         gained is None or bool(np.abs(gained).max() < ROUNDING)

@@ -31,14 +31,14 @@ CHANGED_SHOWN = 20
 @GROUP
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print every difference as CSV.")
-@click.option("--flips", metavar="FILE.csv", help="Write every picture that flipped to a CSV file.")
+@click.option("--flips", metavar="FILE.csv", help="Write every image that flipped to a CSV file.")
 def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: bool, flips: str | None) -> None:
-    """Compare finished run folders with the first of them, picture by picture.
+    """Compare finished run folders with the first of them, image by image.
 
-    Differences are RUN - BASE in percentage points with 95 % intervals, the picture being the unit;
+    Differences are RUN - BASE in percentage points with 95 % intervals, the image being the unit;
     conditions that changed are those whose p is at most 5 % after Holm's adjustment over the conditions of
     one metric and one run; several metrics or runs are not adjusted for each other. Runs with other seeds, or
-    with under 90 % of pictures in common, are compared without pairs, and that is said.
+    with under 90 % of images in common, are compared without pairs, and that is said.
 
     \b
     Example:
@@ -49,7 +49,7 @@ def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: boo
     found = compare(*(load_run(run, group=group) for run in runs))
     if flips:
         if found.unpaired_because:
-            raise UserError(f"--flips needs the same pictures: {found.unpaired_because}.")
+            raise UserError(f"--flips needs the same images: {found.unpaired_because}.")
         Path(flips).write_text(flips_csv(found), encoding="utf-8")
     if as_json:
         print_json(comparison_document(found))

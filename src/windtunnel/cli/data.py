@@ -31,9 +31,9 @@ def command() -> None:
 @click.argument("data")
 @AS_JSON
 def inspect_command(data: str, as_json: bool) -> None:
-    """Say what DATA holds: pictures, classes, sizes, formats, rotated and unreadable files, class order."""
+    """Say what DATA holds: images, classes, sizes, formats, rotated and unreadable files, class order."""
     dataset, remarks = open_as_run_reads(data)
-    with Bar(Console(stderr=True), "looking at the pictures", len(dataset.samples())) as bar:
+    with Bar(Console(stderr=True), "looking at the images", len(dataset.samples())) as bar:
         found = inspect(dataset, bar.advance, remarks)
     if as_json:
         print_json(found.to_json())
@@ -42,14 +42,12 @@ def inspect_command(data: str, as_json: bool) -> None:
 
 
 def _lines(found: Inspection) -> list[tuple[str, str]]:
-    per_class = (
-        f", {found.smallest_class} to {found.largest_class} pictures each" if found.classes_used else ""
-    )
+    per_class = f", {found.smallest_class} to {found.largest_class} images each" if found.classes_used else ""
     lines = [
         ("data", found.location),
         (
-            "pictures",
-            f"{found.pictures:,}" + (f", {found.unlabelled:,} without label" if found.unlabelled else ""),
+            "images",
+            f"{found.images:,}" + (f", {found.unlabelled:,} without label" if found.unlabelled else ""),
         ),
         ("classes", f"{found.classes_used:,} of {found.classes:,}{per_class}; order: {found.order}"),
         ("first", ", ".join(found.first_classes)),
@@ -69,7 +67,7 @@ def _lines(found: Inspection) -> list[tuple[str, str]]:
         )
         lines += [("", id_) for id_ in found.rotated[:5]]
     if found.unreadable:
-        lines.append(("failing", f"{len(found.unreadable):,} pictures"))
+        lines.append(("failing", f"{len(found.unreadable):,} images"))
         lines += [("", f"{id_}: {reason}") for id_, reason in list(found.unreadable.items())[:20]]
     return lines
 

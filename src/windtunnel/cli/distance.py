@@ -1,11 +1,11 @@
-"""windtunnel distance: how far one set of pictures is from another, as a network sees them."""
+"""windtunnel distance: how far one set of images is from another, as a network sees them."""
 
 from __future__ import annotations
 
 import click
 from rich.console import Console
 
-from windtunnel.analysis.distance import SPLITS, Distance, OverSplits, PictureSet, distance
+from windtunnel.analysis.distance import SPLITS, Distance, ImageSet, OverSplits, distance
 from windtunnel.cli.options import AS_JSON, print_json
 from windtunnel.cli.present import print_lines
 from windtunnel.progress import Bar
@@ -24,13 +24,13 @@ from windtunnel.wording import counted
 @click.option(
     "--preprocess",
     metavar="PRESET|FILE.toml",
-    help="How the network wants its pictures; else NET.onnx.toml beside it, else preset imagenet.",
+    help="How the network wants its images; else NET.onnx.toml beside it, else preset imagenet.",
 )
 @click.option(
     "--size",
     type=click.IntRange(min=0),
     default=0,
-    help="Pictures in every compared group; by default half of the smaller set, a video being one.",
+    help="Images in every compared group; by default half of the smaller set, a video being one.",
 )
 @click.option(
     "--splits", type=click.IntRange(min=1), default=SPLITS, show_default=True, help="How many random splits."
@@ -39,7 +39,7 @@ from windtunnel.wording import counted
     "--subset",
     type=click.IntRange(min=0),
     default=0,
-    help="Only this many pictures of each set, each class in proportion; 0 for all.",
+    help="Only this many images of each set, each class in proportion; 0 for all.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the splits and of the subset.")
 @AS_JSON
@@ -57,8 +57,8 @@ def command(
 ) -> None:
     """Measure how far data set B is from A: the Fréchet distance between features of a network.
 
-    Beside it stands the same distance between two halves of A and of B, of as many pictures: what chance and
-    few pictures make. The excess over those is the shift. No labels are needed.
+    Beside it stands the same distance between two halves of A and of B, of as many images: what chance and
+    few images make. The excess over those is the shift. No labels are needed.
 
     \b
     Examples:
@@ -101,7 +101,7 @@ def _lines(found: Distance) -> list[tuple[str, str]]:
         *_set("B", found.b),
         (
             "splits",
-            f"{len(found.between.values)} of {found.n:,} pictures against {found.n:,}, seed {found.seed}",
+            f"{len(found.between.values)} of {found.n:,} images against {found.n:,}, seed {found.seed}",
         ),
         ("A to B", _over(found.between)),
         ("A to A", f"{_over(found.within_a)}   two groups of A"),
@@ -111,10 +111,10 @@ def _lines(found: Distance) -> list[tuple[str, str]]:
     ]
 
 
-def _set(name: str, one: PictureSet) -> list[tuple[str, str]]:
+def _set(name: str, one: ImageSet) -> list[tuple[str, str]]:
     remarks = [("note", remark) for remark in one.remarks]
-    frames = f", {one.drawn:,} in a split: one frame of every video" if one.drawn < one.pictures else ""
-    return [(name, f"{one.location}   {counted(one.pictures, 'picture')}{frames}"), *remarks]
+    frames = f", {one.drawn:,} in a split: one frame of every video" if one.drawn < one.images else ""
+    return [(name, f"{one.location}   {counted(one.images, 'image')}{frames}"), *remarks]
 
 
 def _over(value: OverSplits) -> str:

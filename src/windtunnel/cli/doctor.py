@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.analysis.doctor import PICTURES, Diagnosis, diagnose
+from windtunnel.analysis.doctor import IMAGES, Diagnosis, diagnose
 from windtunnel.analysis.trials import LEAST_GAIN, Trial, gain
 from windtunnel.cli.options import AS_JSON, LABELS, print_json
 from windtunnel.cli.present import describe_model, print_lines
@@ -28,7 +28,7 @@ from windtunnel.progress import Bar
 
 # Probabilities below this are not told apart.
 LEAST_P = 1e-6
-# Of what these pictures cannot judge, those that change most answers are shown.
+# Of what these images cannot judge, those that change most answers are shown.
 SHOWN = 4
 # Lists and files with more entries or lines than this are cut in the terminal.
 MAX_ENTRIES, MAX_LINES = 20, 40
@@ -45,11 +45,11 @@ MAX_ENTRIES, MAX_LINES = 20, 40
 @click.option(
     "--subset",
     type=click.IntRange(min=0),
-    default=PICTURES,
+    default=IMAGES,
     show_default=True,
-    help="How many pictures, each class in proportion; 0 for all.",
+    help="How many images, each class in proportion; 0 for all.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of the choice of pictures.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the choice of images.")
 @click.option(
     "--labels-are-outputs",
     is_flag=True,
@@ -66,7 +66,7 @@ MAX_ENTRIES, MAX_LINES = 20, 40
     "--group",
     default="",
     metavar="COLUMN",
-    help="A column of the data's table; of pictures alike in it (one patient) one is used, as of frames of a "
+    help="A column of the data's table; of images alike in it (one patient) one is used, as of frames of a "
     "video.",
 )
 @click.option("--write", is_flag=True, help="Write MODEL.toml if another preprocess is surely better.")
@@ -104,7 +104,7 @@ def command(
         found = diagnose(
             loaded,
             dataset,
-            pictures=subset,
+            images=subset,
             seed=seed,
             labels_are_outputs=labels_are_outputs,
             labels=labels,
@@ -114,7 +114,7 @@ def command(
         )
     found = replace(found, remarks=[*remarks, *found.remarks])
     remark = (
-        f"chosen by windtunnel doctor on {len(found.declared.right)} pictures of {dataset.name}, seed {seed}"
+        f"chosen by windtunnel doctor on {len(found.declared.right)} images of {dataset.name}, seed {seed}"
     )
     cures = _cures(found, loaded, model, preprocess, remark) if found.found else {}
     if as_json:
@@ -153,8 +153,8 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
     count = len(found.declared.right)
     lines = [("note", remark) for remark in found.remarks]
     if found.outputs:
-        lines.append(("outputs", f"declared logits, but all {count} pictures give {found.outputs}"))
-    declared = f"{100 * found.declared.accuracy:.1f} % right on {count} pictures"
+        lines.append(("outputs", f"declared logits, but all {count} images give {found.outputs}"))
+    declared = f"{100 * found.declared.accuracy:.1f} % right on {count} images"
     if found.best is found.declared:
         silent = f"{declared}; none of {found.tried} other ways is surely better"
         return [*lines, ("declared", silent), *_undecided(found)]
@@ -170,7 +170,7 @@ def _lines(found: Diagnosis) -> list[tuple[str, str]]:
         *(("warning", warning) for warning in found.warnings),
         *_alike(found),
         *_undecided(found),
-        ("note", "These pictures have chosen it: measure how good it is on others."),
+        ("note", "These images have chosen it: measure how good it is on others."),
     ]
 
 
@@ -179,7 +179,7 @@ def _alike(found: Diagnosis) -> list[tuple[str, str]]:
     if not found.not_told_apart:
         return []
     named = [" with ".join(one.changed) for one in found.not_told_apart]
-    return [("alike", f"not told apart from {found.best.changed[0]} by these pictures: {_first(named)}")]
+    return [("alike", f"not told apart from {found.best.changed[0]} by these images: {_first(named)}")]
 
 
 def _first(named: Sequence[str]) -> str:
@@ -189,7 +189,7 @@ def _first(named: Sequence[str]) -> str:
 
 
 def _undecided(found: Diagnosis) -> list[tuple[str, str]]:
-    """What these pictures cannot judge, by what accuracy would gain: those that change most answers."""
+    """What these images cannot judge, by what accuracy would gain: those that change most answers."""
     if not found.undecided:
         return []
     most = sorted(found.undecided, key=lambda one: -int((one.right != found.best.right).sum()))

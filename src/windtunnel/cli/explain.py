@@ -1,4 +1,4 @@
-"""windtunnel explain: what a model sees in a picture, and on which part of it the answer hangs."""
+"""windtunnel explain: what a model sees in an image, and on which part of it the answer hangs."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from windtunnel.report.overlay import map_title, range_text, scale_of, side_by_s
 
 @click.command(short_help="Draw the regions of an image that a prediction depends on.")
 @click.argument("model")
-@click.argument("picture")
+@click.argument("image")
 @click.option(
     "--class", "of", metavar="NAME", help="Explain this class (name, WordNet id, index), not the best answer."
 )
 @click.option("--method", type=click.Choice(get_args(Method)), default="occlusion", show_default=True)
 @click.option("--cover", type=click.Choice(get_args(Cover)), default="mean", show_default=True,
-              help="What covers a patch: the picture's mean colour, or its blur.")  # fmt: skip
+              help="What covers a patch: the image's mean colour, or its blur.")  # fmt: skip
 @click.option("--score", "kind", type=click.Choice(get_args(Kind)), default="probability", show_default=True,
               help="What falls in the map of occlusion.")  # fmt: skip
 @click.option("--layer", metavar="NAME", help="Of grad-cam: the layer; by default the last convolution.")
 @click.option(
     "--preprocess",
     metavar="PRESET|FILE.toml",
-    help="How the model wants its pictures; else MODEL.toml beside the model, else preset imagenet.",
+    help="How the model wants its images; else MODEL.toml beside the model, else preset imagenet.",
 )
-@click.option("--out", metavar="FILE.png", help="Where to write; default <picture>.explained.png here.")
+@click.option("--out", metavar="FILE.png", help="Where to write; default <image>.explained.png here.")
 @AS_JSON
 def command(
-    model: str, picture: str, preprocess: str | None, out: str | None, as_json: bool, **options: Any
+    model: str, image: str, preprocess: str | None, out: str | None, as_json: bool, **options: Any
 ) -> None:
-    """Write PICTURE beside a map of what MODEL's answer hangs on, and print the best answers.
+    """Write IMAGE beside a map of what MODEL's answer hangs on, and print the best answers.
 
-    Occlusion, for any model: the picture is covered patch by patch, and the map is how far the answer's
+    Occlusion, for any model: the image is covered patch by patch, and the map is how far the answer's
     probability falls. Orange: it falls when this region is covered; blue: it rises. The scale of the
     colours is the same in every image and stands in the legend. Grad-CAM, for torch modules: the last
     layer's maps by the gradient of the class's score; its values have no unit.
@@ -54,14 +54,14 @@ def command(
       windtunnel explain resnet50.onnx cat.jpg
       windtunnel explain net.py:make cat.jpg --class tabby --method grad-cam
     """
-    target = _target(picture, out)
+    target = _target(image, out)
     console = Console(stderr=True)
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
-        found = explain(loaded, picture, advance=bar.look, **options)
+        found = explain(loaded, image, advance=bar.look, **options)
     side_by_side(found).save(target, "PNG")
     if as_json:
-        print_json({"model": loaded.name, "picture": picture, "written": str(target), **found.to_json()})
+        print_json({"model": loaded.name, "image": image, "written": str(target), **found.to_json()})
         return
     print_lines(
         Console(),
@@ -73,19 +73,19 @@ def command(
     )
 
 
-def _target(picture: str, out: str | None) -> Path:
-    target = Path(out) if out else Path(f"{Path(picture).stem}.explained.png")
+def _target(image: str, out: str | None) -> Path:
+    target = Path(out) if out else Path(f"{Path(image).stem}.explained.png")
     if target.suffix.lower() != ".png":
         raise UserError(f"--out is {target}; give a file ending in .png.")
     if not target.parent.is_dir():
         raise UserError(f"--out is {target}; there is no folder {target.parent}.")
-    if target.exists() and Path(picture).exists() and target.samefile(picture):
-        raise UserError(f"--out is {target}, the picture itself; give another file.")
+    if target.exists() and Path(image).exists() and target.samefile(image):
+        raise UserError(f"--out is {target}, the image itself; give another file.")
     return target
 
 
 def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
-    height, width = found.picture.shape[:2]
+    height, width = found.image.shape[:2]
     lines = [
         ("says", "   ".join(f"{one.name} {100 * one.probability:.1f} %" for one in found.top)),
         (
@@ -98,7 +98,7 @@ def _lines(found: Explanation, kind: str) -> list[tuple[str, str]]:
     if found.hang:
         patch = found.hang.patch
         lines.append(("framed", f"{patch.width}x{patch.height} pixels at {patch.left},{patch.top}"))
-        lines.append(("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the picture"))
+        lines.append(("spread", f"half of the map lies in {100 * found.half_in:.0f} % of the image"))
     lines.append(("colours", f"{_colours(found)}; {map_title(found)}: {range_text(found)}"))
     if found.patches:
         what = f"{found.patches} covered one by one; {found.lowering} lower the {kind}"

@@ -66,7 +66,7 @@ def command(
     junit: str | None,
     github: bool,
 ) -> None:
-    """Exit 1 when RUN is worse than BASE, picture by picture, by more than the rules allow.
+    """Exit 1 when RUN is worse than BASE, image by image, by more than the rules allow.
 
     A rule names a score and how many percentage points it may change. Without `each` a pattern of conditions
     is one test of their mean, with `each` one test per condition. All rules on errors together raise a

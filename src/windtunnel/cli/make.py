@@ -32,8 +32,8 @@ from windtunnel.wording import counted
     type=click.Choice(LAYOUTS),
     default="auto",
     show_default=True,
-    help="Pictures as folders of files or arrays; sequences as PNG frames, arrays or videos; imagenet-s as "
-    "npy, which training programs read and windtunnel run does not. auto takes arrays for 32-pixel pictures, "
+    help="Images as folders of files or arrays; sequences as PNG frames, arrays or videos; imagenet-s as "
+    "npy, which training programs read and windtunnel run does not. auto takes arrays for 32-pixel images, "
     "else folders or frames.",
 )
 @click.option("--only", multiple=True, metavar="UNIT[:LEVEL]", help="Make only this; may be repeated.")
@@ -48,13 +48,11 @@ from windtunnel.wording import counted
 @click.option(
     "--subset",
     type=click.IntRange(min=0),
-    help="Only this many pictures, each class in proportion; 0 for all, default as the suite says.",
+    help="Only this many images, each class in proportion; 0 for all, default as the suite says.",
 )
-@click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the pictures' size says.")
+@click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the images' size says.")
 @click.option("--difficulty", type=int, help="1, 2 or 3, of sequences: noise is stronger.")
-@click.option(
-    "--codec", metavar="none|png|jpeg:85|h264", help="How pictures are stored, if not as published."
-)
+@click.option("--codec", metavar="none|png|jpeg:85|h264", help="How images are stored, if not as published.")
 @click.option(
     "--set",
     "settings",
@@ -81,10 +79,10 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Write DATA corrupted by SUITE to the folder OUT, with the clean pictures beside it.
+    """Write DATA corrupted by SUITE to the folder OUT, with the clean images beside it.
 
     SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), imagenet-p (the ten
-    sequences and the four extra ones), imagenet-s (three decoders and six resizes, an .npy per picture, for
+    sequences and the four extra ones), imagenet-s (three decoders and six resizes, an .npy per image, for
     other programs: windtunnel run makes these on the fly and does not read them),
     another suite, or a suite's TOML file. The same command continues what was stopped and repairs what was
     damaged.
@@ -99,7 +97,7 @@ def command(
     include_units(map(Path, include))
     dataset = open_dataset(data)
     target = Path(out)
-    with Bar(console, "looking at the pictures") as bar:
+    with Bar(console, "looking at the images") as bar:
         plan = plan_make(suite, dataset, **options, advance=bar.look)
     check_target(plan, target)
     count = min(workers or os.cpu_count() or 1, len(plan.chunks)) if dataset.portable else 1
@@ -117,7 +115,7 @@ def command(
         print_json(
             {
                 "folder": str(target),
-                "pictures": len(plan.pictures),
+                "images": len(plan.images),
                 "conditions": [condition.name for condition in plan.conditions],
                 "files": plan.files,
                 "left_out": plan.left_out,
@@ -130,7 +128,7 @@ def command(
     print_lines(
         Console(),
         [
-            ("made", f"{target}   {plan.files:,} pictures, recipe {manifest.digest[:8]}"),
+            ("made", f"{target}   {plan.files:,} images, recipe {manifest.digest[:8]}"),
             ("check", shlex.join(["windtunnel", "data", "verify", out])),
             *([("score", shlex.join(["windtunnel", "run", "MODEL", out]))] if plan.layout != "npy" else []),
         ],
@@ -140,20 +138,20 @@ def command(
 def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     lines = [
-        ("data", f"{plan.dataset.location}   {counted(len(plan.pictures), 'picture')}"),
+        ("data", f"{plan.dataset.location}   {counted(len(plan.images), 'image')}"),
         ("set", _contents(plan)),
         *(("note", remark) for remark in plan.info["remarks"]),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         (
             "work",
-            f"{counted(plan.files, 'picture')} in {counted(len(plan.chunks), 'chunk')} on "
+            f"{counted(plan.files, 'image')} in {counted(len(plan.chunks), 'chunk')} on "
             f"{counted(workers, 'worker')}",
         ),
         ("out", str(target)),
     ]
     shown = list(plan.left_out.items())
     if shown:
-        lines.append(("left out", f"{counted(len(shown), 'picture')} that cannot be read"))
+        lines.append(("left out", f"{counted(len(shown), 'image')} that cannot be read"))
         lines += [("", f"{id_}: {reason}") for id_, reason in shown[:5]]
     return lines
 
@@ -162,7 +160,7 @@ def _contents(plan: MakePlan) -> str:
     """What the set will hold, in a few words."""
     if plan.layout == STEPS_LAYOUT:
         pairs = len(plan.conditions)
-        return f"{pairs} pairs of decoder and resize, an .npy per picture, {plan.recipe['split']}"
+        return f"{pairs} pairs of decoder and resize, an .npy per image, {plan.recipe['split']}"
     spoilt = [one for one in plan.conditions if one.unit]
     units = len({one.unit for one in spoilt})
     levels = ", ".join(map(str, sorted({one.level for one in spoilt if one.level})))

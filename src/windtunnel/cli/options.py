@@ -25,7 +25,7 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 GROUP = click.option(
     "--group",
     metavar="COLUMN",
-    help="A column of the data's table; pictures alike in it (one patient) stay together in intervals.",
+    help="A column of the data's table; images alike in it (one patient) stay together in intervals.",
 )
 
 LABELS = click.option(
@@ -45,7 +45,7 @@ _PLAN: tuple[Decorator, ...] = (
     click.option(
         "--clean",
         metavar="DATA",
-        help="The clean pictures a finished set was made from, or a natural one is compared with.",
+        help="The clean images a finished set was made from, or a natural one is compared with.",
     ),
     click.option(
         "--only",
@@ -56,13 +56,13 @@ _PLAN: tuple[Decorator, ...] = (
     click.option(
         "--preprocess",
         metavar="PRESET|FILE.toml",
-        help="How the model wants its pictures; else MODEL.toml beside the model, else preset imagenet.",
+        help="How the model wants its images; else MODEL.toml beside the model, else preset imagenet.",
     ),
     click.option("--seed", default=0, show_default=True, help="Seed of every random draw."),
     click.option(
         "--subset",
         type=click.IntRange(min=0),
-        help="Only this many pictures, each class in proportion; 0 for all.",
+        help="Only this many images, each class in proportion; 0 for all.",
     ),
     click.option("--mask", is_flag=True, help="Count only outputs of classes that occur in the data."),
     click.option(
@@ -72,7 +72,7 @@ _PLAN: tuple[Decorator, ...] = (
         metavar="auto|logits|summary",
         help="Full outputs for clean and native, for all conditions, or for none.",
     ),
-    click.option("--chunk", type=int, help="Pictures per shard; by default about 2,048 predictions."),
+    click.option("--chunk", type=int, help="Images per shard; by default about 2,048 predictions."),
     click.option(
         "--labels-are-outputs",
         is_flag=True,
@@ -92,7 +92,7 @@ _PLAN: tuple[Decorator, ...] = (
     click.option(
         "--codec",
         metavar="none|png|jpeg:85|h264",
-        help="How pictures are stored before the model sees them, if not as the suite says; h264: sequences.",
+        help="How images are stored before the model sees them, if not as the suite says; h264: sequences.",
     ),
     click.option(
         "--set",

@@ -35,7 +35,7 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
     if as_json:
         print_json(
             {
-                "pictures": len(plan.surveyed),
+                "images": len(plan.surveyed),
                 "unreadable": sum(one.status != "ok" for one in plan.surveyed),
                 "conditions": [condition.name for condition in plan.conditions],
                 "missing": plan.info["missing"],

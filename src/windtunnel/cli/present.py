@@ -42,7 +42,7 @@ REASONS_SHOWN = 3
 # What is said of every sequence.
 EACH_SEQUENCE = ("flip_probability", "ut5d")
 # Of scores that were asked for by name.
-ASKED_HEADER = ("score", "of", "value", "95 % interval", "pictures")
+ASKED_HEADER = ("score", "of", "value", "95 % interval", "images")
 
 
 def describe_model(model: Model) -> str:
@@ -63,9 +63,9 @@ def plan_lines(
     """A plan as labelled lines; `done` predictions are already in the folder, the rest takes `time`."""
     total, count = plan.recipe["data"]["of"], len(plan.surveyed)
     amount = (
-        counted(count, "picture")
+        counted(count, "image")
         if count == total
-        else f"{count:,} of {total:,} pictures (by class, seed {plan.seed})"
+        else f"{count:,} of {total:,} images (by class, seed {plan.seed})"
     )
     failed = sum(one.status != "ok" for one in plan.surveyed)
     beside = " and ".join(
@@ -168,7 +168,7 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     """The headline of a finished run as labelled lines."""
     seen = run.observed
     if not scores:
-        why = "no picture has a label" if seen.unlabelled else "no picture could be scored"
+        why = "no image has a label" if seen.unlabelled else "no image could be scored"
         nothing = ("scores", f"{why}: no error rates")
         return [*_warning_lines(run), nothing, *_not_finite_lines(run), *_left_out_lines(seen)]
     by_condition = {score.condition: score for score in scores if score.metric == "top1_error"}
@@ -205,14 +205,14 @@ def _not_finite_lines(run: Run) -> list[tuple[str, str]]:
 
 
 def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:
-    """How many pictures were left out, and the first few reasons with a picture each."""
+    """How many images were left out, and the first few reasons with an image each."""
     if not seen.left_out:
         return []
-    pictures = counted(seen.left_out, "picture")
-    lines = [("left out", f"{pictures} that some condition could not score; see the report")]
+    images = counted(seen.left_out, "image")
+    lines = [("left out", f"{images} that some condition could not score; see the report")]
     by_reason: dict[str, list[str]] = {}
     for one in seen.unscored:
-        by_reason.setdefault(one.reason, []).append(one.picture)
+        by_reason.setdefault(one.reason, []).append(one.image)
     for reason, failed in list(by_reason.items())[:REASONS_SHOWN]:
         more = f" and {len(failed) - 1:,} more" if len(failed) > 1 else ""
         lines.append(("", f"{failed[0]}{more}: {reason}"))
@@ -250,7 +250,7 @@ def _no_score_text(run: Run, asked: str) -> str:
 def _part_lines(run: Run, by_condition: dict[str, Score]) -> list[tuple[str, str]]:
     """The errors of a natural set's parts, which outputs counted, and what marks them."""
     errors = [
-        (f"{name} error", f"{_shown(score)}   {score.n:,} pictures") for name, score in by_condition.items()
+        (f"{name} error", f"{_shown(score)}   {score.n:,} images") for name, score in by_condition.items()
     ]
     return [
         *errors,
@@ -262,7 +262,7 @@ def _part_lines(run: Run, by_condition: dict[str, Score]) -> list[tuple[str, str
 def _detection_lines(scores: list[Score]) -> list[tuple[str, str]]:
     """AUPR of the other out-of-distribution scores, the best first.
 
-    KL-matching stands apart with its own chance: its templates leave it fewer in pictures.
+    KL-matching stands apart with its own chance: its templates leave it fewer in images.
     """
     others = [one for one in scores if one.metric == "aupr" and one.condition != PAPERS_SCORE]
     apart = [one for one in others if one.condition == KL_MATCHING]
@@ -321,8 +321,8 @@ def _changed_lines(scores: list[Score]) -> list[tuple[str, str]]:
         if one.metric.endswith("_flip_share") and not one.condition
     )
     return [
-        ("scores", "no picture has a label: no error rates, only how many answers change"),
-        ("most changed", shown or "none: no step changes an answer to these pictures"),
+        ("scores", "no image has a label: no error rates, only how many answers change"),
+        ("most changed", shown or "none: no step changes an answer to these images"),
         *([("by axis", axes)] if axes else []),
     ]
 

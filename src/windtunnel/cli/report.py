@@ -33,7 +33,7 @@ SEVERAL_FILE = "windtunnel-report.html"
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="A run on the same pictures to divide CE, mCE, FR, T5D and their like by.",
+    help="A run on the same images to divide CE, mCE, FR, T5D and their like by.",
 )
 @click.option(
     "--public",
@@ -44,7 +44,7 @@ SEVERAL_FILE = "windtunnel-report.html"
 @click.option(
     "--explain",
     metavar="MODEL",
-    help="The run's model, to draw what the wrong answers of shown pictures hang on; a minute or two.",
+    help="The run's model, to draw what the wrong answers of shown images hang on; a minute or two.",
 )
 @click.option("--preprocess", metavar="PRESET|FILE.toml", help="With --explain: as the run had it.")
 @GROUP
@@ -80,10 +80,10 @@ def command(
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
     if explain and (as_json or as_csv or as_markdown or len(runs) > 1):
         raise UserError(
-            "--explain draws pictures into report.html of one run; give one RUN and nothing to print."
+            "--explain draws images into report.html of one run; give one RUN and nothing to print."
         )
     if preprocess and not explain:
-        raise UserError("--preprocess says how --explain's model wants its pictures; give both or neither.")
+        raise UserError("--preprocess says how --explain's model wants its images; give both or neither.")
     if len(runs) > 1:
         if baseline:
             raise UserError("--baseline is for one run; several are compared with the first of them.")

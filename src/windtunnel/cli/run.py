@@ -1,4 +1,4 @@
-"""windtunnel run: a model and pictures in, predictions, scores and a report out."""
+"""windtunnel run: a model and images in, predictions, scores and a report out."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from windtunnel.store.run import Run
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."
 )
-@click.option("--strict", is_flag=True, help="Stop at the first picture that cannot be scored.")
+@click.option("--strict", is_flag=True, help="Stop at the first image that cannot be scored.")
 @click.option(
     "--explain",
     is_flag=True,
-    help="Draw into the report what the wrong answers of shown pictures hang on; a minute or two.",
+    help="Draw into the report what the wrong answers of shown images hang on; a minute or two.",
 )
 @AS_JSON
 def command(
@@ -69,9 +69,7 @@ def run_with_progress(
     count = usable_workers(plan, workers)
     print_lines(console, plan_lines(plan, folder, count, done))
     if mended := mended_count(plan, folder):
-        print_lines(
-            console, [("note", f"Pictures that failed and can be read now, scored again: {mended:,}.")]
-        )
+        print_lines(console, [("note", f"Images that failed and can be read now, scored again: {mended:,}.")])
     # A model that prints must not spoil what is piped.
     with Bar(console, "running", plan.predictions) as bar, redirect_stdout(sys.stderr):
         return execute(
@@ -87,8 +85,8 @@ def run_with_progress(
 
 
 def plan_with_progress(console: Console, **options: Any) -> Plan:
-    """Make a plan while showing that the pictures are being looked at."""
-    with Bar(console, "looking at the pictures") as bar, redirect_stdout(sys.stderr):
+    """Make a plan while showing that the images are being looked at."""
+    with Bar(console, "looking at the images") as bar, redirect_stdout(sys.stderr):
         return api.plan(**options, advance=bar.look)
 
 

@@ -24,15 +24,15 @@ from windtunnel.store.run import Run, load_run
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="A run on the same pictures to divide CE, mCE, FR, T5D and their like by.",
+    help="A run on the same images to divide CE, mCE, FR, T5D and their like by.",
 )
 @click.option(
     "--predictions", metavar="FILE", help="Parquet, npz, CSV, JSON or JSONL of predictions made elsewhere."
 )
-@click.option("--data", help="With --predictions: the pictures they are of.")
+@click.option("--data", help="With --predictions: the images they are of.")
 @click.option("--suite", help="With --predictions: whose conditions they are of, and what is scored.")
 @click.option(
-    "--clean", metavar="DATA", help="With --predictions: the clean pictures of a finished or natural set."
+    "--clean", metavar="DATA", help="With --predictions: the clean images of a finished or natural set."
 )
 @click.option(
     "--outputs",
@@ -46,7 +46,7 @@ from windtunnel.store.run import Run, load_run
 )
 @LABELS
 @click.option(
-    "--seed", default=0, show_default=True, help="With --predictions: the seed the pictures were made with."
+    "--seed", default=0, show_default=True, help="With --predictions: the seed the images were made with."
 )
 @click.option(
     "--partial",
@@ -96,10 +96,10 @@ def command(
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
         return
     if data is None:
-        raise UserError("--predictions needs --data: the pictures they are of.")
+        raise UserError("--predictions needs --data: the images they are of.")
     from windtunnel.predictions import score_predictions
 
-    with Bar(console, "looking at the pictures") as bar:
+    with Bar(console, "looking at the images") as bar:
         run = score_predictions(
             predictions,
             data,

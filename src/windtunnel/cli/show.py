@@ -19,7 +19,7 @@ from windtunnel.units import find_unit, include_units
 
 @click.command(short_help="Write sample images of a corruption or sequence.")
 @click.argument("unit")
-@click.option("--image", metavar="FILE", help="Your own picture; by default one drawn for this purpose.")
+@click.option("--image", metavar="FILE", help="Your own image; by default one drawn for this purpose.")
 @click.option("--out", metavar="FILE.png", help="Where to write; default <unit>.png.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the random draws.")
 @click.option(
@@ -36,9 +36,9 @@ def command(
     difficulty: int | None,
     include: tuple[str, ...],
 ) -> None:
-    """Write pictures of what UNIT does.
+    """Write images of what UNIT does.
 
-    Of a corruption (fog): a PNG with its five severities beside the untouched picture. Of a sequence
+    Of a corruption (fog): a PNG with its five severities beside the untouched image. Of a sequence
     (seq/tilt): a PNG with a strip of frames, and beside it all of them as an animated WebP.
     """
     include_units(map(Path, include))
@@ -64,5 +64,5 @@ def command(
     click.echo(str(target))
 
 
-def _write(target: Path, picture: Image) -> None:
-    PillowImage.fromarray(picture).save(target)
+def _write(target: Path, image: Image) -> None:
+    PillowImage.fromarray(image).save(target)

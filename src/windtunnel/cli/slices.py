@@ -1,4 +1,4 @@
-"""windtunnel slices: which classes, sizes or kinds of pictures a model fails on."""
+"""windtunnel slices: which classes, sizes or kinds of images a model fails on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition"
 
 @click.command(short_help="Score a run by class, image size or metadata column.")
 @click.argument("run_folder", metavar="RUN")
-@click.option("--by", required=True, metavar="class|size|COLUMN", help="What divides the pictures.")
+@click.option("--by", required=True, metavar="class|size|COLUMN", help="What divides the images.")
 @click.option("--metric", default="top1_error", show_default=True, help="A metric that is a mean.")
 @click.option("--condition", metavar="NAME", help="As fog:3; default clean, or all corruptions together.")
 @click.option("--minimum", default=MINIMUM, show_default=True, help="Images a slice needs to be shown.")
@@ -47,9 +47,9 @@ def command(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Score RUN by class, by picture size, or by a column of the data's table, the worst slices first.
+    """Score RUN by class, by image size, or by a column of the data's table, the worst slices first.
 
-    The order goes by values shrunk towards the overall mean, since few pictures make extremes by chance.
+    The order goes by values shrunk towards the overall mean, since few images make extremes by chance.
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")

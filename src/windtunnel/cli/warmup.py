@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 from windtunnel.progress import Bar
 from windtunnel.sequences import REGISTRY as SEQUENCES
 
@@ -19,18 +19,18 @@ def command() -> None:
     """Compile and cache every corruption and sequence (some seconds, once after installation)."""
     begin = time.perf_counter()
     corruptions, sequences = REGISTRY.names(), SEQUENCES.names()
-    picture = golden_picture(EDITIONS[0])
+    image = golden_image(EDITIONS[0])
     with Bar(Console(stderr=True), "compiling", len(corruptions) + len(sequences)) as bar:
         for name in corruptions:
             unit = REGISTRY.get(name)
             edition = min(unit.severities)
             for severity in SEVERITIES:
-                unit.apply(picture, unit.draws(0, "", severity), severity, edition)
+                unit.apply(image, unit.draws(0, "", severity), severity, edition)
             bar.advance(1)
         for name in sequences:
             clip = SEQUENCES.get(name)
             for difficulty in clip.difficulties:
-                deque(clip.apply(picture, clip.draws(0, "", difficulty), difficulty, min(clip.tables)), 0)
+                deque(clip.apply(image, clip.draws(0, "", difficulty), difficulty, min(clip.tables)), 0)
             bar.advance(1)
     click.echo(
         f"{len(corruptions)} corruptions and {len(sequences)} sequences ready in "

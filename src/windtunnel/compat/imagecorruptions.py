@@ -7,8 +7,8 @@ The same as there:
 - signatures, names, their order and numbers, subsets, and the types of exceptions;
 - `corruption_dict`, `corruption_tuple` and the single functions, such as `fog(x, severity)`;
 - `seed`, which the fork passes on to impulse_noise and glass_blur: a number, or a NumPy generator;
-- uint8 pictures of at least 32 pixels a side, HxWx3, HxWx1 or HxW; grey comes back as three channels;
-- the 224-pixel severity tables whatever the size of the picture (`windtunnel.corrupt` chooses by size);
+- uint8 images of at least 32 pixels a side, HxWx3, HxWx1 or HxW; grey comes back as three channels;
+- the 224-pixel severity tables whatever the size of the image (`windtunnel.corrupt` chooses by size);
 - every call draws afresh; noises, glass_blur and fog have the same distribution;
 - the pixels of defocus_blur, zoom_blur, brightness, contrast, jpeg_compression, gaussian_blur and saturate,
   to one grey level; for zoom_blur see below.
@@ -20,15 +20,15 @@ Other than there:
   edge of one magnification outside the image, and it becomes black. Here it does not;
 - elastic_transform is the reference's (a random affine warp, then a random field of the reference's
   strengths); that package draws a field of its own strengths and no affine warp;
-- snow keeps the zoomed layer centred and cuts it to the picture before it is blurred, in bytes, as the
+- snow keeps the zoomed layer centred and cuts it to the image before it is blurred, in bytes, as the
   reference does; that package blurs the layer uncut and cuts it from the top left corner;
 - pixelate enlarges by box averages as the reference does, that package by nearest neighbours: the edges of
   blocks may lie one pixel apart, but not at 224 pixels;
 - motion_blur rounds to bytes as ImageMagick did, where that package truncates, and its weights always sum
-  to one, where that package darkens pictures smaller than the motion;
-- frost takes windtunnel's own textures, at their own size and enlarged only for pictures that do not fit;
+  to one, where that package darkens images smaller than the motion;
+- frost takes windtunnel's own textures, at their own size and enlarged only for images that do not fit;
   that package enlarges its photographs by a tenth;
-- spatter leaves a picture without a single drop as it is, where that package divides by zero;
+- spatter leaves an image without a single drop as it is, where that package divides by zero;
 - every corruption takes `seed`, not only the fork's two: the same seed gives the same pixels, which are not
   the fork's. `numpy.random.seed` decides nothing here, and worker processes that were forked never repeat
   each other's noise;
@@ -81,7 +81,7 @@ def corrupt(
     *,
     seed: Seed = None,
 ) -> NDArray[np.uint8]:
-    """Corrupt one picture.
+    """Corrupt one image.
 
     Args:
         image: uint8, HxWx3 (RGB), HxWx1 or HxW; at least 32 pixels on each side.
@@ -93,10 +93,10 @@ def corrupt(
             generator gives the seed, and then another one for the next image.
 
     Returns:
-        A new uint8 array, HxWx3 for grey pictures too.
+        A new uint8 array, HxWx3 for grey images too.
 
     Raises:
-        AttributeError: a picture or severity that cannot be used.
+        AttributeError: an image or severity that cannot be used.
         ValueError: neither name nor number.
         KeyError: no corruption of that name.
         IndexError: no corruption of that number.
@@ -158,19 +158,19 @@ def _name(name: str | None, number: int) -> str:
 
 
 def _as_colour(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The picture as HxWx3, or that package's exception."""
+    """The image as HxWx3, or that package's exception."""
     if not isinstance(image, np.ndarray) or image.dtype != np.uint8:
         given = image.dtype if isinstance(image, np.ndarray) else type(image).__name__
-        raise AttributeError(f"The picture is {given}; give a NumPy array of uint8.")
+        raise AttributeError(f"The image is {given}; give a NumPy array of uint8.")
     if image.ndim not in (2, 3):
-        raise AttributeError(f"The picture's shape is {image.shape}; give HxW, HxWx1 or HxWx3.")
+        raise AttributeError(f"The image's shape is {image.shape}; give HxW, HxWx1 or HxWx3.")
     if min(image.shape[:2]) < MIN_SIDE_PX:
         raise AttributeError(
-            f"The picture's shape is {image.shape}; give at least {MIN_SIDE_PX} pixels a side."
+            f"The image's shape is {image.shape}; give at least {MIN_SIDE_PX} pixels a side."
         )
     deep = image.reshape(*image.shape[:2], -1)
     if deep.shape[2] not in (1, 3):
-        raise AttributeError(f"The picture has {deep.shape[2]} channels; give 1 or 3.")
+        raise AttributeError(f"The image has {deep.shape[2]} channels; give 1 or 3.")
     return deep if deep.shape[2] == 3 else np.repeat(deep, 3, axis=2)
 
 

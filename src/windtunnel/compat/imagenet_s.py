@@ -13,7 +13,7 @@ The same as there:
 
 Other than there:
 
-- training crops hang on `seed` and the picture's name: two decoders get the same crops;
+- training crops hang on `seed` and the image's name: two decoders get the same crops;
 - sub-folders of names are made; a file is written whole or not at all;
 - no decoder applies an EXIF orientation, where OpenCV did and the others did not;
 - `save_dir`, as the paper writes it, is another name of `save_root`;
@@ -24,30 +24,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windtunnel.errors import PictureError, UserError, unknown_name
+from windtunnel.errors import ImageError, UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import require_decoder
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import Geometry, crop_step, decode_step, resize_step
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.make.layouts import write_picture
+from windtunnel.make.layouts import write_image
 from windtunnel.make.systematic import (
     DECODERS,
     RESIZES,
     SPLITS,
     meta_text,
     npy_bytes,
-    training_picture,
+    training_image,
 )
 
 __all__ = ["ImageTransfer"]
 
 
 class ImageTransfer:
-    """Turns pictures into arrays by one decoder and one resize.
+    """Turns images into arrays by one decoder and one resize.
 
     Args:
-        root_dir: where the pictures are.
+        root_dir: where the images are.
         meta_file: `relative/path label` a line.
         save_root: where the arrays go.
         decoder_type: `pil`, `opencv` or `ffmpeg`.
@@ -98,17 +98,17 @@ class ImageTransfer:
         return len(self._items)
 
     def getimage(self, index: int) -> tuple[Image, int]:
-        """The array and the label of one picture."""
+        """The array and the label of one image."""
         name, label = self._items[index]
         try:
             with pillow_quiet():
                 decoded = decode_step(read_file(self._root / name), self._geometry)
-        except PictureError as error:
+        except ImageError as error:
             raise UserError(
                 f"{self._root / name}, an image of {self._meta}, cannot be used: {error.reason}."
             ) from error
         if self._train:
-            return training_picture(decoded, self._geometry, name, self._seed), label
+            return training_image(decoded, self._geometry, name, self._seed), label
         return crop_step(resize_step(decoded, self._geometry), self._geometry).copy(), label
 
     def write_to_filesystem(self) -> None:
@@ -120,7 +120,7 @@ class ImageTransfer:
             raise UserError("There is no place to write to; give save_root.")
         folder = Path(self._target).joinpath(*self._place)
         for index, (name, _) in enumerate(self._items):
-            write_picture(folder / f"{name}.npy", npy_bytes(self.getimage(index)[0]))
+            write_image(folder / f"{name}.npy", npy_bytes(self.getimage(index)[0]))
         names, labels = zip(*self._items, strict=True) if self._items else ((), ())
         Path(f"{'_'.join(self._place)}.txt").write_text(meta_text(names, labels), encoding="utf-8")
 

@@ -23,7 +23,7 @@ from windtunnel.seeding import Draws, fresh_seed
 
 EDITIONS = (32, 64, 224, 299)
 SEVERITIES = (1, 2, 3, 4, 5)
-OTHER_KINDS = "windtunnel.transforms takes Pillow pictures, floats and tensors"
+OTHER_KINDS = "windtunnel.transforms takes Pillow images, floats and tensors"
 MIN_SIDE_PX = 32
 # Made once: every call looks at these.
 WHOLE = (int, np.integer)
@@ -34,7 +34,7 @@ PixelFunction = Callable[..., Image]
 
 @dataclass(frozen=True)
 class Corruption:
-    """One way to spoil a picture, at five severities per edition.
+    """One way to spoil an image, at five severities per edition.
 
     Attributes:
         function: the pure pixel function.
@@ -43,7 +43,7 @@ class Corruption:
         imitates: what happens in the real world, in one sentence.
         source: where the definition comes from.
         revision: raised whenever the golden digest changes.
-        golden: digest of the unit's pixels on the golden picture (`windtunnel dev golden NAME`).
+        golden: digest of the unit's pixels on the golden image (`windtunnel dev golden NAME`).
         stage: where in the geometry it acts.
         random: whether it draws random numbers.
         settings: names of texts the function takes beside its severity's parameters.
@@ -117,7 +117,7 @@ class Corruption:
         edition: int | None = None,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> NDArray[np.uint8]:
-        """Corrupt a picture as `corrupt` does, by options that have been checked already."""
+        """Corrupt an image as `corrupt` does, by options that have been checked already."""
         canvas = as_canvas(image)
         height, width = canvas.shape[:2]
         rng = self.draws(seed, sample_id, severity)
@@ -224,7 +224,7 @@ REGISTRY = Registry(
 def check_severity(severity: int) -> None:
     """Refuse a severity outside 1..5."""
     if isinstance(severity, bool) or not isinstance(severity, WHOLE) or severity not in SEVERITIES:
-        raise UserError(f"Severity is {severity!r}; give 1, 2, 3, 4 or 5 (an untouched picture is 'clean').")
+        raise UserError(f"Severity is {severity!r}; give 1, 2, 3, 4 or 5 (an untouched image is 'clean').")
 
 
 def check_seed(seed: int | None) -> None:
@@ -240,7 +240,7 @@ def check_edition(edition: int | None) -> None:
 
 
 def edition_of(width: int, height: int) -> int:
-    """The edition whose tables fit a picture of this size: by short side, < 48, < 144, < 262, else."""
+    """The edition whose tables fit an image of this size: by short side, < 48, < 144, < 262, else."""
     short = min(width, height)
     return 32 if short < 48 else 64 if short < 144 else 224 if short < 262 else 299
 
@@ -255,7 +255,7 @@ def corrupt(
     edition: int | None = None,
     settings: Mapping[str, str] = MappingProxyType({}),
 ) -> NDArray[np.uint8]:
-    """Corrupt one picture.
+    """Corrupt one image.
 
     Args:
         image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is corrupted as RGB and returned in its own
@@ -263,7 +263,7 @@ def corrupt(
         name: the corruption (`windtunnel list corruptions`).
         severity: 1 to 5.
         seed: the same seed and sample_id give the same pixels; None draws afresh.
-        sample_id: which picture this is, so that two pictures never share their noise.
+        sample_id: which image this is, so that two images never share their noise.
         edition: 32, 64, 224 or 299: whose severity table; chosen by the short side when None.
         settings: texts the corruption takes, such as {"textures": DIR} for frost.
 
@@ -271,7 +271,7 @@ def corrupt(
         A new array of the input's shape.
 
     Raises:
-        UserError: an unknown name, or a severity or picture that cannot be used.
+        UserError: an unknown name, or a severity or image that cannot be used.
     """
     unit = REGISTRY.get(name)
     check_severity(severity)
@@ -290,9 +290,9 @@ def corrupt(
 
 
 def as_canvas(image: NDArray[np.uint8], other_kinds: str = OTHER_KINDS) -> Image:
-    """A picture as units take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side.
+    """An image as units take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side.
 
-    `other_kinds` says what to do with a picture of another kind.
+    `other_kinds` says what to do with an image of another kind.
     """
     if (
         not isinstance(image, np.ndarray)
@@ -302,12 +302,12 @@ def as_canvas(image: NDArray[np.uint8], other_kinds: str = OTHER_KINDS) -> Image
     ):
         given = f"{getattr(image, 'dtype', type(image).__name__)} {getattr(image, 'shape', '')}".strip()
         raise UserError(
-            f"The picture is {given}; give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1 ({other_kinds})."
+            f"The image is {given}; give a uint8 array of shape HxWx3 (RGB), HxW or HxWx1 ({other_kinds})."
         )
     height, width = image.shape[:2]
     if min(height, width) < MIN_SIDE_PX:
         raise UserError(
-            f"The picture is {width}x{height} pixels; give one of at least {MIN_SIDE_PX} on each side."
+            f"The image is {width}x{height} pixels; give one of at least {MIN_SIDE_PX} on each side."
         )
     if image.ndim == 2 or image.shape[2] == 1:
         return np.repeat(image.reshape(height, width, 1), 3, axis=2)

@@ -24,7 +24,7 @@ USUAL = ((0.4,), (0.3,), (0.2,), (0.1,), (0.05,))
     random=False,
 )
 def contrast(image: Image, rng: Draws, *, factor: float) -> Image:  # noqa: ARG001
-    """y = clip((x - mean) * factor + mean), mean over the picture, channel by channel."""
+    """y = clip((x - mean) * factor + mean), mean over the image, channel by channel."""
     return _towards_mean(image, factor)
 
 

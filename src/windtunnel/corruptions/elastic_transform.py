@@ -17,7 +17,7 @@ from windtunnel.seeding import Draws
 @corruption(
     params=("alpha", "sigma", "affine_px"),
     severities={
-        # Multiples of 244 where 224 was meant: the published pictures have them.
+        # Multiples of 244 where 224 was meant: the published images have them.
         224: (
             (244 * 2, 244 * 0.7, 244 * 0.1),
             (244 * 2, 244 * 0.08, 244 * 0.2),
@@ -67,7 +67,7 @@ def elastic_transform(image: Image, rng: Draws, *, alpha: float, sigma: float, a
 
 
 def _inverse_affine(height: int, width: int, jolts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The map from the jolted picture back, through three anchors a third of the side from the middle."""
+    """The map from the jolted image back, through three anchors a third of the side from the middle."""
     middle = np.array([width // 2, height // 2], np.float32)
     arm = min(height, width) // 3
     anchors = np.array([middle + arm, [middle[0] + arm, middle[1] - arm], middle - arm], np.float32)

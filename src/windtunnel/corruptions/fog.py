@@ -1,4 +1,4 @@
-"""Fog: a plasma map laid over the picture, the whole dimmed to keep its range."""
+"""Fog: a plasma map laid over the image, the whole dimmed to keep its range."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from windtunnel.seeding import Draws
     golden="46ef7bea3187095ab4c63a31505fdbf0",
 )
 def fog(image: Image, rng: Draws, *, amount: float, decay: float) -> Image:
-    """y = clip((x + amount * map) * max / (max + amount)), max over the whole picture."""
+    """y = clip((x + amount * map) * max / (max + amount)), max over the whole image."""
     height, width = image.shape[:2]
     size = 1 << (max(height, width) - 1).bit_length()
     return _blend(image, *plasma(size, decay, rng.key("map")), amount)

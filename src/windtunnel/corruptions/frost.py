@@ -1,4 +1,4 @@
-"""Frost: ice crystals on the pane, blended over the picture."""
+"""Frost: ice crystals on the pane, blended over the image."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.corruptions import corruption
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.files import read_file
@@ -51,7 +51,7 @@ def check_textures(textures: str) -> None:
     note="Frost uses textures grown for windtunnel; --set frost.textures=DIR uses the reference's own.",
 )
 def frost(image: Image, rng: Draws, *, keep: float, add: float, shrink: float, textures: str = "") -> Image:
-    """keep * picture + add * a random window of a random texture, shrunk first for small editions."""
+    """keep * image + add * a random window of a random texture, shrunk first for small editions."""
     height, width = image.shape[:2]
     number = rng.integer("texture", 0, TEXTURES)
     texture = _large_enough(_texture(textures, number, shrink), height, width)
@@ -69,7 +69,7 @@ def _texture(folder: str, number: int, shrink: float) -> Image:
 
 
 def _large_enough(texture: Image, height: int, width: int) -> Image:
-    """The texture, enlarged where a picture would not fit into it (the reference refuses such pictures)."""
+    """The texture, enlarged where an image would not fit into it (the reference refuses such images)."""
     grow = max((height + 1) / texture.shape[0], (width + 1) / texture.shape[1])
     if grow <= 1:
         return texture
@@ -88,7 +88,7 @@ def _load(folder: str, number: int) -> Image:
     try:
         content = read_file(found[0])
         return decode(content, read_header(content))
-    except PictureError as error:
+    except ImageError as error:
         raise UserError(f"{found[0]} cannot be read as an image: {error.reason}.") from error
 
 

@@ -16,7 +16,7 @@ from windtunnel.seeding import Draws
         64: ((65,), (58,), (50,), (40,), (25,)),
         32: ((80,), (65,), (58,), (50,), (40,)),
     },
-    imitates="A picture squeezed by a messenger or a web shop.",
+    imitates="An image squeezed by a messenger or a web shop.",
     met_by="Messengers, web shops, social networks, cameras on slow links or small memories.",
     family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C",

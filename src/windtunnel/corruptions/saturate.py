@@ -19,7 +19,7 @@ USUAL = ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2))
         32: ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2)),
     },
     imitates="A photo filter or a badly set display: pale or garish colours.",
-    met_by="Social networks with their filters, cheap webcams, pictures of screens and prints.",
+    met_by="Social networks with their filters, cheap webcams, images of screens and prints.",
     family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C (extra)",
     revision=1,

@@ -58,7 +58,7 @@ def snow(
     sigma: float,
     keep: float,
 ) -> Image:
-    """Whiten the picture and add noise that is magnified, cut at a threshold and blurred along its fall."""
+    """Whiten the image and add noise that is magnified, cut at a threshold and blurred along its fall."""
     height, width = image.shape[:2]
     flakes = draw_flakes(rng.key("field"), height, width, mean, spread, zoom, threshold)
     angle = rng.uniform("angle", *ANGLES)

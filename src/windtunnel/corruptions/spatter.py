@@ -68,7 +68,7 @@ def spatter(
     glow_or_blur: float,
     mud: float,
 ) -> Image:
-    """Smooth normal noise, keep what exceeds a threshold, and lay it over the picture as water or mud."""
+    """Smooth normal noise, keep what exceeds a threshold, and lay it over the image as water or mud."""
     height, width = image.shape[:2]
     layer = smooth_replicated(normal_field(rng.key("field"), height, width, mean, spread), sigma)
     if mud:

@@ -1,4 +1,4 @@
-"""Zoom blur: the mean of the picture and of itself at growing magnifications."""
+"""Zoom blur: the mean of the image and of itself at growing magnifications."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMALL = ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01))
     random=False,
 )
 def zoom_blur(image: Image, rng: Draws, *, end: float, step: float) -> Image:  # noqa: ARG001
-    """Average the picture with its magnifications 1, 1+step, ... below `end`, in float steps."""
+    """Average the image with its magnifications 1, 1+step, ... below `end`, in float steps."""
     height, width = image.shape[:2]
     rows, columns, flat = _grids(height, width, end, step)
     return _zoom_blur(image, *rows, *columns, flat)
@@ -80,7 +80,7 @@ def _zoom_blur(
     for y in range(height):
         centre = image[y].reshape(-1)
         for x in range(width * 3):
-            # The picture itself, and its first magnification, which is 1.
+            # The image itself, and its first magnification, which is 1.
             total[x] = np.float32(2) * np.float32(centre[x])
         for factor in range(1, count):
             first = image[row[factor, y]].reshape(-1)

@@ -16,7 +16,7 @@ from windtunnel.imaging.files import read_file as read_file
 from windtunnel.labels import LabelSpace
 from windtunnel.seeding import digest64
 
-PICTURE_SUFFIXES = frozenset(
+IMAGE_SUFFIXES = frozenset(
     f".{name}" for name in (
         "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "dib", "gif", "webp", "tif", "tiff", "ppm", "pgm",
         "pbm", "pnm", "avif",
@@ -26,7 +26,7 @@ PICTURE_SUFFIXES = frozenset(
 
 @dataclass(frozen=True)
 class Sample:
-    """One picture: an id that lasts, its class indices (empty for none), and what its reader needs."""
+    """One image: an id that lasts, its class indices (empty for none), and what its reader needs."""
 
     id: str
     labels: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class Sample:
 
 @runtime_checkable
 class Dataset(Protocol):
-    """Labelled pictures.
+    """Labelled images.
 
     `location` says where they are; `portable` whether a worker process can open them too.
     """
@@ -99,9 +99,7 @@ def open_dataset(source: str | Path | Dataset) -> Dataset:
     if suffix in openers:
         return openers[suffix](path)
     if path.name.lower().endswith(archive.COMPRESSED_TAR):
-        raise UserError(
-            f"{path} is a compressed tar, which cannot be read picture by picture; unpack it first."
-        )
+        raise UserError(f"{path} is a compressed tar, which cannot be read image by image; unpack it first.")
     raise UserError(f"{path} is no data set; give a folder or a file ending in {', '.join(sorted(openers))}.")
 
 
@@ -116,25 +114,23 @@ def nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def is_picture_name(name: str) -> bool:
-    """Whether a file's name says it is a picture; hidden files never are."""
+def is_image_name(name: str) -> bool:
+    """Whether a file's name says it is an image; hidden files never are."""
     base = name.rsplit("/", 1)[-1]
-    return not base.startswith(".") and Path(base).suffix.lower() in PICTURE_SUFFIXES
+    return not base.startswith(".") and Path(base).suffix.lower() in IMAGE_SUFFIXES
 
 
 def refuse_duplicates(samples: Iterable[Sample], where: str) -> None:
-    """Refuse a data set in which one id names two pictures."""
+    """Refuse a data set in which one id names two images."""
     seen: set[str] = set()
     for sample in samples:
         if sample.id in seen:
-            raise UserError(
-                f"{where} holds the id '{sample.id}' twice; every picture needs an id of its own."
-            )
+            raise UserError(f"{where} holds the id '{sample.id}' twice; every image needs an id of its own.")
         seen.add(sample.id)
 
 
 def content_hash(content: bytes | Image) -> str:
-    """Digest of a picture's bytes, or of an array's shape and values."""
+    """Digest of an image's bytes, or of an array's shape and values."""
     digest = hashlib.blake2b(digest_size=16)
     if isinstance(content, bytes):
         digest.update(content)
@@ -145,9 +141,9 @@ def content_hash(content: bytes | Image) -> str:
 
 
 def stratified_subset(samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
-    """Choose `count` pictures, each class in proportion to its size; the same seed chooses the same ones.
+    """Choose `count` images, each class in proportion to its size; the same seed chooses the same ones.
 
-    Within a class pictures are ordered by a keyed hash of their id; the j-th of a class of m stands at
+    Within a class images are ordered by a keyed hash of their id; the j-th of a class of m stands at
     (j + 1/2)/m, and the `count` lowest stand in the subset.
     """
     if not count or count >= len(samples):
@@ -164,19 +160,19 @@ def stratified_subset(samples: Sequence[Sample], count: int, seed: int) -> list[
 
 
 def require_column(samples: Iterable[Sample], group: str) -> None:
-    """Refuse to group by a column that no picture has."""
+    """Refuse to group by a column that no image has."""
     columns = {name for sample in samples for name in sample.meta}
     if group not in columns:
         raise unknown_name("column to group by", group, columns, "other columns of the data's table")
 
 
 def group_sizes(samples: Iterable[Sample], column: str) -> Counter[str]:
-    """How many pictures every group has; those of which the column says nothing are in none."""
+    """How many images every group has; those of which the column says nothing are in none."""
     return Counter(sample.meta[column] for sample in samples if sample.meta.get(column))
 
 
 def one_per_group(samples: Sequence[Sample], column: str, seed: int) -> list[Sample]:
-    """One picture of every group, the lowest by a keyed hash; one that is in no group is its own."""
+    """One image of every group, the lowest by a keyed hash; one that is in no group is its own."""
     ranked = sorted(samples, key=lambda sample: digest64("group", seed, sample.id))
     chosen = {sample.meta.get(column) or f"\0{sample.id}": sample for sample in reversed(ranked)}
     return sorted(chosen.values(), key=lambda sample: sample.id)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from windtunnel.data import Sample, is_picture_name, nfc
+from windtunnel.data import Sample, is_image_name, nfc
 from windtunnel.data.folder import labelled_by_folder
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging.files import check_bytes
 
 SUFFIXES = (".zip", ".tar")
@@ -57,14 +57,14 @@ class _Tar:
     def read(self, name: str) -> bytes:
         stream = self._file.extractfile(self._members[name])  # follows links within the archive
         if stream is None:
-            raise PictureError("unreadable", "the member is no regular file")
+            raise ImageError("unreadable", "the member is no regular file")
         check_bytes(stream.seek(0, io.SEEK_END))
         stream.seek(0)
         return stream.read()
 
 
 class ArchiveDataset:
-    """Pictures inside one or several archives.
+    """Images inside one or several archives.
 
     The id is the member's path; with several archives it is prefixed by the archive's name, so that one
     archive per class works as one folder per class does.
@@ -77,20 +77,20 @@ class ArchiveDataset:
         self.location = str(path)
         if len({archive.stem for archive in archives}) < len(archives):
             raise UserError(
-                f"{path} holds two archives of the same name; every picture needs an id of its own."
+                f"{path} holds two archives of the same name; every image needs an id of its own."
             )
         self._files = {archive.stem if len(archives) > 1 else "": archive for archive in archives}
         self._open: dict[str, _Archive] = {}
         members: dict[str, tuple[str, str]] = {}
         for prefix in self._files:
             for name in self._archive(prefix).names():
-                if is_picture_name(name) and not name.startswith("__MACOSX/"):
+                if is_image_name(name) and not name.startswith("__MACOSX/"):
                     id_ = nfc(f"{prefix}/{name}" if prefix else name)
                     if id_ in members:
                         raise UserError(f"{path} holds the member '{id_}' twice.")
                     members[id_] = (prefix, name)
         if not members:
-            raise UserError(f"{path} holds no pictures; it should hold one folder of pictures per class.")
+            raise UserError(f"{path} holds no images; it should hold one folder of images per class.")
         samples, self.label_space = labelled_by_folder({id_: id_ for id_ in members}, str(path))
         self._samples = [
             Sample(
@@ -100,7 +100,7 @@ class ArchiveDataset:
         ]
 
     def samples(self) -> Sequence[Sample]:
-        """Every picture, sorted by id."""
+        """Every image, sorted by id."""
         return self._samples
 
     def read(self, sample: Sample) -> bytes:
@@ -108,7 +108,7 @@ class ArchiveDataset:
         try:
             return self._archive(sample.meta["archive"]).read(sample.meta["member"])
         except UNREADABLE as error:
-            raise PictureError("unreadable", f"cannot read from the archive: {error}") from error
+            raise ImageError("unreadable", f"cannot read from the archive: {error}") from error
 
     def _archive(self, prefix: str) -> _Archive:
         if prefix not in self._open:
@@ -127,5 +127,5 @@ def archives_in(folder: Path) -> list[Path]:
     """The archives of a folder that holds nothing else to read."""
     entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
     packed = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
-    others = [entry for entry in entries if entry.is_dir() or is_picture_name(entry.name)]
+    others = [entry for entry in entries if entry.is_dir() or is_image_name(entry.name)]
     return packed if packed and not others else []

@@ -1,4 +1,4 @@
-"""Arrays: `.npz` with pictures and labels, or `.npy` with a `labels.npy` beside it (the CIFAR layout)."""
+"""Arrays: `.npz` with images and labels, or `.npy` with a `labels.npy` beside it (the CIFAR layout)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from windtunnel.wording import counted
 SUFFIXES = (".npy", ".npz")
 # What may hold several sets, one of them named after `#`.
 WITH_PARTS = ".npz"
-# The labels of a finished set stand for five severities of the same pictures.
+# The labels of a finished set stand for five severities of the same images.
 REPEATS = 5
-# How the array of labels is called beside the array of pictures.
+# How the array of labels is called beside the array of images.
 PAIRS = (("images", "labels"), ("image", "label"), ("data", "labels"), ("x", "y"), ("X", "y"))
 
 
 class ArrayDataset:
-    """Pictures as one uint8 array (n, height, width[, 1 or 3]), labels as whole numbers.
+    """Images as one uint8 array (n, height, width[, 1 or 3]), labels as whole numbers.
 
     Ids are eight-digit row numbers, or the strings of an array `ids`.
     """
@@ -47,15 +47,15 @@ class ArrayDataset:
             or (images.ndim == 4 and images.shape[3] not in (1, 3))
         ):
             raise UserError(
-                f"The pictures are {images.dtype} {images.shape}; "
+                f"The images are {images.dtype} {images.shape}; "
                 "give uint8 (n, height, width, 3), or without the last axis for grey."
             )
         if not len(images):
-            raise UserError(f"{name} holds no pictures.")
+            raise UserError(f"{name} holds no images.")
         self._images: NDArray[np.uint8] | None = images
         classes = class_indices(labels, len(images))
         if ids is not None and len(ids) != len(images):
-            raise UserError(f"There are {len(ids)} ids for {len(images)} pictures.")
+            raise UserError(f"There are {len(ids)} ids for {len(images)} images.")
         found = (
             [nfc(str(id_)) for id_ in ids]
             if ids is not None
@@ -94,11 +94,11 @@ class ArrayDataset:
         return self._source is not None
 
     def samples(self) -> Sequence[Sample]:
-        """Every picture, sorted by id."""
+        """Every image, sorted by id."""
         return self._samples
 
     def read(self, sample: Sample) -> Image:
-        """The picture, grey replicated to three channels."""
+        """The image, grey replicated to three channels."""
         if self._images is None and self._source is not None:
             self._images = _load(*self._source)[0]
         image = np.asarray(self._images)[int(sample.meta["row"])]
@@ -107,12 +107,12 @@ class ArrayDataset:
         return np.ascontiguousarray(image)
 
     def __getstate__(self) -> dict[str, object]:
-        # A worker opens the file itself rather than receive the pictures through a pipe.
+        # A worker opens the file itself rather than receive the images through a pipe.
         return {**self.__dict__, "_images": None if self._source else self._images}
 
 
 def class_indices(labels: NDArray[Any] | None, count: int) -> list[tuple[int, ...]]:
-    """The classes of so many pictures, none where there are no labels; anything else is refused."""
+    """The classes of so many images, none where there are no labels; anything else is refused."""
     if labels is None:
         return [()] * count
     labels = np.asarray(labels)
@@ -136,7 +136,7 @@ def _load(path: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[Any] | None
             labels = np.load(labels_file) if labels_file.is_file() and labels_file != path else None
             images = np.load(path, mmap_mode="r")
             if labels is not None and len(labels) == REPEATS * len(images):
-                labels = labels[: len(images)]  # clean pictures beside a finished set, whose labels repeat
+                labels = labels[: len(images)]  # clean images beside a finished set, whose labels repeat
             return images, labels, None
         with np.load(path) as arrays:
             images_key, labels_key = _keys(arrays, path, part)
@@ -169,7 +169,7 @@ def _keys(arrays: Any, path: Path, part: str) -> tuple[str, str]:
         return next(iter(pairs.values()))
     if not pairs:
         raise UserError(
-            f"{path} holds {', '.join(arrays.files)}; name the pictures 'images' and the classes 'labels'."
+            f"{path} holds {', '.join(arrays.files)}; name the images 'images' and the classes 'labels'."
         )
     choices = ", ".join(f"{path.name}#{rest}" if rest else path.name for rest in sorted(pairs))
     given = f"no set '{part}'" if part else "several sets"

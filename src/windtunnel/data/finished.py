@@ -1,11 +1,11 @@
-"""Finished sets: pictures that somebody has already corrupted, in the published layouts.
+"""Finished sets: images that somebody has already corrupted, in the published layouts.
 
-    <corruption>/<severity>/<class>/<picture>   ImageNet-C, Tiny-ImageNet-C, ImageNet-C-bar, ImageNet-3DCC
+    <corruption>/<severity>/<class>/<image>   ImageNet-C, Tiny-ImageNet-C, ImageNet-C-bar, ImageNet-3DCC
     <corruption>.npy beside labels.npy          CIFAR-10-C, CIFAR-100-C: five severities one after another
     <perturbation>/<class>/<name>.mp4           ImageNet-P, Tiny-ImageNet-P; frames instead, if we made them
     <perturbation>.npy                          CIFAR-10-P, CIFAR-100-P: clips
 
-Their pictures are finished canvases: they are decoded, and never resized, cropped or compressed again.
+Their images are finished canvases: they are decoded, and never resized, cropped or compressed again.
 A part of a set is read too; what is missing is told.
 """
 
@@ -23,9 +23,9 @@ import numpy as np
 
 from windtunnel.conditions import Condition, published_table
 from windtunnel.corruptions import edition_of
-from windtunnel.data import Dataset, Sample, is_picture_name, nfc, open_dataset
+from windtunnel.data import Dataset, Sample, is_image_name, nfc, open_dataset
 from windtunnel.data.manifest import Manifest, read_manifest
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import read_header
 from windtunnel.labels import LabelSpace, class_keys
@@ -36,24 +36,24 @@ AS_STORED = "stored"
 CLEAN = "clean"
 # How many clips are asked how long and how large a sequence is: one alone may be the damaged one.
 ASKED = 5
-NOTHING_READABLE = "holds no picture that can be read"
-# Where a condition says what size its pictures are stored in, if not in the edition's.
+NOTHING_READABLE = "holds no image that can be read"
+# Where a condition says what size its images are stored in, if not in the edition's.
 STORED_PX = "stored_px"
-# With fewer partners than this, a clean set is another set: scores would rest on a strange few pictures.
+# With fewer partners than this, a clean set is another set: scores would rest on a strange few images.
 ENOUGH = 0.9
-# How many clips are held against their clean pictures: a few, since another set differs in all of them.
+# How many clips are held against their clean images: a few, since another set differs in all of them.
 HELD_AGAINST_CLEAN = 5
-# Mean difference in grey levels from which two pictures are different ones; rounding makes one level.
-OTHER_PICTURE = 8
+# Mean difference in grey levels from which two images are different ones; rounding makes one level.
+OTHER_IMAGE = 8
 
 Place = tuple[str, int]
 
 
 class Shelf(Protocol):
-    """Where a finished set keeps its pictures: by name, unit and level; of a clip `read` is frame 0.
+    """Where a finished set keeps its images: by name, unit and level; of a clip `read` is frame 0.
 
     Attributes:
-        by_row: whether pictures have no name but their place in an array.
+        by_row: whether images have no name but their place in an array.
     """
 
     by_row: bool
@@ -73,7 +73,7 @@ class Shelf(Protocol):
 
 @runtime_checkable
 class ClipShelf(Shelf, Protocol):
-    """A shelf of sequences: how they are stored, how many frames each has, and the frames of a picture's."""
+    """A shelf of sequences: how they are stored, how many frames each has, and the frames of an image's."""
 
     @property
     def codec(self) -> str: ...
@@ -83,14 +83,14 @@ class ClipShelf(Shelf, Protocol):
 
 @dataclass(frozen=True)
 class FinishedDataset:
-    """A finished set, perhaps with the clean pictures it was made from.
+    """A finished set, perhaps with the clean images it was made from.
 
     Attributes:
         name: of the folder.
         location: the folder.
-        shelf: where the corrupted pictures are.
+        shelf: where the corrupted images are.
         manifest: what the set says of itself, where windtunnel made it.
-        clean: the clean pictures, if any.
+        clean: the clean images, if any.
         clean_is_given: whether the user gave those, rather than the set.
     """
 
@@ -105,12 +105,12 @@ class FinishedDataset:
 
     @property
     def parallel_reads(self) -> bool:
-        """Whether pictures lie in files of their own; an archive of clean ones has one handle for all."""
+        """Whether images lie in files of their own; an archive of clean ones has one handle for all."""
         return self.clean is None or bool(getattr(self.clean, "parallel_reads", False))
 
     @property
     def label_space(self) -> LabelSpace:
-        """The classes of the corrupted pictures; of a set without labels, those of the clean ones."""
+        """The classes of the corrupted images; of a set without labels, those of the clean ones."""
         if self.clean is not None and self._is_unlabelled:
             return self.clean.label_space
         return self.shelf.label_space
@@ -142,7 +142,7 @@ class FinishedDataset:
 
     @property
     def edition(self) -> int:
-        """The edition the pictures' size stands for."""
+        """The edition the images' size stands for."""
         return edition_of(*self.size)
 
     @cached_property
@@ -178,7 +178,7 @@ class FinishedDataset:
         return next((one for one in self.manifest.conditions if one.kind == "clean"), None)
 
     def samples(self) -> Sequence[Sample]:
-        """Every picture, sorted by id; of a set without labels, with those of the clean pictures."""
+        """Every image, sorted by id; of a set without labels, with those of the clean images."""
         if self.clean is None or not self._is_unlabelled:
             return self.shelf.samples
         return [
@@ -191,22 +191,22 @@ class FinishedDataset:
         return not any(sample.labels for sample in self.shelf.samples)
 
     def read(self, sample: Sample) -> bytes | Image:
-        """The clean picture, or the first stored one that is there where the set has no clean pictures."""
+        """The clean image, or the first stored one that is there where the set has no clean images."""
         if self.clean is not None:
             partner = self._partners.get(sample.id)
             if partner is None:
-                raise PictureError("unreadable", f"no clean picture of this name in {self.clean.location}")
+                raise ImageError("unreadable", f"no clean image of this name in {self.clean.location}")
             return self.clean.read(partner)
-        problem: PictureError | None = None
+        problem: ImageError | None = None
         for unit, level in self.shelf.places:
             try:
                 return self.read_under(sample, unit, level)
-            except PictureError as error:
+            except ImageError as error:
                 problem = problem or error
-        raise problem or PictureError("unreadable", "nothing is stored")
+        raise problem or ImageError("unreadable", "nothing is stored")
 
     def read_under(self, sample: Sample, unit: str, level: int) -> bytes | Image:
-        """The picture as it is stored under a corruption and a severity; of a sequence the first frame."""
+        """The image as it is stored under a corruption and a severity; of a sequence the first frame."""
         self._check_made(sample, (unit, level))
         return self.shelf.read(sample.meta["name"], (unit, level))
 
@@ -222,24 +222,24 @@ class FinishedDataset:
         if self.manifest:
             name = next(one.name for one in self.stored if (one.unit, one.level) == place)
             if not self.manifest.is_made(name, int(sample.meta["place"])):
-                raise PictureError("unreadable", "not made yet: the set is unfinished")
+                raise ImageError("unreadable", "not made yet: the set is unfinished")
 
     def with_clean(self, clean: Dataset) -> FinishedDataset:
-        """The same set beside the clean pictures it was made from, matched by class and name, or by row."""
+        """The same set beside the clean images it was made from, matched by class and name, or by row."""
         if isinstance(clean, FinishedDataset):
             if clean.clean is None:
-                raise UserError(f"{clean.location} holds corrupted pictures only; give the clean ones.")
+                raise UserError(f"{clean.location} holds corrupted images only; give the clean ones.")
             clean = clean.clean
         found = replace(self, clean=clean, clean_is_given=True)
         if self.shelf.by_row and not self.manifest and len(clean.samples()) != len(self.samples()):
             raise UserError(
-                f"{clean.location} has {counted(len(clean.samples()), 'picture')}, the arrays of "
+                f"{clean.location} has {counted(len(clean.samples()), 'image')}, the arrays of "
                 f"{self.location} {len(self.samples()):,}, and they are paired by their order; give the "
-                "clean pictures they were made from, all of them."
+                "clean images they were made from, all of them."
             )
         if len(found._partners) < ENOUGH * len(self.samples()):
             raise UserError(
-                f"{clean.location} has {len(found._partners):,} of the {len(self.samples()):,} pictures of "
+                f"{clean.location} has {len(found._partners):,} of the {len(self.samples()):,} images of "
                 f"{self.location}, by class and name (such as {self.samples()[0].meta['name']}); give the "
                 "clean set it was made from."
             )
@@ -259,7 +259,7 @@ class FinishedDataset:
         return found
 
     def _check_clean_frames(self) -> None:
-        """Refuse clean pictures that are not those in the clips, where these hold them without loss."""
+        """Refuse clean images that are not those in the clips, where these hold them without loss."""
         held = self._clean_frame if self.shelf.by_row else None
         paired = [sample for sample in self.shelf.samples if sample.id in self._partners]
         if held is None or self.clean is None or not paired:
@@ -270,22 +270,22 @@ class FinishedDataset:
         for sample in some:
             try:
                 frame = next(islice(self.read_clip(sample, *place), number, None))
-                picture = self.clean.read(self._partners[sample.id])
-            except PictureError:
+                image = self.clean.read(self._partners[sample.id])
+            except ImageError:
                 continue
-            if isinstance(frame, bytes) or isinstance(picture, bytes) or frame.shape != picture.shape:
+            if isinstance(frame, bytes) or isinstance(image, bytes) or frame.shape != image.shape:
                 return
-            others += float(np.abs(frame.astype(np.int16) - picture).mean()) > OTHER_PICTURE
+            others += float(np.abs(frame.astype(np.int16) - image).mean()) > OTHER_IMAGE
         if others > len(some) / 2:
             raise UserError(
-                f"{self.clean.location} holds other pictures than {self.location}: frame {number} of "
-                f"{place_text(place)} is the clean picture, and in {others} of {len(some)} clips it is not "
+                f"{self.clean.location} holds other images than {self.location}: frame {number} of "
+                f"{place_text(place)} is the clean image, and in {others} of {len(some)} clips it is not "
                 "the one of the same place; give the clean set they were made from, in the same order."
             )
 
     @property
     def _clean_frame(self) -> tuple[Place, int] | None:
-        """A sequence one of whose frames is the untouched picture, and which frame; None where none is."""
+        """A sequence one of whose frames is the untouched image, and which frame; None where none is."""
         for one in self.stored:
             table = published_table(one.unit, self.edition) if one.kind == "sequence" else None
             if table is not None and table.clean is not None and table.frames == one.frames:
@@ -294,7 +294,7 @@ class FinishedDataset:
 
     @cached_property
     def _partners(self) -> dict[str, Sample]:
-        """The clean picture of every sample: the one of the same id, or of the same class and name."""
+        """The clean image of every sample: the one of the same id, or of the same class and name."""
         if self.clean is None:
             return {}
         classes, own = _keys(self.clean.label_space), _keys(self.shelf.label_space)
@@ -326,7 +326,7 @@ class FinishedDataset:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height of the stored pictures: of most sequences, and of equally many the square one."""
+        """Width and height of the stored images: of most sequences, and of equally many the square one."""
         sizes = Counter((width, height) for _, width, height in self._headers.values())
         return max(sizes, key=lambda one: (sizes[one], one[0] == one[1]), default=self._header[1:])
 
@@ -347,7 +347,7 @@ class FinishedDataset:
         return found
 
     def _usual_header(self, places: Sequence[Place], asked: int) -> tuple[str, int, int] | None:
-        """Format, width and height as most of the first pictures have them; None where none can be read."""
+        """Format, width and height as most of the first images have them; None where none can be read."""
         found: Counter[tuple[str, int, int]] = Counter()
         for sample in self.shelf.samples:
             for place in places:
@@ -360,7 +360,7 @@ class FinishedDataset:
                         found[header.format, header.width, header.height] += 1
                     else:
                         found["array", content.shape[1], content.shape[0]] += 1
-                except PictureError:
+                except ImageError:
                     continue
         return found.most_common(1)[0][0] if found else None
 
@@ -389,9 +389,9 @@ def open_with_clean(
     clean: str | Path | Dataset | None,
     hint: Callable[[Dataset], str] = lambda _: "",
 ) -> Dataset:
-    """Open a data set, and beside a finished one the clean pictures it was made from.
+    """Open a data set, and beside a finished one the clean images it was made from.
 
-    `hint` says what else a data set may be that takes no clean pictures.
+    `hint` says what else a data set may be that takes no clean images.
     """
     dataset = open_dataset(data)
     if clean is None:
@@ -405,7 +405,7 @@ def open_with_clean(
 
 
 def stored_size(condition: Condition) -> tuple[int, int] | None:
-    """Width and height of a condition's stored pictures; None where the condition does not say."""
+    """Width and height of a condition's stored images; None where the condition does not say."""
     if condition.geometry:
         size = condition.geometry.get(STORED_PX)
         return (size[0], size[1]) if isinstance(size, list) else None
@@ -424,4 +424,4 @@ def _keys(space: LabelSpace) -> list[str]:
 
 def _stem(name: str) -> str:
     base = name.rsplit("/", 1)[-1]
-    return base.rsplit(".", 1)[0] if is_picture_name(base) else base
+    return base.rsplit(".", 1)[0] if is_image_name(base) else base

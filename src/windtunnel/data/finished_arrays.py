@@ -1,6 +1,6 @@
-"""Finished arrays: CIFAR-10-C as published, `<corruption>.npy` (5n pictures) beside `labels.npy`.
+"""Finished arrays: CIFAR-10-C as published, `<corruption>.npy` (5n images) beside `labels.npy`.
 
-And the rows of any `.npy` file, read one by one: pictures here, clips in `finished_clip_arrays.py`.
+And the rows of any `.npy` file, read one by one: images here, clips in `finished_clip_arrays.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from windtunnel.data import Sample
 from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.finished import CLEAN, Place
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.labels import index_space
 
@@ -32,7 +32,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 @dataclass(frozen=True)
 class RowFile:
-    """An `.npy` file of pictures or clips, read row by row without keeping any of it."""
+    """An `.npy` file of images or clips, read row by row without keeping any of it."""
 
     path: Path
     shape: tuple[int, ...]
@@ -49,21 +49,21 @@ class RowFile:
         return (self.path.stat().st_size - self.offset) // self.row_bytes
 
     def row(self, number: int) -> Image:
-        """One picture, or the frames of one clip."""
+        """One image, or the frames of one clip."""
         with self.path.open("rb") as file:
             file.seek(self.offset + number * self.row_bytes)
             content = file.read(self.row_bytes)
         if len(content) < self.row_bytes:
-            raise PictureError("unreadable", f"{self.path.name} ends before row {number}")
+            raise ImageError("unreadable", f"{self.path.name} ends before row {number}")
         return np.frombuffer(bytearray(content), np.uint8).reshape(self.shape[1:])
 
 
 # The axes of an array, by what its rows are.
-AXES = {"pictures": "(n, height, width, 3)", "clips": "(n, frames, height, width, 3)"}
+AXES = {"images": "(n, height, width, 3)", "clips": "(n, frames, height, width, 3)"}
 
 
-def open_rows(path: Path, rows: Literal["pictures", "clips"] = "pictures") -> RowFile:
-    """Look at an `.npy` file's header; anything but uint8 pictures, or clips, is refused."""
+def open_rows(path: Path, rows: Literal["images", "clips"] = "images") -> RowFile:
+    """Look at an `.npy` file's header; anything but uint8 images, or clips, is refused."""
     shape, fortran, dtype, offset = read_head(path)
     if dtype != np.uint8 or fortran or len(shape) != AXES[rows].count(",") + 1 or shape[-1] != 3:
         raise UserError(f"{path} is {dtype} {shape}; {rows} are uint8 {AXES[rows]}.")
@@ -85,7 +85,7 @@ def read_head(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
 
 
 class ArrayShelf:
-    """The arrays of one folder; severity s of n pictures is rows (s-1)n to sn."""
+    """The arrays of one folder; severity s of n images is rows (s-1)n to sn."""
 
     by_row = True
 
@@ -100,7 +100,7 @@ class ArrayShelf:
             there = rows.rows_there
             if rows.shape[0] != len(labels) or there < len(labels):
                 self.remarks.append(
-                    f"{path.name} is left out: {len(labels):,} pictures are expected, "
+                    f"{path.name} is left out: {len(labels):,} images are expected, "
                     f"{min(there, rows.shape[0]):,} are there."
                 )
                 continue
@@ -119,7 +119,7 @@ class ArrayShelf:
             ]
 
     def read(self, name: str, place: Place) -> Image:
-        """The picture of a row under a corruption and a severity."""
+        """The image of a row under a corruption and a severity."""
         unit, level = place
         return self._files[unit].row((level - 1) * self._count + int(name))
 
@@ -128,7 +128,7 @@ class ArrayShelf:
         return digest_of([self._root / f"{LABELS}.npy", *(rows.path for rows in self._files.values())])
 
     def clean(self) -> ArrayDataset | None:
-        """The clean pictures beside the corrupted ones."""
+        """The clean images beside the corrupted ones."""
         file = self._root / f"{CLEAN}.npy"
         if not file.is_file():
             return None
@@ -169,7 +169,7 @@ def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
 
 
 def read_labels(path: Path) -> NDArray[Any]:
-    """The class of every picture, five times over."""
+    """The class of every image, five times over."""
     try:
         labels: NDArray[Any] = np.load(path)
     except (OSError, ValueError, EOFError) as error:
@@ -182,7 +182,7 @@ def read_labels(path: Path) -> NDArray[Any]:
         or (labels.reshape(len(SEVERITIES), -1) != labels[: len(labels) // len(SEVERITIES)]).any()
     ):
         raise UserError(
-            f"{path} is {labels.dtype} {labels.shape}; a finished set repeats the classes of its pictures "
+            f"{path} is {labels.dtype} {labels.shape}; a finished set repeats the classes of its images "
             f"once for each of {len(SEVERITIES)} severities (for other arrays give the .npy file itself)."
         )
     class_indices(labels, len(labels))

@@ -80,7 +80,7 @@ class ClipArrayShelf:
         return digest_of([*labels, *(rows.path for rows in self._files.values())])
 
     def clean(self) -> ArrayDataset | None:
-        """The clean pictures beside the clips."""
+        """The clean images beside the clips."""
         file = self._root / f"{CLEAN}.npy"
         return ArrayDataset.open(file, ids=row_ids(self.samples, self._count)) if file.is_file() else None
 

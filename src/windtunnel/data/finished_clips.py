@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
-from windtunnel.data import Sample, is_picture_name, nfc, read_file
+from windtunnel.data import Sample, is_image_name, nfc, read_file
 from windtunnel.data.finished import AS_STORED, ASKED, CLEAN, Place
-from windtunnel.data.finished_folders import LEVEL_NAMES, Kept, common_pictures, subfolders
+from windtunnel.data.finished_folders import LEVEL_NAMES, Kept, common_images, subfolders
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.manifest import Manifest
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
 from windtunnel.labels import label_space_of
@@ -63,7 +63,7 @@ class Videos(Kept):
 
 @dataclass(frozen=True)
 class Frames(Kept):
-    """A clip is a folder of numbered pictures; how they are stored is what a look at one says."""
+    """A clip is a folder of numbered images; how they are stored is what a look at one says."""
 
     called = "folders of frames"
     suffix = ""
@@ -81,15 +81,15 @@ class Frames(Kept):
         """The frames of a clip, each read when it is asked for."""
         found = _numbered(path)
         if not found:
-            raise PictureError("unreadable", f"{path.name} is no folder of frames")
+            raise ImageError("unreadable", f"{path.name} is no folder of frames")
         return map(read_file, found)
 
 
 def _numbered(folder: Path) -> list[Path]:
-    """The pictures of a folder that are called by a number, in its order."""
+    """The images of a folder that are called by a number, in its order."""
     if not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if is_picture_name(path.name) and path.stem.isdecimal()]
+    found = [path for path in folder.iterdir() if is_image_name(path.name) and path.stem.isdecimal()]
     return sorted(found, key=lambda path: int(path.stem))
 
 
@@ -116,7 +116,7 @@ class ClipFolderShelf:
             self.label_space = manifest.label_space
             self.samples: Sequence[Sample] = sorted(manifest.samples(), key=lambda sample: sample.id)
             return
-        common, told = common_pictures(self._folders, kept)
+        common, told = common_images(self._folders, kept)
         self.remarks += told
         self.places = list(common.folders)
         self._digest = common.digest
@@ -127,14 +127,14 @@ class ClipFolderShelf:
         ]
 
     def clip(self, name: str, place: Place) -> Iterator[bytes | Image]:
-        """The frames of a picture's sequence."""
+        """The frames of an image's sequence."""
         return self._kept.frames(self._folders[place] / f"{name}{self._kept.suffix}")
 
     def read(self, name: str, place: Place) -> bytes | Image:
-        """The first frame of a picture's sequence."""
+        """The first frame of an image's sequence."""
         for frame in self.clip(name, place):
             return frame
-        raise PictureError("unreadable", "a clip without frames")
+        raise ImageError("unreadable", "a clip without frames")
 
     def frames(self, place: Place) -> int:
         """How many frames a sequence has: as most of its first clips."""
@@ -142,7 +142,7 @@ class ClipFolderShelf:
         for sample in self.samples:
             try:
                 lengths[sum(1 for _ in self.clip(sample.meta["name"], place))] += 1
-            except PictureError:
+            except ImageError:
                 continue
             if lengths.total() == ASKED:
                 break

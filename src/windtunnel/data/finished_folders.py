@@ -1,4 +1,4 @@
-"""Finished folders, as ImageNet-C is published: `<corruption>/<severity>/<class>/<picture>`."""
+"""Finished folders, as ImageNet-C is published: `<corruption>/<severity>/<class>/<image>`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from windtunnel import published
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.data import Sample, is_picture_name, nfc, read_file
+from windtunnel.data import Sample, is_image_name, nfc, read_file
 from windtunnel.data.finished import CLEAN, Place, place_text
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.manifest import Manifest
@@ -51,11 +51,11 @@ class FolderShelf:
             self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
             self.rare: frozenset[str] = frozenset()
             return
-        common, told = common_pictures(self._folders, Kept())
+        common, told = common_images(self._folders, Kept())
         self.remarks += told
         self.places = list(common.folders)
         if not common.names:
-            raise UserError(f"{root} holds corruption folders without pictures in class folders.")
+            raise UserError(f"{root} holds corruption folders without images in class folders.")
         self._digest = common.digest
         self.rare = frozenset(map(nfc, common.rare))
         self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
@@ -64,7 +64,7 @@ class FolderShelf:
         ]
 
     def read(self, name: str, place: Place) -> bytes:
-        """The file of a picture under a corruption and a severity."""
+        """The file of an image under a corruption and a severity."""
         return read_file(self._folders[place] / name)
 
     def digest(self) -> str:
@@ -155,7 +155,7 @@ def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
     name = corruption.resolve().name
     inside = {entry.name: Path(entry.path) for entry in subfolders(corruption)}
     severities = _severities(name, inside)
-    # Pictures straight in numbered folders are somebody's classes, not severities.
+    # Images straight in numbered folders are somebody's classes, not severities.
     if not any(subfolders(inside[folder]) for folder in severities):
         has = f" (it has {listed(sorted(inside), EXAMPLES)})" if inside else ""
         return {}, [f"{name} is ignored: it has no severity folder{has}."]
@@ -196,11 +196,11 @@ def c_bar_strengths() -> dict[str, dict[float, int]]:
 
 @dataclass(frozen=True)
 class Kept:
-    """How a class folder keeps what was made of one picture: as a picture file."""
+    """How a class folder keeps what was made of one image: as an image file."""
 
     def holds(self, entry: os.DirEntry[str]) -> bool:
         """Whether an entry of a class folder is one."""
-        return is_picture_name(entry.name)
+        return is_image_name(entry.name)
 
     def size(self, entry: os.DirEntry[str]) -> int:
         """Its bytes."""
@@ -211,14 +211,14 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Pictures:
+class Images:
     """What the folders of a set have in common.
 
     Attributes:
         folders: the conditions that count.
-        names: pictures (`class/name`) that at least half of them hold.
+        names: images (`class/name`) that at least half of them hold.
         digest: of every file's name and size.
-        rare: pictures that fewer of them hold.
+        rare: images that fewer of them hold.
     """
 
     folders: list[Place]
@@ -227,44 +227,44 @@ class Pictures:
     rare: list[str]
 
 
-def common_pictures(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Pictures, list[str]]:
-    """The pictures of a set, and remarks on what is left out or missing.
+def common_images(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Images, list[str]]:
+    """The images of a set, and remarks on what is left out or missing.
 
-    A condition with less than half as many pictures as is usual is a download that has hardly begun: it
-    would take most pictures away from all others.
+    A condition with less than half as many images as is usual is a download that has hardly begun: it
+    would take most images away from all others.
     """
-    counts = {place: sum(1 for _ in _pictures(folder, kept_as)) for place, folder in folders.items()}
+    counts = {place: sum(1 for _ in _images(folder, kept_as)) for place, folder in folders.items()}
     usual = statistics.median(counts.values())
     kept = [place for place, count in counts.items() if 2 * count >= usual]
     remarks = [
-        f"{place_text(place)} is left out: it has {counts[place]:,} pictures where {usual:,.0f} are usual."
+        f"{place_text(place)} is left out: it has {counts[place]:,} images where {usual:,.0f} are usual."
         for place in folders
         if place not in kept
     ]
     digest = hashlib.blake2b(digest_size=16)
     holders: Counter[str] = Counter()
     for place in kept:
-        for name, entry in _pictures(folders[place], kept_as):
+        for name, entry in _images(folders[place], kept_as):
             holders[name] += 1
             digest.update(f"{place}/{name} {kept_as.size(entry)}\n".encode())
     names = sorted(name for name, count in holders.items() if 2 * count >= len(kept))
     strange = [name for name in holders if 2 * holders[name] < len(kept)]
     if strange:
         remarks.append(
-            f"{len(strange):,} pictures are left out: they occur under less than half of the corruptions "
+            f"{len(strange):,} images are left out: they occur under less than half of the corruptions "
             f"(such as {strange[0]})."
         )
     missing = sum(len(kept) - holders[name] for name in names)
     if missing:
         remarks.append(
-            f"Of {len(names) * len(kept):,} files {missing:,} {'is' if missing == 1 else 'are'} missing; a "
-            "picture without one of them is left out of all scores."
+            f"Of {len(names) * len(kept):,} files {missing:,} {'is' if missing == 1 else 'are'} missing; an "
+            "image without one of them is left out of all scores."
         )
-    return Pictures(kept, names, digest.hexdigest(), strange), remarks
+    return Images(kept, names, digest.hexdigest(), strange), remarks
 
 
-def _pictures(folder: Path, kept_as: Kept) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """`class/name` and entry of every picture below a condition, in the order of names."""
+def _images(folder: Path, kept_as: Kept) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """`class/name` and entry of every image below a condition, in the order of names."""
     for class_ in subfolders(folder):
         for entry in sorted(os.scandir(class_.path), key=lambda entry: entry.name):
             if kept_as.holds(entry):

@@ -1,4 +1,4 @@
-"""Class folders: `<class>/<anything>/<picture>`."""
+"""Class folders: `<class>/<anything>/<image>`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from windtunnel.data import PICTURE_SUFFIXES, Sample, is_picture_name, nfc, read_file, refuse_duplicates
+from windtunnel.data import IMAGE_SUFFIXES, Sample, is_image_name, nfc, read_file, refuse_duplicates
 from windtunnel.errors import UserError
 from windtunnel.labels import LabelSpace, label_space_of
 
 
 class FolderDataset:
-    """Pictures in one folder per class; pictures directly in the root have no label."""
+    """Images in one folder per class; images directly in the root have no label."""
 
     portable = True
     parallel_reads = True
@@ -21,16 +21,16 @@ class FolderDataset:
         self._root = root
         self.name = root.resolve().name
         self.location = str(root)
-        paths = _pictures_below(root)
+        paths = _images_below(root)
         if not paths:
-            kinds = ", ".join(sorted(PICTURE_SUFFIXES))
-            raise UserError(f"{root} holds no pictures; put them in one folder per class ({kinds}).")
+            kinds = ", ".join(sorted(IMAGE_SUFFIXES))
+            raise UserError(f"{root} holds no images; put them in one folder per class ({kinds}).")
         self._samples, self.label_space = labelled_by_folder({nfc(path): path for path in paths}, str(root))
         if len(self._samples) != len(paths):
             raise UserError(f"{root} holds two files whose names differ only in Unicode form; rename one.")
 
     def samples(self) -> Sequence[Sample]:
-        """Every picture, sorted by id."""
+        """Every image, sorted by id."""
         return self._samples
 
     def read(self, sample: Sample) -> bytes:
@@ -59,7 +59,7 @@ def _without_common_folder(ids: Iterable[str]) -> dict[str, str]:
     return {id_: id_.split("/", 1)[1] if wrapped else id_ for id_ in ids}
 
 
-def _pictures_below(root: Path) -> list[str]:
+def _images_below(root: Path) -> list[str]:
     """POSIX paths relative to the root; links to folders are followed, but never back into themselves."""
     found: list[str] = []
 
@@ -78,9 +78,9 @@ def _pictures_below(root: Path) -> list[str]:
             if entry.is_dir():
                 walk(Path(entry.path), ancestors | {real})
                 # A directory without images that is named like one: reading it says what it is.
-                named = len(found) == before and is_picture_name(entry.name)
+                named = len(found) == before and is_image_name(entry.name)
             else:
-                named = is_picture_name(entry.name)
+                named = is_image_name(entry.name)
             if named:
                 found.append(Path(entry.path).relative_to(root).as_posix())
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windtunnel.data import Dataset, Sample, is_picture_name, nfc, read_file
+from windtunnel.data import Dataset, Sample, is_image_name, nfc, read_file
 from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, find_json, read_json
 from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, VIDEO, FrameRow, set_column
-from windtunnel.data.natural import Pictures
+from windtunnel.data.natural import Images
 from windtunnel.data.table import SUFFIXES, TableDataset, table_columns
 from windtunnel.data.ytbb_annotations import (
     ANCHOR_LABELS,
@@ -72,11 +72,11 @@ class FrameFiles:
         """Whether a frame is annotated or lies among the others, in a set or not."""
         if sample_id in self.others:
             return True
-        inside = is_picture_name(sample_id) and ".." not in Path(sample_id).parts
+        inside = is_image_name(sample_id) and ".." not in Path(sample_id).parts
         return inside and (Path(self.root) / self.inside / sample_id).is_file()
 
 
-def frame_pictures(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
+def frame_images(natural: NaturalSet, source: str | Path | Dataset) -> Images:
     """The frames of a video set, and which of them belong to which anchor."""
     if isinstance(source, TableDataset):
         return _of_table(natural, source)
@@ -110,7 +110,7 @@ def lists_frame_sets(path: Path) -> bool:
     return bool(set_column(table_columns(path)))
 
 
-def _of_sets(natural: NaturalSet, root: Path) -> Pictures:
+def _of_sets(natural: NaturalSet, root: Path) -> Images:
     """`pmsets.json` (anchor to neighbours) and `labels.json` (frame to classes)."""
     sets: dict[str, list[str]] = read_json(root, SETS, dict)
     _check_neighbours(root, sets)
@@ -159,7 +159,7 @@ def _shown(value: Any) -> str:
     return textwrap.shorten(json.dumps(value), SHOWN)
 
 
-def _of_annotations(natural: NaturalSet, root: Path) -> Pictures:
+def _of_annotations(natural: NaturalSet, root: Path) -> Images:
     """YTBB-Robust's annotation files: what reviewers accepted, or all candidates whatever they said."""
     notes = read_annotations(root, natural.classes)
     inside = _frame_folder(root, sorted(notes.labels))
@@ -220,7 +220,7 @@ def _by_anchor(
     return found
 
 
-def _of_table(natural: NaturalSet, table: TableDataset) -> Pictures:
+def _of_table(natural: NaturalSet, table: TableDataset) -> Images:
     """A table of frames: a file, the set (or its anchor), how far from the anchor, and labels."""
     samples: dict[str, Sample] = {}
     rows: list[tuple[str, str, int]] = []
@@ -251,7 +251,7 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Pictures:
         FrameRow(set_, id_, offset, NEIGHBOUR if offset else ANCHOR) for set_, id_, offset in sorted(rows)
     )
     _check_sets(frames, table.location)
-    return Pictures(
+    return Images(
         natural.part,
         natural.role,
         table,
@@ -288,7 +288,7 @@ def _assembled(
     labels: Mapping[str, tuple[int, ...]],
     space: LabelSpace,
     annotated: Iterable[str] = (),
-) -> Pictures:
+) -> Images:
     """Samples and frame rows of sets that name their frames by keys; more frames may be annotated."""
     frames: list[FrameRow] = []
     for anchor in sorted(sets):
@@ -306,7 +306,7 @@ def _assembled(
     )
     others = frozenset(map(nfc, annotated)) - {one.id for one in samples}
     files = FrameFiles(root.resolve().name, str(root), space, samples, str(root), inside, others)
-    return Pictures(natural.part, natural.role, files, samples, space, tuple(frames))
+    return Images(natural.part, natural.role, files, samples, space, tuple(frames))
 
 
 def _frame_folder(root: Path, keys: Sequence[str]) -> str:

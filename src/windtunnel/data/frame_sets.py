@@ -17,13 +17,13 @@ SET_COLUMNS = ("set", "anchor")
 
 
 def set_column(columns: Iterable[str]) -> str:
-    """The column of a table of frames that names their set; "" for tables of other pictures."""
+    """The column of a table of frames that names their set; "" for tables of other images."""
     there = set(columns)
     return next((name for name in SET_COLUMNS if name in there and "offset" in there), "")
 
 
 def video_column(samples: Iterable[Sample]) -> str:
-    """What says in the pictures' meta of which video each is, or else of which set of frames; "" for none."""
+    """What says in the images' meta of which video each is, or else of which set of frames; "" for none."""
     columns = {name for sample in samples for name in sample.meta}
     return VIDEO if VIDEO in columns else set_column(columns)
 

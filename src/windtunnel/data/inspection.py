@@ -23,7 +23,7 @@ class Inspection:
     """Counts and oddities of a data set."""
 
     location: str
-    pictures: int
+    images: int
     unlabelled: int
     classes: int
     classes_used: int
@@ -46,7 +46,7 @@ class Inspection:
 def inspect(
     dataset: Dataset, advance: Callable[[int], None] = lambda _: None, remarks: Sequence[str] = ()
 ) -> Inspection:
-    """Decode every picture and count what is there; `remarks` say how it was opened."""
+    """Decode every image and count what is there; `remarks` say how it was opened."""
     surveyed = survey(dataset, dataset.samples(), advance, decoded=True)
     readable = [one for one in surveyed if one.status == "ok"]
     per_class = Counter(label for one in surveyed for label in one.sample.labels)

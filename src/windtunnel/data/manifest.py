@@ -1,4 +1,4 @@
-"""What a made set says of itself: recipe, conditions, pictures and checksums.
+"""What a made set says of itself: recipe, conditions, images and checksums.
 
 `manifest.json` stands in the set's root; tables are in the hidden folder `.windtunnel`, so that programs
 that walk the published layouts never see them:
@@ -45,7 +45,7 @@ class Manifest:
         recipe: what two makes must share to share a folder.
         digest: of the recipe.
         conditions: clean first, then every corruption and severity that was asked for.
-        info: source, pictures left out, settings, versions, classes, and files that belong to no picture.
+        info: source, images left out, settings, versions, classes, and files that belong to no image.
     """
 
     root: Path
@@ -56,12 +56,12 @@ class Manifest:
 
     @property
     def chunk_px(self) -> int:
-        """Pictures in a chunk."""
+        """Images in a chunk."""
         return int(self.recipe["chunk"])
 
     @property
     def starts(self) -> range:
-        """The place of every chunk's first picture."""
+        """The place of every chunk's first image."""
         return range(0, int(self.recipe["data"]["count"]), self.chunk_px)
 
     @property
@@ -71,7 +71,7 @@ class Manifest:
         return LabelSpace(classes["name"], tuple(classes["names"]), classes["order"])
 
     def samples(self) -> list[Sample]:
-        """The pictures in the order they were made, under the ids of their sources; `name` is theirs here."""
+        """The images in the order they were made, under the ids of their sources; `name` is theirs here."""
         rows = read_table(self.root / SAMPLES_FILE).to_pylist()
         return [
             Sample(row["id"], (row["label"],), {"name": row["name"], "place": str(place)})
@@ -79,10 +79,10 @@ class Manifest:
         ]
 
     def sources(self, found: Mapping[str, str]) -> dict[str, str]:
-        """By id, the content hash of the source that each picture was made of.
+        """By id, the content hash of the source that each image was made of.
 
-        `found` are the content hashes of the clean pictures as they lie here now: where one is not as it was
-        made, nobody knows what it is a picture of. Rows of arrays have no digest of their own and are
+        `found` are the content hashes of the clean images as they lie here now: where one is not as it was
+        made, nobody knows what it is an image of. Rows of arrays have no digest of their own and are
         trusted; `windtunnel data verify` checks them.
         """
         made = self._clean_digests()
@@ -107,17 +107,17 @@ class Manifest:
         }
 
     def _clean_name(self, name: str) -> str:
-        """The name of a picture's clean file without its suffix; a clip's name has none."""
+        """The name of an image's clean file without its suffix; a clip's name has none."""
         return _without_suffix(name) if self.recipe["layout"] == "folders" else name
 
     def tables(self) -> Iterator[tuple[int, Path]]:
-        """The checksum tables of chunks that were made, by the place of their first picture."""
+        """The checksum tables of chunks that were made, by the place of their first image."""
         for path in sorted((self.root / CHUNKS_FOLDER).glob("*.parquet")):
             yield int(path.name.partition("-")[0]), path
 
     @cached_property
     def made(self) -> dict[str, frozenset[int]]:
-        """Of every condition, the chunks (by their first picture) in which all its pictures were made."""
+        """Of every condition, the chunks (by their first image) in which all its images were made."""
         found: dict[str, set[int]] = {one.name: set() for one in self.conditions}
         for start, path in self.tables():
             for name in read_table(path, ["condition"])["condition"].unique().to_pylist():
@@ -125,7 +125,7 @@ class Manifest:
         return {name: frozenset(starts) for name, starts in found.items()}
 
     def is_made(self, condition: str, place: int) -> bool:
-        """Whether the picture at a place was made under a condition."""
+        """Whether the image at a place was made under a condition."""
         return place // self.chunk_px * self.chunk_px in self.made.get(condition, frozenset())
 
     @property
@@ -144,9 +144,9 @@ class Manifest:
         found = [f"The set is {self.unfinished}."] if self.unfinished else []
         data = self.recipe["data"]
         if data["count"] + len(self.info["left_out"]) < data["of"]:
-            found.append(f"The set was made of a subset: {data['count']:,} of {data['of']:,} pictures.")
+            found.append(f"The set was made of a subset: {data['count']:,} of {data['of']:,} images.")
         if self.info["left_out"]:
-            left_out = counted(len(self.info["left_out"]), "picture")
+            left_out = counted(len(self.info["left_out"]), "image")
             found.append(f"{left_out} could not be read when the set was made.")
         return found
 
@@ -187,7 +187,7 @@ def write_manifest(manifest: Manifest) -> None:
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
     """Read one of a manifest's tables."""
-    import pyarrow as pa  # here, because workers that only make pictures do without its weight
+    import pyarrow as pa  # here, because workers that only make images do without its weight
 
     from windtunnel.store.parquet import read_parquet
 

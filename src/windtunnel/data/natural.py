@@ -1,6 +1,6 @@
-"""Natural sets: pictures that are another test than the clean ones, with the clean ones beside them.
+"""Natural sets: images that are another test than the clean ones, with the clean ones beside them.
 
-`NaturalDataset` joins two parts: the set's own pictures under their own ids, and the clean pictures of the
+`NaturalDataset` joins two parts: the set's own images under their own ids, and the clean images of the
 same classes under `clean/`. `meta["part"]` of a sample is the part's name, under which it is scored.
 """
 
@@ -14,7 +14,7 @@ from windtunnel.data import Dataset, Sample, stratified_subset
 from windtunnel.data.finished import CLEAN
 from windtunnel.data.frame_sets import ANCHOR, FrameRow
 from windtunnel.data.survey import Surveyed
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, read_header
@@ -22,13 +22,13 @@ from windtunnel.labels import LabelSpace
 from windtunnel.published.natural import NaturalSet
 from windtunnel.wording import counted
 
-# So many pictures, or such a share of them, may be shifted and clean by accident.
+# So many images, or such a share of them, may be shifted and clean by accident.
 SHARED_COUNT, SHARED_SHARE = 3, 0.01
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """The pictures of one part.
+class Images:
+    """The images of one part.
 
     Attributes:
         part: its name.
@@ -53,7 +53,7 @@ class Pictures:
     remarks: tuple[str, ...] = field(default=())
 
     def read(self, sample: Sample) -> bytes | Image:
-        """A picture's bytes; pixels where a border is cut."""
+        """An image's bytes; pixels where a border is cut."""
         content = self.dataset.read(sample)
         if not self.border_px:
             return content
@@ -65,31 +65,31 @@ class Pictures:
 
     def _without_border(self, pixels: Image) -> Image:
         if min(pixels.shape[:2]) <= 2 * self.border_px:
-            raise PictureError("too_small", f"nothing is left within a border of {self.border_px} pixels")
+            raise ImageError("too_small", f"nothing is left within a border of {self.border_px} pixels")
         cut = slice(self.border_px, -self.border_px)
         return pixels[cut, cut].copy()
 
 
 class NaturalDataset:
-    """A natural set, and the clean pictures of the same classes where there are some.
+    """A natural set, and the clean images of the same classes where there are some.
 
     Attributes:
         natural: the facts of the set.
-        pictures: its own pictures.
+        images: its own images.
         clean: the clean ones, or None.
     """
 
     def __init__(
-        self, natural: NaturalSet, pictures: Pictures, clean: Pictures | None, remarks: Sequence[str] = ()
+        self, natural: NaturalSet, images: Images, clean: Images | None, remarks: Sequence[str] = ()
     ) -> None:
         self.natural = natural
         self._remarks = tuple(remarks)
-        self.pictures = pictures
+        self.images = images
         self.clean = clean
-        self.name = pictures.name or pictures.dataset.name
-        self.location = pictures.dataset.location
-        self.label_space = pictures.space
-        self._parts = (pictures, *([clean] if clean else []))
+        self.name = images.name or images.dataset.name
+        self.location = images.dataset.location
+        self.label_space = images.space
+        self._parts = (images, *([clean] if clean else []))
         self.portable = all(one.dataset.portable for one in self._parts)
         self.parallel_reads = all(getattr(one.dataset, "parallel_reads", False) for one in self._parts)
 
@@ -101,7 +101,7 @@ class NaturalDataset:
     @property
     def frames(self) -> tuple[FrameRow, ...]:
         """Of video sets, which frames belong to which anchor."""
-        return self.pictures.frames
+        return self.images.frames
 
     @property
     def remarks(self) -> list[str]:
@@ -114,7 +114,7 @@ class NaturalDataset:
 
     @cached_property
     def _samples(self) -> list[Sample]:
-        own = [replace(one, meta={**one.meta, "part": self.pictures.part}) for one in self.pictures.samples]
+        own = [replace(one, meta={**one.meta, "part": self.images.part}) for one in self.images.samples]
         beside = [
             replace(one, id=f"{CLEAN}/{one.id}", meta={**one.meta, "part": CLEAN})
             for one in (self.clean.samples if self.clean else ())
@@ -122,19 +122,19 @@ class NaturalDataset:
         return sorted(own + beside, key=lambda one: one.id)
 
     def samples(self) -> Sequence[Sample]:
-        """Every picture of both parts, sorted by id."""
+        """Every image of both parts, sorted by id."""
         return self._samples
 
     def read(self, sample: Sample) -> bytes | Image:
-        """A picture of either part."""
+        """An image of either part."""
         if self.clean is not None and sample.meta["part"] == CLEAN:
             return self.clean.read(replace(sample, id=sample.id.removeprefix(f"{CLEAN}/")))
-        return self.pictures.read(sample)
+        return self.images.read(sample)
 
     def subset(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
-        """About `count` pictures, each part in proportion to its size and its classes likewise.
+        """About `count` images, each part in proportion to its size and its classes likewise.
 
-        Frame sets stay whole. The clean pictures are of the classes that were drawn of the others.
+        Frame sets stay whole. The clean images are of the classes that were drawn of the others.
         """
         if not count or count >= len(samples):
             return list(samples)
@@ -147,13 +147,13 @@ class NaturalDataset:
                 members = [one for one in members if drawn & set(one.labels)] or members
             found += (
                 self._whole_sets(members, share, seed)
-                if self.frames and name == self.pictures.part
+                if self.frames and name == self.images.part
                 else stratified_subset(members, share, seed)
             )
         return sorted(found, key=lambda one: one.id)
 
     def without_clean(self, samples: Sequence[Sample]) -> list[str]:
-        """What to say of a subset with classes that have clean pictures, none of which was drawn."""
+        """What to say of a subset with classes that have clean images, none of which was drawn."""
         there = {label for one in (self.clean.samples if self.clean else ()) for label in one.labels}
         own, beside = (
             [one for one in samples if (one.meta["part"] == CLEAN) is of_clean] for of_clean in (False, True)
@@ -172,7 +172,7 @@ class NaturalDataset:
 
 
 def without_clean(own: Sequence[Sample], clean: Sequence[Sample], where: str = "") -> list[str]:
-    """What to say where pictures are of classes that no clean picture is of."""
+    """What to say where images are of classes that no clean image is of."""
     there = {label for one in clean for label in one.labels}
     alone = [one for one in own if one.labels and not there & set(one.labels)]
     lacking = len({label for one in alone for label in one.labels})
@@ -180,18 +180,18 @@ def without_clean(own: Sequence[Sample], clean: Sequence[Sample], where: str = "
         return []
     have = "class has" if lacking == 1 else "classes have"
     return [
-        f"{lacking:,} {have} no clean picture{where}: the drop leaves {counted(len(alone), 'picture')} of "
+        f"{lacking:,} {have} no clean image{where}: the drop leaves {counted(len(alone), 'image')} of "
         f"{len(own):,} out, and is not the difference of the two errors."
     ]
 
 
-def refuse_same_pictures(location: str, readable: Sequence[Surveyed]) -> None:
-    """Refuse a natural set whose pictures are the clean ones: more than a few alike, or all of one part."""
+def refuse_same_images(location: str, readable: Sequence[Surveyed]) -> None:
+    """Refuse a natural set whose images are the clean ones: more than a few alike, or all of one part."""
     clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
     own = {one.content for one in readable if one.sample.meta["part"] != CLEAN}
     both, fewer = len(own & clean), min(len(own), len(clean))
     if both and (both == fewer or both > max(SHARED_COUNT, SHARED_SHARE * fewer)):
         raise UserError(
-            f"{both:,} of {len(own):,} pictures of {location} are among the {len(clean):,} clean ones, the "
-            "same files; give clean pictures that are others."
+            f"{both:,} of {len(own):,} images of {location} are among the {len(clean):,} clean ones, the "
+            "same files; give clean images that are others."
         )

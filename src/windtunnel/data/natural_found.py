@@ -15,11 +15,11 @@ from windtunnel.data.ytbb_annotations import ANCHOR_LABELS
 from windtunnel.labels import imagenet_1k
 from windtunnel.published.natural import folder_key, masked_classes, natural_sets, several_ids
 
-# ImageNet's own pictures: folders of these are clean, whatever their name and their classes.
+# ImageNet's own images: folders of these are clean, whatever their name and their classes.
 VALIDATION_FILE = re.compile(r"ILSVRC2012_")
 TRAINING_FILE = re.compile(r"(n\d{8})_\d+\.JPEG")
 LOOKED_AT = 5
-# After a set's name these say that a folder holds the clean pictures for it.
+# After a set's name these say that a folder holds the clean images for it.
 OF_CLEAN = "clean|val|train|in"
 
 
@@ -75,9 +75,9 @@ def _by_classes(folders: set[str]) -> str:
 
 
 def _is_imagenets_own(path: Path, folders: set[str]) -> bool:
-    """Whether the first files are ImageNet's; training pictures lie in the folder of their own WordNet id.
+    """Whether the first files are ImageNet's; training images lie in the folder of their own WordNet id.
 
-    Pictures of ImageNet-22k have such names too, but in ImageNet-O they lie in folders of other ids.
+    Images of ImageNet-22k have such names too, but in ImageNet-O they lie in folders of other ids.
     """
     some = (
         (folder, file.name) for folder in sorted(folders)[:LOOKED_AT] for file in (path / folder).iterdir()

@@ -11,8 +11,8 @@ from pathlib import Path
 from windtunnel.answers import counted_imagenet_classes, labels_of_imagenet_class
 from windtunnel.data import Dataset, Sample, open_dataset
 from windtunnel.data.finished import CLEAN, FinishedDataset
-from windtunnel.data.frame_layouts import frame_pictures
-from windtunnel.data.natural import NaturalDataset, Pictures, without_clean
+from windtunnel.data.frame_layouts import frame_images
+from windtunnel.data.natural import Images, NaturalDataset, without_clean
 from windtunnel.errors import UserError
 from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k
 from windtunnel.published.natural import NaturalSet, folder_key, natural_set, several_ids
@@ -28,7 +28,7 @@ OBJECTNET_BORDER_PX = 2
 LEAST_INDICES = 0.5
 # How many of many names a message says.
 NAMED = 3
-NO_CLEAN = "No clean pictures were given (--clean DATA): there is no clean error and no accuracy drop."
+NO_CLEAN = "No clean images were given (--clean DATA): there is no clean error and no accuracy drop."
 
 
 def open_natural(
@@ -37,12 +37,12 @@ def open_natural(
     clean: str | Path | Dataset | None = None,
     remarks: Sequence[str] = (),
 ) -> NaturalDataset:
-    """Open a natural set, and beside it the clean pictures of the same classes.
+    """Open a natural set, and beside it the clean images of the same classes.
 
     Args:
         source: the set's folder, archive or table, or a data set that is open already.
         name: which set it is, as in `published/natural.toml`.
-        clean: ordinary pictures of the same classes, such as ImageNet's validation set.
+        clean: ordinary images of the same classes, such as ImageNet's validation set.
         remarks: what else a user must know.
     """
     if isinstance(source, NaturalDataset):
@@ -52,33 +52,33 @@ def open_natural(
     natural = natural_set(name)
     if clean is None and natural.role == "out":
         raise UserError(
-            f"{natural.title} needs the in-distribution pictures it is told from: give --clean DATA."
+            f"{natural.title} needs the in-distribution images it is told from: give --clean DATA."
         )
     if clean is not None and _same_place(source, clean):
         raise UserError(
-            f"{source} is given as {natural.title} and as the clean pictures; give ordinary pictures with "
+            f"{source} is given as {natural.title} and as the clean images; give ordinary images with "
             "--clean, such as ImageNet's validation set."
         )
     beside = None if clean is None else _plain(clean)
-    pictures = _pictures(natural, source, beside)
-    if not pictures.samples:
-        raise UserError(f"{pictures.dataset.location} holds no picture of {natural.title}.")
+    images = _images(natural, source, beside)
+    if not images.samples:
+        raise UserError(f"{images.dataset.location} holds no image of {natural.title}.")
     if beside is None:
         # pm-k has its clean answer in the anchor frame.
-        lacking = [] if pictures.frames else [NO_CLEAN]
-        return NaturalDataset(natural, pictures, None, [*remarks, *lacking])
-    return NaturalDataset(natural, pictures, _clean_pictures(natural, pictures, beside), remarks)
+        lacking = [] if images.frames else [NO_CLEAN]
+        return NaturalDataset(natural, images, None, [*remarks, *lacking])
+    return NaturalDataset(natural, images, _clean_images(natural, images, beside), remarks)
 
 
-def open_own_pictures(source: str | Path | Dataset, name: str) -> NaturalDataset:
-    """Open a natural set's own pictures alone, of out-of-distribution sets too."""
+def open_own_images(source: str | Path | Dataset, name: str) -> NaturalDataset:
+    """Open a natural set's own images alone, of out-of-distribution sets too."""
     natural = natural_set(name)
-    return NaturalDataset(natural, _pictures(natural, source, None), None)
+    return NaturalDataset(natural, _images(natural, source, None), None)
 
 
-def _pictures(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | None) -> Pictures:
+def _images(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | None) -> Images:
     if natural.layout in ("video", "ytbb", "frames"):
-        return frame_pictures(natural, source)
+        return frame_images(natural, source)
     if natural.layout == "objectnet":
         return _objectnet(natural, source)
     dataset = _plain(source)
@@ -97,17 +97,17 @@ def _same_place(source: str | Path | Dataset, clean: str | Path | Dataset) -> bo
 
 
 def _plain(source: str | Path | Dataset) -> Dataset:
-    """A data set of ordinary pictures; of a finished set its clean ones."""
+    """A data set of ordinary images; of a finished set its clean ones."""
     found = open_dataset(source)
     if isinstance(found, FinishedDataset):
         if found.clean is None:
-            raise UserError(f"{found.location} holds corrupted pictures only; give ordinary ones.")
+            raise UserError(f"{found.location} holds corrupted images only; give ordinary ones.")
         return found.clean
     return found
 
 
-def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Pictures:
-    """Folders named by WordNet ids, all of them of the set's classes; of pictures that are out, no labels."""
+def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Images:
+    """Folders named by WordNet ids, all of them of the set's classes; of images that are out, no labels."""
     names = imagenet_1k().classes
     allowed = {names[index] for index in counted_imagenet_classes(natural)}
     classes = dataset.label_space.classes
@@ -117,7 +117,7 @@ def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Pictures:
         what = (
             f"{len(foreign)} of its {len(used)} folders ('{foreign[0]}' ...) are none of them"
             if used
-            else "its pictures lie in no folder"
+            else "its images lie in no folder"
         )
         raise UserError(
             f"{dataset.location} is not {natural.title}, whose folders are {len(allowed):,} WordNet ids: "
@@ -128,7 +128,7 @@ def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Pictures:
               for label, name in enumerate(classes) if name in used}  # fmt: skip
     samples = [replace(one, labels=labels[one.labels[0]]) for one in dataset.samples() if one.labels]
     remarks = _count_remarks(natural, len(used), len(allowed), len(dataset.samples()) - len(samples))
-    return Pictures(natural.part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
+    return Images(natural.part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
 
 
 def _count_remarks(natural: NaturalSet, used: int, allowed: int, left_out: int) -> tuple[str, ...]:
@@ -138,11 +138,11 @@ def _count_remarks(natural: NaturalSet, used: int, allowed: int, left_out: int) 
         found.append(f"{used:,} of {natural.title}'s {allowed:,} class folders are there.")
     if left_out:
         are = "is" if left_out == 1 else "are"
-        found.append(f"{counted(left_out, 'picture')} outside of any class folder {are} left out.")
+        found.append(f"{counted(left_out, 'image')} outside of any class folder {are} left out.")
     return tuple(found)
 
 
-def _numbered(natural: NaturalSet, dataset: Dataset) -> Pictures:
+def _numbered(natural: NaturalSet, dataset: Dataset) -> Images:
     """Folders 0 to 999, read as numbers: 10 comes after 9. The version stands in the folder's name."""
     names, space = imagenet_1k().classes, dataset.label_space
     used = {label for sample in dataset.samples() for label in sample.labels}
@@ -162,7 +162,7 @@ def _numbered(natural: NaturalSet, dataset: Dataset) -> Pictures:
             *remarks,
         )
     part = f"{natural.part}-{version}" if version else natural.part
-    return Pictures(part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
+    return Images(part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
 
 
 def v2_version(location: str) -> str:
@@ -173,7 +173,7 @@ def v2_version(location: str) -> str:
     )
 
 
-def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
+def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
     """The folders that overlap with ImageNet, each with all ids that are right for it."""
     inside = isinstance(source, str | Path) and (Path(source) / "images").is_dir()
     dataset = _plain(Path(str(source)) / "images" if inside else source)
@@ -196,11 +196,11 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
     if others:
         remarks = (
             *remarks,
-            f"{counted(others.total(), 'picture')} in {counted(len(others), 'other folder')} "
+            f"{counted(others.total(), 'image')} in {counted(len(others), 'other folder')} "
             f"{'is' if others.total() == 1 else 'are'} left out: ImageNet has no such class "
             f"({_first_of(others)}).",
         )
-    return Pictures(
+    return Images(
         natural.part,
         natural.role,
         dataset,
@@ -213,40 +213,40 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Pictures:
 
 
 def _first_of(folders: Counter[str]) -> str:
-    """The first few of some folders by name; pictures in none lie at the top."""
+    """The first few of some folders by name; images in none lie at the top."""
     names = [name or "the top" for name in sorted(folders)]
     return ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
 
 
-def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Pictures:
-    """A user's own pictures: class folders like the clean ones', or pictures that are of none of them."""
+def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Images:
+    """A user's own images: class folders like the clean ones', or images that are of none of them."""
     if natural.role == "out":
         space = clean.label_space if clean is not None else dataset.label_space
         samples = [replace(one, labels=()) for one in dataset.samples()]
         remarks = _not_out_remarks(dataset, clean)
-        return Pictures(natural.part, natural.role, dataset, samples, space, remarks=remarks)
+        return Images(natural.part, natural.role, dataset, samples, space, remarks=remarks)
     space = dataset.label_space
     if clean is not None and _contains(clean.label_space, space):
-        # The model may have more classes than the shift has pictures of.
+        # The model may have more classes than the shift has images of.
         place = {name: index for index, name in enumerate(clean.label_space.classes)}
         names, space = space.classes, clean.label_space
         samples = [
             replace(one, labels=tuple(place[names[label]] for label in one.labels))
             for one in dataset.samples()
         ]
-        return Pictures(natural.part, natural.role, dataset, samples, space)
-    return Pictures(natural.part, natural.role, dataset, dataset.samples(), space)
+        return Images(natural.part, natural.role, dataset, samples, space)
+    return Images(natural.part, natural.role, dataset, dataset.samples(), space)
 
 
 def _not_out_remarks(dataset: Dataset, clean: Dataset | None) -> tuple[str, ...]:
-    """Which folders of pictures that should be out are named as classes of the clean ones."""
+    """Which folders of images that should be out are named as classes of the clean ones."""
     own = _used_classes(dataset)
     both = sorted(own & _used_classes(clean)) if clean is not None else []
     if not both:
         return ()
     return (
         f"{len(both):,} of {len(own):,} folders of {dataset.location} ('{both[0]}' ...) are called as "
-        "classes of the clean pictures are: what is of such a class is not out of distribution.",
+        "classes of the clean images are: what is of such a class is not out of distribution.",
     )
 
 
@@ -259,54 +259,52 @@ def _contains(larger: LabelSpace, smaller: LabelSpace) -> bool:
     return larger.name == smaller.name and set(smaller.classes) <= set(larger.classes)
 
 
-def _clean_pictures(natural: NaturalSet, pictures: Pictures, clean: Dataset) -> Pictures:
-    """The clean pictures of the classes that the set's pictures are of."""
+def _clean_images(natural: NaturalSet, images: Images, clean: Dataset) -> Images:
+    """The clean images of the classes that the set's images are of."""
     if not any(one.labels for one in clean.samples()):
         raise UserError(
-            f"The clean pictures of {clean.location} have no labels, by which their error is counted: put "
+            f"The clean images of {clean.location} have no labels, by which their error is counted: put "
             "them into a folder per class."
         )
-    labels = _labels_of_clean(natural, pictures.space, clean)
-    used = {label for one in pictures.samples for label in one.labels}
+    labels = _labels_of_clean(natural, images.space, clean)
+    used = {label for one in images.samples for label in one.labels}
     found: list[Sample] = []
     for one in clean.samples():
         mapped = tuple(dict.fromkeys(new for old in one.labels for new in labels[old]))
         if mapped and (natural.role == "out" or used & set(mapped)):
             found.append(replace(one, labels=mapped))
-    _check_indices(natural, pictures, clean, found)
+    _check_indices(natural, images, clean, found)
     if not found:
         raise UserError(
-            f"{clean.location} has no picture of a class of {pictures.dataset.location} "
-            f"({clean.label_space.order}); give clean pictures "
-            f"{_wanted_folders(natural, pictures.space, used)}."
+            f"{clean.location} has no image of a class of {images.dataset.location} "
+            f"({clean.label_space.order}); give clean images "
+            f"{_wanted_folders(natural, images.space, used)}."
         )
-    return Pictures(
-        CLEAN, CLEAN, clean, found, pictures.space, remarks=_clean_remarks(pictures, clean, found)
-    )
+    return Images(CLEAN, CLEAN, clean, found, images.space, remarks=_clean_remarks(images, clean, found))
 
 
-def _check_indices(natural: NaturalSet, pictures: Pictures, clean: Dataset, found: Sequence[Sample]) -> None:
-    """Refuse clean pictures in numbered folders that can hardly be ImageNet's indices.
+def _check_indices(natural: NaturalSet, images: Images, clean: Dataset, found: Sequence[Sample]) -> None:
+    """Refuse clean images in numbered folders that can hardly be ImageNet's indices.
 
     Any few numbers are indices of some classes: those of other classes would be scored as wrong answers.
     """
     if natural.answers == "own" or clean.label_space.name != "indices":
         return
-    wanted = {label for one in pictures.samples for label in one.labels}
+    wanted = {label for one in images.samples for label in one.labels}
     if natural.role == "out":
         wanted = set(counted_imagenet_classes(natural))
     there = wanted & {label for one in found for label in one.labels}
     if len(there) < LEAST_INDICES * len(wanted):
         raise UserError(
-            f"{clean.location} labels its pictures by number (the last is {clean.label_space.classes[-1]}); "
+            f"{clean.location} labels its images by number (the last is {clean.label_space.classes[-1]}); "
             f"as ImageNet's indices they are of {len(there):,} of {len(wanted):,} classes of "
-            f"{natural.title}, so they seem to be others: give clean pictures "
-            f"{_wanted_folders(natural, pictures.space, wanted)}."
+            f"{natural.title}, so they seem to be others: give clean images "
+            f"{_wanted_folders(natural, images.space, wanted)}."
         )
 
 
 def _wanted_folders(natural: NaturalSet, space: LabelSpace, used: set[int]) -> str:
-    """Which folders of clean pictures would serve a set, the first of them by name."""
+    """Which folders of clean images would serve a set, the first of them by name."""
     if natural.answers == "own":
         return "in folders of the same names"
     ids = []
@@ -321,15 +319,15 @@ def _wanted_folders(natural: NaturalSet, space: LabelSpace, used: set[int]) -> s
     return found
 
 
-def _clean_remarks(pictures: Pictures, clean: Dataset, found: Sequence[Sample]) -> tuple[str, ...]:
-    """How many clean pictures are of other classes, and which classes have none."""
+def _clean_remarks(images: Images, clean: Dataset, found: Sequence[Sample]) -> tuple[str, ...]:
+    """How many clean images are of other classes, and which classes have none."""
     remarks = []
     if len(found) < len(clean.samples()):
         remarks.append(
-            f"Of the clean pictures {len(found):,} of {len(clean.samples()):,} are of the same classes; the "
+            f"Of the clean images {len(found):,} of {len(clean.samples()):,} are of the same classes; the "
             "others are left out."
         )
-    return (*remarks, *without_clean(pictures.samples, found))
+    return (*remarks, *without_clean(images.samples, found))
 
 
 def _labels_of_clean(natural: NaturalSet, space: LabelSpace, clean: Dataset) -> dict[int, tuple[int, ...]]:
@@ -342,7 +340,7 @@ def _labels_of_clean(natural: NaturalSet, space: LabelSpace, clean: Dataset) -> 
                 label: (place[name],) if name in place else () for label, name in enumerate(theirs.classes)
             }
         raise UserError(
-            f"The classes of {clean.location} ({theirs.order}) are not those of the shifted pictures "
+            f"The classes of {clean.location} ({theirs.order}) are not those of the shifted images "
             f"({space.order}); name folders alike in both."
         )
     own = set(theirs.classes) <= set(natural.classes)
@@ -351,6 +349,6 @@ def _labels_of_clean(natural: NaturalSet, space: LabelSpace, clean: Dataset) -> 
     if natural.answers == "collapse" and own:
         return {label: (natural.classes.index(name),) for label, name in enumerate(theirs.classes)}
     raise UserError(
-        f"The clean pictures of {clean.location} are in folders of another kind ({theirs.order}); "
+        f"The clean images of {clean.location} are in folders of another kind ({theirs.order}); "
         f"{natural.title} is compared with ImageNet's, by WordNet id."
     )

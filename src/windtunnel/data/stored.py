@@ -1,4 +1,4 @@
-"""Data sets of which each picture is one picture: a condition of a finished set, a natural set's own ones."""
+"""Data sets of which each image is one image: a condition of a finished set, a natural set's own ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from windtunnel.data import Dataset, Sample, open_dataset, path_and_part
 from windtunnel.data.finished import CLEAN, FinishedDataset, open_finished
 from windtunnel.data.natural import NaturalDataset
 from windtunnel.data.natural_found import found_natural
-from windtunnel.data.natural_layouts import open_own_pictures
+from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.labels import LabelSpace
@@ -18,8 +18,8 @@ from windtunnel.published.natural import natural_set
 
 
 @dataclass(frozen=True)
-class StoredPictures:
-    """The pictures a finished set holds under one corruption and severity, or its own clean ones."""
+class StoredImages:
+    """The images a finished set holds under one corruption and severity, or its own clean ones."""
 
     whole: FinishedDataset
     condition: str
@@ -44,18 +44,18 @@ class StoredPictures:
         return self.whole.label_space
 
     def samples(self) -> Sequence[Sample]:
-        """The set's pictures."""
+        """The set's images."""
         return self.whole.samples()
 
     def read(self, sample: Sample) -> bytes | Image:
-        """The stored picture."""
+        """The stored image."""
         return self.whole.read_under(sample, self.unit, self.level) if self.unit else self.whole.read(sample)
 
 
-def open_pictures(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
-    """Open a data set of which each picture is one picture, and say what a user must know of its reading.
+def open_images(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
+    """Open a data set of which each image is one image, and say what a user must know of its reading.
 
-    Of a finished set it is one condition, named after `#`; of a natural set its own pictures, as a run reads
+    Of a finished set it is one condition, named after `#`; of a natural set its own images, as a run reads
     them, without clean ones.
     """
     if isinstance(source, FinishedDataset):
@@ -70,34 +70,34 @@ def open_pictures(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...
 def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
     """Open a data set as a run reads it, and say what a user must know of that.
 
-    A natural set is opened as what it is, its own pictures alone.
+    A natural set is opened as what it is, its own images alone.
     """
     if isinstance(source, NaturalDataset):
-        return NaturalDataset(source.natural, source.pictures, None), source.pictures.remarks
+        return NaturalDataset(source.natural, source.images, None), source.images.remarks
     dataset = open_dataset(source)
     name = "" if isinstance(dataset, FinishedDataset) else found_natural(source)
     if not name:
         return dataset, ()
     title = natural_set(name).title
     try:
-        natural = open_own_pictures(source, name)
+        natural = open_own_images(source, name)
     except UserError as error:
         return dataset, (f"Its files are read as they are. As {title} a run would refuse it: {error}",)
     read = f"Read as {title}, by its name or its folders, as a run reads it."
-    return natural, (read, *natural.pictures.remarks)
+    return natural, (read, *natural.images.remarks)
 
 
-def _stored(dataset: FinishedDataset, wanted: str) -> StoredPictures:
+def _stored(dataset: FinishedDataset, wanted: str) -> StoredImages:
     """The condition of a finished set that is wanted."""
     found = {
-        f"{one.unit}:{one.level}": StoredPictures(dataset, f"{one.unit}:{one.level}", one.unit, one.level)
+        f"{one.unit}:{one.level}": StoredImages(dataset, f"{one.unit}:{one.level}", one.unit, one.level)
         for one in dataset.stored
         if one.kind == "corruption"
     }
     if not found:
-        raise UserError(f"{dataset.location} holds clips; give a set of pictures.")
+        raise UserError(f"{dataset.location} holds clips; give a set of images.")
     if dataset.made_clean is not None:
-        found[CLEAN] = StoredPictures(dataset, CLEAN)
+        found[CLEAN] = StoredImages(dataset, CLEAN)
     if not wanted:
         raise UserError(
             f"{dataset.location} holds {len(found)} conditions; say which, as "

@@ -1,4 +1,4 @@
-"""A look at every picture before work: content hash, size and format, or why it cannot be read."""
+"""A look at every image before work: content hash, size and format, or why it cannot be read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from windtunnel.data import Dataset, Sample, content_hash
-from windtunnel.errors import PictureError, Status
+from windtunnel.errors import ImageError, Status
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, UPRIGHT, check_size, pillow_quiet, read_header
 
@@ -22,7 +22,7 @@ TRIED = 10
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What is known of one picture before it is decoded."""
+    """What is known of one image before it is decoded."""
 
     sample: Sample
     content: str = ""
@@ -41,9 +41,9 @@ def survey(
     *,
     decoded: bool = False,
 ) -> list[Surveyed]:
-    """Look at every sample, in order; a picture that cannot be read is a finding, not an error.
+    """Look at every sample, in order; an image that cannot be read is a finding, not an error.
 
-    Only headers are read, unless `decoded` asks for every picture to be decoded as well.
+    Only headers are read, unless `decoded` asks for every image to be decoded as well.
     """
     look = partial(_look_at, dataset, decoded)
     found = []
@@ -82,7 +82,7 @@ def _look_at(dataset: Dataset, decoded: bool, sample: Sample) -> Surveyed:
             with DECODES.holding(header.decode_bytes):
                 decode(data, header)
         return Surveyed(sample, content, header.format, header.width, header.height, header.orientation)
-    except PictureError as error:
+    except ImageError as error:
         return Surveyed(sample, content, status=error.status, reason=error.reason)
     except MemoryError:
         return Surveyed(sample, content, status="too_large", reason="there is not enough memory to read it")

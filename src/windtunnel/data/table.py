@@ -22,7 +22,7 @@ SEPARATORS = (";", "|")
 
 
 class TableDataset:
-    """Pictures listed in a table; paths are relative to the table's folder.
+    """Images listed in a table; paths are relative to the table's folder.
 
     The id is the `id` column where there is one, else the path; where one path stands in several rows,
     path#row. Other columns are kept with the sample.
@@ -37,7 +37,7 @@ class TableDataset:
         self.location = str(file)
         rows = _rows(file)
         if not rows:
-            raise UserError(f"{file} has no rows; give one line per picture with the columns path and label.")
+            raise UserError(f"{file} has no rows; give one line per image with the columns path and label.")
         columns = {name for row in rows for name in row}
         path_column = _column(columns, PATH_COLUMNS, file)
         label_column = _column(columns, LABEL_COLUMNS, file)

@@ -1,1 +1,1 @@
-"""Plan the work, and do it: pictures in, predictions out, nothing else."""
+"""Plan the work, and do it: images in, predictions out, nothing else."""

@@ -18,10 +18,10 @@ import numpy as np
 from windtunnel.conditions import Condition
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.images import Source
 from windtunnel.engine.pool import Chunk, single_threaded
 from windtunnel.engine.work import Work, fitted, warm_up
-from windtunnel.errors import PictureError
+from windtunnel.errors import ImageError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
@@ -85,20 +85,20 @@ def expected(probe: Probe | None, missing: Sequence[Chunk], views: int, workers:
     if probe is None or not missing:
         return None
     busy = min(workers, len(missing))
-    sizes = [sum(picture.status == "ok" for picture in chunk.pictures) for chunk in missing]
+    sizes = [sum(image.status == "ok" for image in chunk.images) for chunk in missing]
     # No worker is done before its last chunk is.
     images = max(sum(sizes) / busy, max(sizes))
     return Expected(images * views * probe.seconds, busy, probe.timed, probe.rough)
 
 
-def probe_images(pictures: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
+def probe_images(images: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
     """The few images that a probe is made on."""
-    readable = [picture for picture in pictures if picture.status == "ok"]
+    readable = [image for image in images if image.status == "ok"]
     places = sorted({len(readable) * place // IMAGES for place in range(IMAGES)})
     return tuple(readable[place] for place in places if readable)
 
 
-def measure(work: Work, model: Model, pictures: Sequence[Surveyed]) -> Probe | None:
+def measure(work: Work, model: Model, images: Sequence[Surveyed]) -> Probe | None:
     """Time making and predicting these images under as many conditions as the budget allows.
 
     What only the first use of a condition or a network costs is done before and not counted. Conditions
@@ -111,17 +111,17 @@ def measure(work: Work, model: Model, pictures: Sequence[Surveyed]) -> Probe | N
     # The id of a condition is a digest: in its order the first few are a random choice.
     order = sorted(work.conditions, key=lambda condition: condition.id)
     with pillow_quiet():
-        for picture in pictures:
-            source = Source(work.dataset, picture)
+        for image in images:
+            source = Source(work.dataset, image)
             for condition in order:
                 if timed and (making > BUDGET_SECONDS or time.perf_counter() - begun > LIMIT_SECONDS):
                     break
                 try:
                     if condition.id not in costs:
-                        _use_once(condition, work, model, picture)
+                        _use_once(condition, work, model, image)
                     start = time.perf_counter()
                     views = _images_under(source, condition, work, model)
-                except PictureError:
+                except ImageError:
                     continue
                 seconds = time.perf_counter() - start
                 costs.setdefault(condition.id, []).append(seconds)
@@ -138,10 +138,10 @@ def measure(work: Work, model: Model, pictures: Sequence[Surveyed]) -> Probe | N
     return Probe(per_image / views_per_image + predicting, timed, rough)
 
 
-def _use_once(condition: Condition, work: Work, model: Model, picture: Surveyed) -> None:
+def _use_once(condition: Condition, work: Work, model: Model, image: Surveyed) -> None:
     """Import and compile what a condition needs at its first image only."""
     if condition.kind not in ("corruption", "sequence"):
-        _images_under(Source(work.dataset, picture), condition, work, model)
+        _images_under(Source(work.dataset, image), condition, work, model)
     elif not isinstance(work.dataset, FinishedDataset):
         warm_up([condition])
 
@@ -180,13 +180,13 @@ def _seconds_per_image(network: Model, images: Sequence[Image]) -> float:
 
 
 def warm_up_and_measure_apart(
-    work: Work, source: ModelSource, pictures: Sequence[Surveyed], includes: Sequence[Path]
+    work: Work, source: ModelSource, images: Sequence[Surveyed], includes: Sequence[Path]
 ) -> Probe | None:
     """Compile what conditions need and measure, in a process of its own that is one thread as workers are."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(
-        target=_measure_apart, args=(theirs, work, source, tuple(pictures), tuple(includes))
+        target=_measure_apart, args=(theirs, work, source, tuple(images), tuple(includes))
     )
     process.start()
     theirs.close()
@@ -203,7 +203,7 @@ def _measure_apart(
     pipe: Connection,
     work: Work,
     source: ModelSource,
-    pictures: Sequence[Surveyed],
+    images: Sequence[Surveyed],
     includes: Sequence[Path],
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of an interruption
@@ -213,4 +213,4 @@ def _measure_apart(
             warm_up(work.conditions)
         model = load_model(source)
         single_threaded()  # after the model has imported its libraries, as in workers
-        pipe.send(measure(work, model, pictures))
+        pipe.send(measure(work, model, images))

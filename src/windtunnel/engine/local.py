@@ -19,7 +19,7 @@ from windtunnel.engine.estimate import (
     probe_images,
     warm_up_and_measure_apart,
 )
-from windtunnel.engine.mended import mended_pictures
+from windtunnel.engine.mended import mended_images
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
 from windtunnel.engine.work import Work, score_chunk, warm_up, warm_up_apart
@@ -51,7 +51,7 @@ def execute(
         workers: 1 runs in this process; more spawn as many.
         source: where workers load the model from.
         includes: files of the user's units, which workers need too.
-        strict: stop at the first picture that cannot be scored.
+        strict: stop at the first image that cannot be scored.
         advance: told of finished and failed predictions.
         expect: told how long it will take, as soon as that is known; None where nobody asks.
     """
@@ -197,19 +197,19 @@ def usable_workers(plan: Plan, asked: int | None = None) -> int:
 
 
 def _refuse_failures(plan: Plan, target: RunFolder) -> None:
-    """What --strict refuses before any work: pictures that cannot be read, and failures already stored."""
+    """What --strict refuses before any work: images that cannot be read, and failures already stored."""
     for one in plan.surveyed:
         if one.status != "ok":
-            raise UserError(f"{one.sample.id}: {one.reason}. --strict stops at the first such picture.")
+            raise UserError(f"{one.sample.id}: {one.reason}. --strict stops at the first such image.")
     for chunk in plan.chunks:
-        if mended_pictures(plan, target, chunk):
+        if mended_images(plan, target, chunk):
             continue
         for row in target.failures(chunk.name):
             if axis_of(row["condition"]) == "numerics" and row["status"] == "not_finite":
                 continue
             raise UserError(
                 f"{row['sample_id']} under {row['condition']}: {row['reason']}. "
-                "--strict stops at the first such picture."
+                "--strict stops at the first such image."
             )
 
 
@@ -221,17 +221,17 @@ def finished_predictions(plan: Plan, folder: Path) -> int:
 
 
 def mended_count(plan: Plan, folder: Path) -> int:
-    """How many pictures of a finished set failed in a run folder and can be read now."""
-    return sum(len(mended_pictures(plan, RunFolder(folder), chunk)) for chunk in plan.chunks)
+    """How many images of a finished set failed in a run folder and can be read now."""
+    return sum(len(mended_images(plan, RunFolder(folder), chunk)) for chunk in plan.chunks)
 
 
 def _is_done(plan: Plan, target: RunFolder, chunk: Chunk) -> bool:
     """Whether a chunk is stored, and would be stored so again."""
-    return target.has_shard(chunk.name, _rows(plan, chunk)) and not mended_pictures(plan, target, chunk)
+    return target.has_shard(chunk.name, _rows(plan, chunk)) and not mended_images(plan, target, chunk)
 
 
 def _rows(plan: Plan, chunk: Chunk) -> int:
-    return len(chunk.pictures) * plan.views
+    return len(chunk.images) * plan.views
 
 
 def _in_processes(workers: int, missing: list[Chunk], source: ModelSource | None) -> bool:
@@ -255,7 +255,7 @@ def _scored(
         return
     with opencv_on_one_thread():
         for chunk in missing:
-            yield chunk, score_chunk(work, plan.model, chunk.pictures, advance)
+            yield chunk, score_chunk(work, plan.model, chunk.images, advance)
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class Scoring:
             raise UserError(
                 f"{model.name} is another model in every process (weights drawn at random?); use --workers 1."
             )
-        return lambda chunk, advance: _packed(score_chunk(self.work, model, chunk.pictures, advance))
+        return lambda chunk, advance: _packed(score_chunk(self.work, model, chunk.images, advance))
 
 
 def _packed(table: pa.Table) -> bytes:

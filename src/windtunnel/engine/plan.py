@@ -1,4 +1,4 @@
-"""The plan: which pictures under which conditions, in which chunks, and the recipe that says so."""
+"""The plan: which images under which conditions, in which chunks, and the recipe that says so."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from windtunnel.data import (
 )
 from windtunnel.data.finished import CLEAN, FinishedDataset
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
-from windtunnel.data.natural import NaturalDataset, refuse_same_pictures
+from windtunnel.data.natural import NaturalDataset, refuse_same_images
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, data_space
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.errors import UserError
-from windtunnel.label_maps import odd_labels, read_map, refuse_unlabelled, without_pictures
+from windtunnel.label_maps import odd_labels, read_map, refuse_unlabelled, without_images
 from windtunnel.labels import (
     IMAGENET_1K,
     INDICES,
@@ -52,9 +52,9 @@ from windtunnel.wording import counted
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048
 # Flips ask whether answers change, not whether they are right.
-NO_LABELS_NEEDED = "; flips need no labels: for them alone put the pictures into one folder without classes"
+NO_LABELS_NEEDED = "; flips need no labels: for them alone put the images into one folder without classes"
 MAX_CHUNK = 512
-# Few pictures are cut finer, so that workers share them evenly.
+# Few images are cut finer, so that workers share them evenly.
 MIN_SHARDS = 16
 
 KEEP = ("auto", "logits", "summary")
@@ -94,12 +94,12 @@ class Plan:
 
     @property
     def views(self) -> int:
-        """How many pictures the model is shown of each: every condition's frames."""
+        """How many images the model is shown of each: every condition's frames."""
         return sum(condition.frames for condition in self.conditions)
 
     @property
     def samples_table(self) -> pa.Table:
-        """The pictures as the run folder keeps them."""
+        """The images as the run folder keeps them."""
         return samples_table(self.surveyed, self.sources)
 
     @property
@@ -131,7 +131,7 @@ def make_plan(
     present: Callable[[Sequence[Condition]], Sequence[Condition]] = lambda conditions: conditions,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Plan:
-    """Check that model, data and suite fit, look at every picture, and cut the work.
+    """Check that model, data and suite fit, look at every image, and cut the work.
 
     Everything that can be refused is refused here, before any prediction. `present` chooses which of the
     suite's conditions there are predictions of.
@@ -159,7 +159,7 @@ def make_plan(
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
     remarks += natural.without_clean(chosen) if natural else []
-    remarks += without_pictures(own_space, space)
+    remarks += without_images(own_space, space)
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = _readable(dataset, surveyed)
     grouping, one_video = _grouping(group, frames, readable)
@@ -171,7 +171,7 @@ def make_plan(
         refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
     masked = mask or suite.mask
     if natural:
-        refuse_same_pictures(dataset.location, readable)
+        refuse_same_images(dataset.location, readable)
         remarks += _on_both_sides(natural, readable)
         if masked:
             refuse_mask(natural.natural)
@@ -225,15 +225,15 @@ def _refuse_mistakes(
         raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
     if keep == "summary" and set(OF_DETECTION) & set(suite.metrics):
         raise UserError(
-            f"Suite {suite.name} needs every class's score of a picture, which --keep summary drops; give "
+            f"Suite {suite.name} needs every class's score of an image, which --keep summary drops; give "
             "--keep auto."
         )
     if subset is not None and subset < 0:
-        raise UserError(f"subset is {subset}; give a number of pictures, or 0 for all.")
+        raise UserError(f"subset is {subset}; give a number of images, or 0 for all.")
     if chunk is not None and chunk < 1:
-        raise UserError(f"--chunk is {chunk}; give at least 1 picture per shard.")
+        raise UserError(f"--chunk is {chunk}; give at least 1 image per shard.")
     if settings and isinstance(dataset, FinishedDataset):
-        raise UserError(f"--set makes pictures differently; those of {dataset.location} are made already.")
+        raise UserError(f"--set makes images differently; those of {dataset.location} are made already.")
 
 
 def _labels(
@@ -255,7 +255,7 @@ def _labels(
         label_map, counted = count_answers(dataset.natural, space, model)
         return space, label_map, counted, list(filter(None, [taken_on_trust(dataset.natural, model)]))
     if not used and model.classes and not isinstance(dataset, NaturalDataset):
-        # Flips are of the model's classes, whatever the pictures are.
+        # Flips are of the model's classes, whatever the images are.
         declared = model_space(model.classes)
         return declared, tuple(range(len(declared))), None, []
     way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
@@ -269,12 +269,12 @@ def _labels(
 
 
 def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
-    """The pictures that can be read; without any there is nothing to run."""
+    """The images that can be read; without any there is nothing to run."""
     found = [one for one in surveyed if one.status == "ok"]
     if not found:
         first = surveyed[0]
         raise UserError(
-            f"None of the {len(surveyed)} pictures of {dataset.location} can be read "
+            f"None of the {len(surveyed)} images of {dataset.location} can be read "
             f"(the first, {first.sample.id}: {first.reason})."
         )
     return found
@@ -283,7 +283,7 @@ def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
 def _grouping(
     group: str, frames: Sequence[FrameRow], readable: Sequence[Surveyed]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Which pictures stay together in intervals, as scoring notes it, and what to say; videos unasked."""
+    """Which images stay together in intervals, as scoring notes it, and what to say; videos unasked."""
     if group or not frames:
         return {"group": group} if group else {}, []
     videos = group_sizes([one.sample for one in readable], VIDEO)
@@ -293,7 +293,7 @@ def _grouping(
 
 
 def _canvas(suite: Suite, model: Model, dataset: Dataset, readable: Sequence[Surveyed]) -> Canvas:
-    """How pictures become what is corrupted, or what they are where somebody has corrupted them."""
+    """How images become what is corrupted, or what they are where somebody has corrupted them."""
     sizes = {(one.width, one.height) for one in readable}
     if isinstance(dataset, FinishedDataset):
         return finished_canvas(dataset, suite, sizes)
@@ -348,14 +348,14 @@ def _chunks(surveyed: tuple[Surveyed, ...], size: int, identity: str) -> tuple[C
 
 
 def _sources(dataset: Dataset, surveyed: Sequence[Surveyed]) -> dict[str, str]:
-    """What the pictures of a made set were made of; a user's own clean pictures are their own sources."""
+    """What the images of a made set were made of; a user's own clean images are their own sources."""
     if not isinstance(dataset, FinishedDataset) or dataset.manifest is None or dataset.clean_is_given:
         return {}
     return dataset.manifest.sources({one.sample.id: one.content for one in surveyed})
 
 
 def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tuple[FrameRow, ...]:
-    """The frame sets all of whose pictures are among those chosen."""
+    """The frame sets all of whose images are among those chosen."""
     if natural is None or not natural.frames:
         return ()
     ids = {sample.id for sample in chosen}
@@ -364,14 +364,14 @@ def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tupl
 
 
 def _on_both_sides(natural: NaturalDataset, readable: Sequence[Surveyed]) -> list[str]:
-    """What to say where pictures of a natural set are among the clean ones too, by their content."""
+    """What to say where images of a natural set are among the clean ones too, by their content."""
     clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
     own = [one for one in readable if one.sample.meta["part"] != CLEAN]
     both = [one.sample.id for one in own if one.content in clean]
     if not both:
         return []
     return [
-        f"{len(both):,} of {len(own):,} pictures of {natural.location} ('{both[0]}' ...) are among the clean "
+        f"{len(both):,} of {len(own):,} images of {natural.location} ('{both[0]}' ...) are among the clean "
         "ones too, the same files: take them out of one side."
     ]
 
@@ -409,15 +409,15 @@ def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def chunk_size(pictures: int, views: int) -> int:
-    """Pictures per shard; never a matter of how many workers there are."""
-    return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-pictures // MIN_SHARDS)))
+def chunk_size(images: int, views: int) -> int:
+    """Images per shard; never a matter of how many workers there are."""
+    return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-images // MIN_SHARDS)))
 
 
 def map_labels(
     space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool, way_out: str = ""
 ) -> tuple[int, ...]:
-    """For every class of the data, the model's output (-1 where the class has no picture and no output).
+    """For every class of the data, the model's output (-1 where the class has no image and no output).
 
     What cannot be matched is refused; `way_out` says what else can be done.
     """

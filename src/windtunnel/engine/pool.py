@@ -32,13 +32,13 @@ def single_threaded() -> None:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A range of pictures that is worked on and stored as one."""
+    """A range of images that is worked on and stored as one."""
 
     name: str
-    pictures: tuple[Surveyed, ...]
+    images: tuple[Surveyed, ...]
 
 
-# Told of finished work, and of pictures that failed.
+# Told of finished work, and of images that failed.
 Advance = Callable[[int, int], None]
 Labour = Callable[[Chunk, Advance], Any]
 
@@ -117,8 +117,8 @@ def _after_death(
     tries[chunk.name] = tries.get(chunk.name, 1) + 1
     if tries[chunk.name] > TRIES:
         raise RunFailed(
-            f"a worker died {TRIES} times (exit code {worker.process.exitcode}) on the pictures from "
-            f"{chunk.pictures[0].sample.id} to {chunk.pictures[-1].sample.id}"
+            f"a worker died {TRIES} times (exit code {worker.process.exitcode}) on the images from "
+            f"{chunk.images[0].sample.id} to {chunk.images[-1].sample.id}"
         )
     waiting.appendleft(chunk)
     return start()

@@ -51,7 +51,7 @@ def data_recipe(
         "subset_seed": seed,
         "label_space": called.name,
         "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
-        # The survey hashes one file a picture; this tells apart what else lies in a finished set.
+        # The survey hashes one file an image; this tells apart what else lies in a finished set.
         "finished": finished.identity if finished else None,
         **({"natural": _natural_recipe(natural, total, surveyed, frames)} if natural else {}),
     }

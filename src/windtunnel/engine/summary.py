@@ -65,7 +65,7 @@ def summarise(
             rank, label = min(places)
             label_rank[row], label_score[row] = rank, scores[row, label]
         elif row_labels:
-            # No output stands for the picture's class: whatever the model says is wrong.
+            # No output stands for the image's class: whatever the model says is wrong.
             label_rank[row] = len(kept)
     values = inside.astype(np.float64)
     if outputs == "logits":

@@ -1,4 +1,4 @@
-"""One chunk of work: the conditions of its pictures made, batches mixed, predictions summarised as rows."""
+"""One chunk of work: the conditions of its images made, batches mixed, predictions summarised as rows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from windtunnel.conditions import Condition, sequence_of
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source, geometry_under
+from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.pool import Advance
 from windtunnel.engine.summary import Summary, summarise
-from windtunnel.errors import PictureError, RunFailed, UserError
+from windtunnel.errors import ImageError, RunFailed, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.labels import Projection
-from windtunnel.models import Model, Scores, finite_rows, probe_pictures
+from windtunnel.models import Model, Scores, finite_rows, probe_images
 from windtunnel.models.numerics import variant_of
 from windtunnel.pipeline import axis_of, value_of
 from windtunnel.store.rows import NOT_FINITE_REASON, TOP, schema
@@ -50,11 +50,11 @@ class Work:
 
     @cached_property
     def views(self) -> tuple[tuple[Condition, int], ...]:
-        """What the model is shown of every picture: each condition's frames."""
+        """What the model is shown of every image: each condition's frames."""
         return tuple((condition, frame) for condition in self.conditions for frame in range(condition.frames))
 
     def geometry_of(self, condition: Condition, model: Model) -> Geometry:
-        """How a condition's picture is made: the model's way for `native`, else the suite's or near it."""
+        """How a condition's image is made: the model's way for `native`, else the suite's or near it."""
         if condition.kind == "native":
             return model.preprocess.geometry
         return geometry_under(condition, self.canvas)
@@ -71,23 +71,23 @@ class Work:
 
 
 def warm_up(conditions: Sequence[Condition]) -> None:
-    """Compile and cache every unit that conditions need, on a small picture."""
-    picture = np.zeros((64, 64, 3), np.uint8)
+    """Compile and cache every unit that conditions need, on a small image."""
+    image = np.zeros((64, 64, 3), np.uint8)
     for condition in conditions:
         if condition.kind == "corruption":
             unit = REGISTRY.get(condition.unit)
             unit.apply(
-                picture,
+                image,
                 unit.draws(0, "", condition.level),
                 condition.level,
                 condition.edition,
                 condition.settings,
             )
         elif condition.kind == "sequence":
-            # The second frame, since the first may be the picture itself.
+            # The second frame, since the first may be the image itself.
             clip = sequence_of(condition)
             level = condition.level or 1
-            frames = clip.apply(picture, clip.draws(0, "", level), level, condition.edition)
+            frames = clip.apply(image, clip.draws(0, "", level), level, condition.edition)
             for _ in zip(frames, range(2), strict=False):
                 pass
 
@@ -107,23 +107,23 @@ def _warm_up_with(conditions: Sequence[Condition], includes: Sequence[Path]) -> 
     warm_up(conditions)
 
 
-def score_chunk(work: Work, model: Model, pictures: Sequence[Surveyed], advance: Advance) -> pa.Table:
-    """The rows of one chunk, sorted by picture and condition; failures are rows too.
+def score_chunk(work: Work, model: Model, images: Sequence[Surveyed], advance: Advance) -> pa.Table:
+    """The rows of one chunk, sorted by image and condition; failures are rows too.
 
     Args:
         work: what the run asks for.
         model: the model.
-        pictures: the chunk's pictures.
-        advance: told of finished predictions and failed pictures as they come.
+        images: the chunk's images.
+        advance: told of finished predictions and failed images as they come.
     """
-    rows = _Rows(work, model, pictures, advance)
+    rows = _Rows(work, model, images, advance)
     networks = {
         name: variant_of(model, name) if name else model
         for name in map(work.numerics, range(len(work.views)))
     }
     queues: dict[str, list[tuple[int, Image]]] = {}
     with pillow_quiet():
-        for place, image in _inputs(work, model, pictures, rows):
+        for place, image in _inputs(work, model, images, rows):
             numerics = work.numerics(place)
             network = networks[numerics]
             waiting = queues.setdefault(numerics, [])
@@ -140,13 +140,11 @@ def score_chunk(work: Work, model: Model, pictures: Sequence[Surveyed], advance:
     return rows.table()
 
 
-def _inputs(
-    work: Work, model: Model, pictures: Sequence[Surveyed], rows: _Rows
-) -> Iterator[tuple[int, Image]]:
-    """What the model sees, by row; pictures that cannot be made are noted as failed rows."""
+def _inputs(work: Work, model: Model, images: Sequence[Surveyed], rows: _Rows) -> Iterator[tuple[int, Image]]:
+    """What the model sees, by row; images that cannot be made are noted as failed rows."""
     place = 0
-    for picture in pictures:
-        source = Source(work.dataset, picture)
+    for surveyed in images:
+        source = Source(work.dataset, surveyed)
         for condition in work.conditions:
             geometry = work.geometry_of(condition, model)
             after = place + condition.frames
@@ -156,14 +154,12 @@ def _inputs(
                         rows.note_pixels(place, image, source.canvas(work.canvas))
                     yield place, fitted(image, model)
                     place += 1
-            except PictureError as error:
+            except ImageError as error:
                 for lost in range(place, after):
                     rows.fail(lost, error)
             except MemoryError:
                 for lost in range(place, after):
-                    rows.fail(
-                        lost, PictureError("too_large", "there is not enough memory for this condition")
-                    )
+                    rows.fail(lost, ImageError("too_large", "there is not enough memory for this condition"))
             place = after
 
 
@@ -178,12 +174,12 @@ def fitted(image: Image, model: Model) -> Image:
 class _Rows:
     """The rows of a chunk, filled in as predictions arrive."""
 
-    def __init__(self, work: Work, model: Model, pictures: Sequence[Surveyed], advance: Advance) -> None:
+    def __init__(self, work: Work, model: Model, images: Sequence[Surveyed], advance: Advance) -> None:
         self._work = work
         self._model = model
-        self._samples = [picture.sample for picture in pictures]
+        self._samples = [image.sample for image in images]
         self._advance = advance
-        self._count = len(pictures) * len(work.views)
+        self._count = len(images) * len(work.views)
         self._mask = work.projection.mask_for(model.class_count)
         self._columns: dict[str, NDArray[Any]] = {}
         self._logits: list[NDArray[np.float32] | None] = [None] * self._count
@@ -192,14 +188,14 @@ class _Rows:
         self._failed: set[str] = set()
         self._pixels: list[tuple[float, int] | None] = [None] * self._count
 
-    def fail(self, place: int, error: PictureError) -> None:
+    def fail(self, place: int, error: ImageError) -> None:
         """Note that a row has no prediction, and why."""
         number, offset = divmod(place, len(self._work.views))
         id_ = self._samples[number].id
         if self._work.strict:
             raise UserError(
                 f"{id_} under {self._work.views[offset][0].name}: {error.reason}. "
-                "--strict stops at the first such picture."
+                "--strict stops at the first such image."
             )
         self._status[place] = error.status
         self._reason[place] = error.reason
@@ -207,13 +203,13 @@ class _Rows:
         self._failed.add(id_)
 
     def note_pixels(self, place: int, image: Image, canvas: Image | None) -> None:
-        """Note how far a picture is from the canvas, if there is one of the same size."""
+        """Note how far an image is from the canvas, if there is one of the same size."""
         if canvas is not None and canvas.shape == image.shape:
             whole = cv2.norm(image.ravel(), canvas.ravel(), cv2.NORM_L1)
             self._pixels[place] = whole / image.size, int(cv2.norm(image, canvas, cv2.NORM_INF))
 
     def predict(self, waiting: Sequence[tuple[int, Image]], network: Model) -> None:
-        """Predict one batch; where the network fails on it, its pictures are tried one by one."""
+        """Predict one batch; where the network fails on it, its images are tried one by one."""
         batch = np.stack([image for _, image in waiting])
         try:
             scores = network.predict(batch)
@@ -223,24 +219,24 @@ class _Rows:
                     self.predict([one], network)
                 return
             self._check_model(error)
-            self.fail(waiting[0][0], PictureError("model_error", f"{type(error).__name__}: {error}"[:300]))
+            self.fail(waiting[0][0], ImageError("model_error", f"{type(error).__name__}: {error}"[:300]))
             return
         self._keep([place for place, _ in waiting], scores)
 
     def _check_model(self, error: Exception) -> None:
-        """A model that no longer takes the pictures it was probed with is broken, not the picture."""
+        """A model that no longer takes the images it was probed with is broken, not the image."""
         try:
             size = getattr(self._model, "probe_size", None)
-            self._model.predict(probe_pictures(self._model.preprocess, 1, size))
+            self._model.predict(probe_images(self._model.preprocess, 1, size))
         except Exception:  # the model's own code
-            raise RunFailed(f"the model fails on every picture: {type(error).__name__}: {error}") from error
+            raise RunFailed(f"the model fails on every image: {type(error).__name__}: {error}") from error
 
     def _keep(self, places: list[int], scores: Scores) -> None:
         width = len(self._work.views)
         finite = finite_rows(scores)
         for place in np.asarray(places)[~finite].tolist():
             if self._work.strict and not self._work.numerics(place):
-                self.fail(place, PictureError("not_finite", NOT_FINITE_REASON))
+                self.fail(place, ImageError("not_finite", NOT_FINITE_REASON))
             # Overflow depends on the model: the prediction is wrong, and the image is kept in all scores.
             self._status[place], self._reason[place] = "not_finite", NOT_FINITE_REASON
             self._advance(1, 0)

@@ -1,4 +1,4 @@
-"""Pictures from bytes to pixels: headers, decoders, resizers, crops, codecs.
+"""Images from bytes to pixels: headers, decoders, resizers, crops, codecs.
 
 Everything here is uint8, height x width x RGB.
 """
@@ -12,5 +12,5 @@ from numpy.typing import NDArray
 
 Image = NDArray[np.uint8]
 
-# The steps of a geometry a unit can act at: the decoded picture, the resized one, the cropped one.
+# The steps of a geometry a unit can act at: the decoded image, the resized one, the cropped one.
 Stage = Literal["source", "resized", "canvas"]

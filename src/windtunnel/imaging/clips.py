@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.errors import PictureError
+from windtunnel.errors import ImageError
 from windtunnel.extras import load_extra
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
@@ -57,15 +57,15 @@ def whole_clip(
     found: list[Image] = []
     for frame in frames:
         if len(found) == count:
-            raise PictureError("unreadable", f"a clip of more frames than the usual {count}")
+            raise ImageError("unreadable", f"a clip of more frames than the usual {count}")
         height, width = frame.shape[:2]
         same = size is None or (min(width, height) == min(size) if any_aspect else (width, height) == size)
         if size is not None and not same:
             usual = f"{size[0]}x{size[1]}"
-            raise PictureError("unreadable", f"a clip of {width}x{height} pixels where {usual} are usual")
+            raise ImageError("unreadable", f"a clip of {width}x{height} pixels where {usual} are usual")
         found.append(frame)
     if len(found) < count:
-        raise PictureError("unreadable", f"a clip of {counted(len(found), 'frame')} where {count} are usual")
+        raise ImageError("unreadable", f"a clip of {counted(len(found), 'frame')} where {count} are usual")
     return found
 
 
@@ -97,10 +97,10 @@ def decode_clip(content: bytes) -> Iterator[Image]:
         # Probing could take the bytes for a playlist, which names other files and addresses.
         with av.open(io.BytesIO(content), format=CONTAINER, options={"protocol_whitelist": ""}) as container:
             if not container.streams.video:
-                raise PictureError("unreadable", "the file holds no video")
+                raise ImageError("unreadable", "the file holds no video")
             stream = container.streams.video[0]
             if stream.width * stream.height > MAX_FRAME_PIXELS:
-                raise PictureError(
+                raise ImageError(
                     "too_large",
                     f"a clip of {stream.width}x{stream.height} pixels; at most {MAX_FRAME_PIXELS:,}",
                 )
@@ -110,7 +110,7 @@ def decode_clip(content: bytes) -> Iterator[Image]:
             for frame in container.decode(video=0):
                 yield np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
     except av.FFmpegError as error:
-        raise PictureError("unreadable", f"no video, or a damaged one: {error.strerror}") from error
+        raise ImageError("unreadable", f"no video, or a damaged one: {error.strerror}") from error
 
 
 def load_av() -> Any:

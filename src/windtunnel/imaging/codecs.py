@@ -1,4 +1,4 @@
-"""Codecs: what storing a picture does to it (`none`, `png`, `jpeg:85`)."""
+"""Codecs: what storing an image does to it (`none`, `png`, `jpeg:85`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_codec(codec: str, others: Sequence[str] = ()) -> str:
 
 
 def round_trip(image: Image, codec: str) -> Image:
-    """The picture after it has been stored with a codec and read again."""
+    """The image after it has been stored with a codec and read again."""
     if codec in LOSSLESS:
         return image
     return jpeg_round_trip(image, int(codec.partition(":")[2]))
@@ -38,12 +38,12 @@ def jpeg_round_trip(image: Image, quality: int) -> Image:
 
 
 def encode(image: Image, codec: str) -> bytes:
-    """A picture as a file's content: JPEG of a quality, or lossless PNG."""
+    """An image as a file's content: JPEG of a quality, or lossless PNG."""
     kind, _, quality = codec.partition(":")
     options = (cv2.IMWRITE_JPEG_QUALITY, int(quality)) if kind == "jpeg" else (cv2.IMWRITE_PNG_COMPRESSION, 3)
     done, data = cv2.imencode(suffix_of(codec), cv2.cvtColor(image, cv2.COLOR_RGB2BGR), options)
     if not done:
-        raise UserError(f"A picture of shape {image.shape} cannot be stored as {codec}.")
+        raise UserError(f"An image of shape {image.shape} cannot be stored as {codec}.")
     return np.asarray(data).tobytes()
 
 

@@ -1,6 +1,6 @@
 """Colour paths: what a device's colour handling, or a mistake in it, makes of decoded pixels.
 
-Devices hand pictures on as luma and chroma in bytes, so every path but the swap goes through them:
+Devices hand images on as luma and chroma in bytes, so every path but the swap goes through them:
 Y = kr*R + kg*G + kb*B, Cb = (B - Y) / (2*(1 - kb)), Cr = (R - Y) / (2*(1 - kr)). Full range stores Y in
 0..255 and chroma around 128 in -127.5..127.5; limited range stores Y in 16..235 and chroma in 16..240.
 Every number is rounded to a byte half to even, once on the way in and once on the way out.
@@ -48,7 +48,7 @@ FULL, LIMITED = (0.0, 255.0, 255.0), (16.0, 219.0, 224.0)
 
 
 def encode_colour(image: Image, coding: Coding) -> tuple[Plane, Plane, Plane]:
-    """Luma, blue and red chroma of a picture, rounded to bytes."""
+    """Luma, blue and red chroma of an image, rounded to bytes."""
     red, green, blue = (image[..., channel] / 255.0 for channel in range(3))
     luma = coding.red * red + coding.green * green + coding.blue * blue
     return (
@@ -59,7 +59,7 @@ def encode_colour(image: Image, coding: Coding) -> tuple[Plane, Plane, Plane]:
 
 
 def decode_colour(planes: tuple[Plane, Plane, Plane], coding: Coding) -> Image:
-    """The picture that luma and chroma stand for, rounded to bytes."""
+    """The image that luma and chroma stand for, rounded to bytes."""
     luma = (planes[0] - coding.black) / coding.luma
     blue = luma + 2 * (1 - coding.blue) * (planes[1] - 128) / coding.chroma
     red = luma + 2 * (1 - coding.red) * (planes[2] - 128) / coding.chroma
@@ -80,7 +80,7 @@ def nv12_round_trip(image: Image) -> Image:
 
 
 def taken_for(image: Image, written: Coding, read: Coding) -> Image:
-    """A picture written by one coding and read by another."""
+    """An image written by one coding and read by another."""
     return decode_colour(encode_colour(image, written), read)
 
 

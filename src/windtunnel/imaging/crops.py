@@ -1,4 +1,4 @@
-"""Random crops for training: drawn by picture, so that whatever else changes, the crop does not."""
+"""Random crops for training: drawn by image, so that whatever else changes, the crop does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windtunnel.imaging.resizers import resize
 from windtunnel.imaging.window import Window
 from windtunnel.seeding import Draws
 
-# Shares of the picture's area, and aspect ratios, from which crops are drawn: ImageNet training's usual ones.
+# Shares of the image's area, and aspect ratios, from which crops are drawn: ImageNet training's usual ones.
 AREA = (0.08, 1.0)
 ASPECT = (3 / 4, 4 / 3)
 TRIES = 10
@@ -23,7 +23,7 @@ Area = tuple[float, float]
 
 
 def random_crop(width: int, height: int, draws: Draws, area: Area = AREA) -> Window:
-    """A random rectangle of a picture.
+    """A random rectangle of an image.
 
     Its area is uniform among the shares, its aspect on the scale of logarithms. Where ten draws do not fit,
     the largest rectangle in the middle whose aspect is allowed.
@@ -43,11 +43,11 @@ def random_crop(width: int, height: int, draws: Draws, area: Area = AREA) -> Win
 
 
 def refuse_scaling(decoders: Iterable[str]) -> None:
-    """Refuse decoders that shrink a whole picture to what a centre crop needs: a small crop needs more."""
+    """Refuse decoders that shrink a whole image to what a centre crop needs: a small crop needs more."""
     for name in decoders:
         if DECODERS[name].scales:
             raise UserError(
-                f"Decoder {name} shrinks a picture before its crop for training is drawn; name others, such "
+                f"Decoder {name} shrinks an image before its crop for training is drawn; name others, such "
                 "as simplejpeg."
             )
 

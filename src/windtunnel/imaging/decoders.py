@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import simplejpeg
 
-from windtunnel.errors import PictureError, unknown_name
+from windtunnel.errors import ImageError, unknown_name
 from windtunnel.extras import load_extra
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import MAX_PIXELS, Header, open_by_pillow
@@ -30,7 +30,7 @@ ORIENTATIONS: dict[int, tuple[bool, int]] = {
 
 
 # What FFmpeg calls the decoder of a format that Pillow names. It takes half a GIF for a whole one, and of
-# TIFFs it either refuses sound ones for a tag it does not know or makes black pictures of damaged strips.
+# TIFFs it either refuses sound ones for a tag it does not know or makes black images of damaged strips.
 FFMPEG_CODECS = {
     "JPEG": "mjpeg",
     "MPO": "mjpeg",
@@ -54,7 +54,7 @@ class Decoder:
         call: from the bytes, their header and the size wanted later to pixels.
         formats: what it reads, as Pillow names formats; () for every supported format.
         library: what an extra brings for it; "" for none.
-        scales: whether it may hand out a smaller picture than the file holds.
+        scales: whether it may hand out a smaller image than the file holds.
         turns: formats whose orientation its library applies whatever it is asked for.
     """
 
@@ -68,32 +68,32 @@ class Decoder:
 def decode(
     data: bytes, header: Header, decoder: str = "pillow", exif: str = "ignore", at_least: Size = (0, 0)
 ) -> Image:
-    """Decode a picture; `exif` says whether its orientation tag is applied or ignored.
+    """Decode an image; `exif` says whether its orientation tag is applied or ignored.
 
-    The orientation is applied here for every decoder alike, so that a change of decoder never turns a
-    picture; what a library turns of itself is turned back first. A picture that comes out in another size
-    than its header says is refused. `at_least` is the width and height needed later, as the picture is
+    The orientation is applied here for every decoder alike, so that a change of decoder never turns an
+    image; what a library turns of itself is turned back first. An image that comes out in another size
+    than its header says is refused. `at_least` is the width and height needed later, as the image is
     stored: only decoders that scale while they decode look at it.
     """
     found = require_decoder(decoder)
     if found.formats and header.format not in found.formats:
         kinds = ", ".join(dict.fromkeys("JPEG" if name in JPEG_FORMATS else name for name in found.formats))
-        raise PictureError("unreadable", f"{decoder}: reads {kinds} only, this is {header.format}")
+        raise ImageError("unreadable", f"{decoder}: reads {kinds} only, this is {header.format}")
     try:
         image = np.asarray(found.call(data, header, at_least), dtype=np.uint8)
-    except PictureError:
+    except ImageError:
         raise
     except MemoryError as error:
-        raise PictureError("too_large", f"{decoder}: there is not enough memory to decode it") from error
-    except Exception as error:  # decoders raise what they like at damaged pictures
-        raise PictureError("unreadable", f"{decoder}: {type(error).__name__}: {error}") from error
+        raise ImageError("too_large", f"{decoder}: there is not enough memory to decode it") from error
+    except Exception as error:  # decoders raise what they like at damaged images
+        raise ImageError("unreadable", f"{decoder}: {type(error).__name__}: {error}") from error
     flip, quarters = ORIENTATIONS[header.orientation]
     if header.format in found.turns:
         image = np.rot90(image, -quarters)
         image = image[:, ::-1] if flip else image
     height, width = image.shape[:2]
     if (width, height) != (header.width, header.height) and not found.scales:
-        raise PictureError(
+        raise ImageError(
             "unreadable",
             f"{decoder}: decodes {width}x{height} where the header says {header.width}x{header.height}",
         )
@@ -112,17 +112,17 @@ def require_decoder(name: str) -> Decoder:
 
 
 def _pillow(data: bytes, header: Header, _at_least: Size) -> Image:
-    with open_by_pillow(data, header.format) as picture:
-        if picture.mode in ("I", "F"):
-            raise PictureError("unreadable", f"pillow: images of mode {picture.mode} are not supported")
-        picture.load()
-        width, height = picture.size
+    with open_by_pillow(data, header.format) as image:
+        if image.mode in ("I", "F"):
+            raise ImageError("unreadable", f"pillow: images of mode {image.mode} are not supported")
+        image.load()
+        width, height = image.size
         pixels = np.empty((height, width, 3), np.uint8)
         # Converted band by band: a second copy of the whole image would double the memory.
         rows = max(1, BAND_PIXELS // width)
         for top in range(0, height, rows):
-            band = picture.crop((0, top, width, min(height, top + rows)))
-            if picture.mode.startswith("I;16"):
+            band = image.crop((0, top, width, min(height, top + rows)))
+            if image.mode.startswith("I;16"):
                 # Pillow's own conversion clips at 255; the high byte is what other decoders give.
                 pixels[top : top + rows] = (np.asarray(band) >> 8).astype(np.uint8)[:, :, None]
             else:
@@ -134,7 +134,7 @@ def _opencv(data: bytes, _header: Header, _at_least: Size) -> Any:
     flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION
     image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     if image is None:
-        raise PictureError("unreadable", "opencv: cannot decode this picture")
+        raise ImageError("unreadable", "opencv: cannot decode this image")
     return image
 
 
@@ -145,10 +145,10 @@ def _ffmpeg(data: bytes, header: Header, _at_least: Size) -> Any:
     codec.thread_count = 1  # workers are processes already
     # A truncated image is refused, as by every other decoder.
     codec.options = {"err_detect": "explode", "max_pixels": str(MAX_PIXELS)}
-    # Some decoders hand out a picture only when told that no more bytes follow.
+    # Some decoders hand out an image only when told that no more bytes follow.
     frames = codec.decode(av.Packet(data)) or codec.decode(None)
     if not frames:
-        raise PictureError("unreadable", "ffmpeg: no picture comes out")
+        raise ImageError("unreadable", "ffmpeg: no image comes out")
     return frames[0].to_ndarray(format="rgb24")
 
 

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from windtunnel.errors import PictureError
+from windtunnel.errors import ImageError
 
 MIB = 2**20
 # The largest encoded image that is read, as a file or as a member of an archive.
@@ -31,7 +31,7 @@ def read_file(path: Path) -> bytes:
     regular files are followed.
 
     Raises:
-        PictureError: the path is no regular file, is larger than MAX_FILE_BYTES, or cannot be read.
+        ImageError: the path is no regular file, is larger than MAX_FILE_BYTES, or cannot be read.
     """
     try:
         _check(os.stat(path))  # noqa: PTH116 - opening a device can have side effects
@@ -39,24 +39,24 @@ def read_file(path: Path) -> bytes:
             size = _check(os.fstat(file.fileno()))
             content = file.read(size + 1)  # one byte more tells a file that grows
     except OSError as error:
-        raise PictureError("unreadable", f"cannot read the file: {error.strerror or error}") from error
+        raise ImageError("unreadable", f"cannot read the file: {error.strerror or error}") from error
     except MemoryError as error:
-        raise PictureError("too_large", "there is not enough memory to read the file") from error
+        raise ImageError("too_large", "there is not enough memory to read the file") from error
     if len(content) > size:
-        raise PictureError("unreadable", "the file grew while it was read")
+        raise ImageError("unreadable", "the file grew while it was read")
     return content
 
 
 def check_bytes(count: int) -> None:
     """Refuse an encoded image of more bytes than are read."""
     if count > MAX_FILE_BYTES:
-        raise PictureError("too_large", f"{count:,} bytes; at most {MAX_FILE_BYTES:,} are read")
+        raise ImageError("too_large", f"{count:,} bytes; at most {MAX_FILE_BYTES:,} are read")
 
 
 def _check(status: os.stat_result) -> int:
     """The size of a file that may be read."""
     if not stat.S_ISREG(status.st_mode):
         kind = OTHER_TYPES.get(stat.S_IFMT(status.st_mode), "a special file")
-        raise PictureError("unreadable", f"the path is {kind}; only regular files are read")
+        raise ImageError("unreadable", f"the path is {kind}; only regular files are read")
     check_bytes(status.st_size)
     return status.st_size

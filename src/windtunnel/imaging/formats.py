@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from windtunnel.errors import PictureError
+from windtunnel.errors import ImageError
 from windtunnel.imaging.files import MIB
 
 # Everything in a file that is not pixels, together: text, colour profiles, EXIF, XMP.
@@ -81,13 +81,13 @@ def examine(data: bytes) -> Layout:
     """Return the layout of an encoded image.
 
     Raises:
-        PictureError: the format is not supported, or the metadata is beyond every limit.
+        ImageError: the format is not supported, or the metadata is beyond every limit.
     """
     for format_, examined in FORMATS.items():
         if examined.matches(data):
             return examined.layout(format_, data)
     known = ", ".join(FORMATS)
-    raise PictureError("unreadable", f"not an image in a supported format ({known})")
+    raise ImageError("unreadable", f"not an image in a supported format ({known})")
 
 
 @dataclass
@@ -99,7 +99,7 @@ class _Counted:
     def add(self, limit: int, what: str, number: int = 1) -> None:
         self.numbers[what] = self.numbers.get(what, 0) + number
         if self.numbers[what] > limit:
-            raise PictureError("too_large", f"more than {limit:,} {what}")
+            raise ImageError("too_large", f"more than {limit:,} {what}")
 
     def metadata(self, count_bytes: int) -> None:
         self.add(MAX_METADATA_BYTES, "bytes of metadata", count_bytes)
@@ -223,7 +223,7 @@ def _check_tags(data: bytes, counted: _Counted) -> dict[int, tuple[int, ...]]:
                 continue
             counted.add(MAX_METADATA_BYTES, "bytes of metadata in tags", size)
             if values > MAX_TAG_VALUES and type_ not in TEXT_TYPES:
-                raise PictureError(
+                raise ImageError(
                     "too_large", f"tag {tag} has {values:,} values; at most {MAX_TAG_VALUES:,} are read"
                 )
             if type_ in _WHOLE_NUMBERS and values <= 8:

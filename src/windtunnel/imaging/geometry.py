@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from windtunnel.errors import PictureError, UserError, unknown_name
+from windtunnel.errors import ImageError, UserError, unknown_name
 from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import DECODERS, decode
@@ -28,7 +28,7 @@ class Geometry:
     Args:
         decoder: which library decodes.
         exif: whether the orientation tag is applied (Pillow ignores it but in TIFFs).
-        rule: `none` leaves the picture as it is; `short-side` brings the short side to `resize_px` and
+        rule: `none` leaves the image as it is; `short-side` brings the short side to `resize_px` and
             the long side in proportion; `squash` makes it `resize_px` square whatever its
             aspect; `exact` makes it `crop_px` square with no crop; `crop-then-resize` crops the middle
             `crop_frac` of each side and makes that `crop_px` square.
@@ -79,7 +79,7 @@ class Geometry:
 
     @property
     def output_px(self) -> int | None:
-        """Side of the square that comes out, or None where it depends on the picture."""
+        """Side of the square that comes out, or None where it depends on the image."""
         if self.rule == "none" or not self.crop_px:
             return self.resize_px if self.rule == "squash" else None
         return self.crop_px
@@ -112,7 +112,7 @@ class Geometry:
 
 
 def decode_step(content: bytes | Image, geometry: Geometry, header: Header | None = None) -> Image:
-    """A picture's pixels by its geometry's decoder and EXIF rule; pixels are taken as they are.
+    """An image's pixels by its geometry's decoder and EXIF rule; pixels are taken as they are.
 
     Whoever has read the header already hands it in.
     """
@@ -136,7 +136,7 @@ def decodes_alike(one: Geometry, other: Geometry) -> bool:
 
 
 def resized_size(width: int, height: int, geometry: Geometry) -> tuple[int, int]:
-    """Width and height at which a picture's detail is wanted: of the whole of it, before the crop."""
+    """Width and height at which an image's detail is wanted: of the whole of it, before the crop."""
     if geometry.rule == "none":
         return width, height
     if geometry.rule == "short-side":
@@ -149,19 +149,19 @@ def resized_size(width: int, height: int, geometry: Geometry) -> tuple[int, int]
 
 
 def resize_step(source: Image, geometry: Geometry) -> Image:
-    """Bring a decoded picture to the size its geometry asks for, before the crop."""
+    """Bring a decoded image to the size its geometry asks for, before the crop."""
     if geometry.rule == "crop-then-resize":
         source = kept_window(source, "source", geometry).cut(source)
     return _resize_whole(source, geometry)
 
 
 def crop_step(resized: Image, geometry: Geometry) -> Image:
-    """Crop the middle of a resized picture where the geometry crops last."""
+    """Crop the middle of a resized image where the geometry crops last."""
     return kept_window(resized, "resized", geometry).cut(resized)
 
 
 def kept_window(image: Image, stage: Stage, geometry: Geometry) -> Window:
-    """The part of a picture at a stage that the geometry keeps next: what need not be made is outside."""
+    """The part of an image at a stage that the geometry keeps next: what need not be made is outside."""
     height, width = image.shape[:2]
     if stage == "source" and geometry.rule == "crop-then-resize":
         inner = int(width * geometry.crop_frac), int(height * geometry.crop_frac)
@@ -172,7 +172,7 @@ def kept_window(image: Image, stage: Stage, geometry: Geometry) -> Window:
 
 
 def finish(kept: Image, stage: Stage, geometry: Geometry) -> Image:
-    """The canvas of what `kept_window` has kept of a picture at a stage."""
+    """The canvas of what `kept_window` has kept of an image at a stage."""
     return crop_step(_resize_whole(kept, geometry), geometry) if stage == "source" else kept
 
 
@@ -185,7 +185,7 @@ def _resize_whole(source: Image, geometry: Geometry) -> Image:
         return resize(source, geometry.crop_px, geometry.crop_px, geometry.resizer)
     new_width, new_height = resized_size(width, height, geometry)
     if new_width * new_height > MAX_CANVAS_PIXELS:
-        raise PictureError(
+        raise ImageError(
             "too_large",
             f"{width}x{height} becomes {new_width}x{new_height} pixels; at most {MAX_CANVAS_PIXELS:,} in all",
         )

@@ -1,4 +1,4 @@
-"""What a picture says of itself before any decoder allocates memory for it."""
+"""What an image says of itself before any decoder allocates memory for it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from PIL import ExifTags, TiffImagePlugin, UnidentifiedImageError
 from PIL import Image as PillowImage
 
-from windtunnel.errors import PictureError
+from windtunnel.errors import ImageError
 from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.files import MIB
 from windtunnel.imaging.formats import Layout, examine
 from windtunnel.imaging.memory import MemoryGate
 
-# Pillow's own threshold for a suspicious picture (2**30 / 12 pixels): 268 MB once decoded.
+# Pillow's own threshold for a suspicious image (2**30 / 12 pixels): 268 MB once decoded.
 MAX_PIXELS = 89_478_485
 # Encoded bytes and all that a decoder allocates for them: what one decode may take.
 MAX_DECODE_BYTES = 576 * MIB
@@ -39,7 +39,7 @@ UPRIGHT = 1
 
 @contextmanager
 def pillow_quiet() -> Iterator[None]:
-    """Silence Pillow's warnings of big pictures and odd metadata; their sizes are judged here.
+    """Silence Pillow's warnings of big images and odd metadata; their sizes are judged here.
 
     Warning filters belong to the whole process, so this stands around work, never inside threads.
     """
@@ -69,25 +69,25 @@ def open_by_pillow(data: bytes, format_: str) -> PillowImage.Image:
 def read_header(data: bytes) -> Header:
     """Read an image's header, refusing what no decoder should be asked to open."""
     if not data:
-        raise PictureError("unreadable", "the file is empty")
+        raise ImageError("unreadable", "the file is empty")
     layout = examine(data)
     try:
-        with open_by_pillow(data, layout.format) as picture:
-            width, height = _stored_size(picture)
-            name = picture.format or "unknown"
+        with open_by_pillow(data, layout.format) as image:
+            width, height = _stored_size(image)
+            name = image.format or "unknown"
             needed = _check_decode(len(data), layout, width, height)
-            orientation = _orientation(picture, layout, needed)
-    except PictureError:
+            orientation = _orientation(image, layout, needed)
+    except ImageError:
         raise
     except PillowImage.DecompressionBombError as error:
         pixels = "".join(filter(str.isdecimal, str(error).partition("pixels")[0]))
-        raise PictureError("too_large", f"{int(pixels or 0):,} pixels; at most {MAX_PIXELS:,}") from error
+        raise ImageError("too_large", f"{int(pixels or 0):,} pixels; at most {MAX_PIXELS:,}") from error
     except UnidentifiedImageError as error:
-        raise PictureError("unreadable", f"a damaged {layout.format} header") from error
+        raise ImageError("unreadable", f"a damaged {layout.format} header") from error
     except MemoryError as error:
-        raise PictureError("too_large", "there is not enough memory to read the header") from error
+        raise ImageError("too_large", "there is not enough memory to read the header") from error
     except Exception as error:  # a broken header fails in as many ways as there are formats
-        raise PictureError("unreadable", f"{type(error).__name__}: {error}") from error
+        raise ImageError("unreadable", f"{type(error).__name__}: {error}") from error
     return Header(name, width, height, orientation, needed)
 
 
@@ -96,7 +96,7 @@ def _check_decode(count_bytes: int, layout: Layout, width: int, height: int) -> 
     check_size(width, height)
     needed = count_bytes + layout.extra_bytes + width * height * layout.pixel_bytes
     if needed > MAX_DECODE_BYTES:
-        raise PictureError(
+        raise ImageError(
             "too_large",
             f"{width}x{height} pixels of this {layout.format} take up to {needed:,} bytes to decode; at most "
             f"{MAX_DECODE_BYTES:,}",
@@ -105,39 +105,39 @@ def _check_decode(count_bytes: int, layout: Layout, width: int, height: int) -> 
 
 
 def check_size(width: int, height: int) -> None:
-    """Refuse pictures too large to decode safely or too small to mean anything."""
+    """Refuse images too large to decode safely or too small to mean anything."""
     if width * height > MAX_PIXELS:
-        raise PictureError("too_large", f"{width}x{height} pixels; at most {MAX_PIXELS:,} in all")
+        raise ImageError("too_large", f"{width}x{height} pixels; at most {MAX_PIXELS:,} in all")
     if min(width, height) < MIN_SIDE_PX:
-        raise PictureError("too_small", f"{width}x{height} pixels; at least {MIN_SIDE_PX} on each side")
+        raise ImageError("too_small", f"{width}x{height} pixels; at least {MIN_SIDE_PX} on each side")
 
 
 def check_unit_size(image: Image, stage: Stage) -> None:
     """Refuse an image too large to be corrupted at a stage in bounded memory."""
     height, width = image.shape[:2]
     if width * height > UNIT_PIXELS[stage]:
-        raise PictureError(
+        raise ImageError(
             "too_large", f"{width}x{height} pixels to corrupt; at most {UNIT_PIXELS[stage]:,} in all"
         )
 
 
-def _stored_size(picture: PillowImage.Image) -> tuple[int, int]:
+def _stored_size(image: PillowImage.Image) -> tuple[int, int]:
     """Width and height before any turn; of a turned TIFF, Pillow's own are those after it."""
-    if isinstance(picture, TiffImagePlugin.TiffImageFile):
-        tags = picture.tag_v2
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        tags = image.tag_v2
         return int(tags[TiffImagePlugin.IMAGEWIDTH]), int(tags[TiffImagePlugin.IMAGELENGTH])
-    return picture.size
+    return image.size
 
 
-def _orientation(picture: PillowImage.Image, layout: Layout, decode_bytes: int) -> int:
+def _orientation(image: PillowImage.Image, layout: Layout, decode_bytes: int) -> int:
     try:
         # Pillow decodes a whole PNG in search of metadata behind the pixels.
         if layout.format == "PNG" and layout.metadata_last:
             with DECODES.holding(decode_bytes):
-                exif = picture.getexif()
+                exif = image.getexif()
         else:
-            exif = PillowImage.Image.getexif(picture)
+            exif = PillowImage.Image.getexif(image)
         value = exif.get(ExifTags.Base.Orientation, UPRIGHT)
-    except Exception:  # damaged EXIF does not make a picture unreadable
+    except Exception:  # damaged EXIF does not make an image unreadable
         return UPRIGHT
     return int(value) if value in range(1, 9) else UPRIGHT

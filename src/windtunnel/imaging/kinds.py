@@ -1,6 +1,6 @@
-"""Pictures as other libraries hold them: uint8 arrays out of them, and the same kind back.
+"""Images as other libraries hold them: uint8 arrays out of them, and the same kind back.
 
-Neither Pillow nor torch is imported here. Whoever hands in one of their pictures has imported them.
+Neither Pillow nor torch is imported here. Whoever hands in one of their images has imported them.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def check_layout(layout: str) -> None:
 
 
 def to_pixels(image: T, layout: Layout = "auto") -> tuple[Image, Callable[[Image], T]]:
-    """A picture's pixels, and how to make a picture of the same kind of others.
+    """An image's pixels, and how to make an image of the same kind of others.
 
     Args:
-        image: a Pillow picture (RGB or L), a NumPy array or a torch tensor; uint8, or floats from 0 to 1,
+        image: a Pillow image (RGB or L), a NumPy array or a torch tensor; uint8, or floats from 0 to 1,
             which are rounded to 256 levels.
         layout: where the channels of arrays and tensors are; `auto` is HWC for arrays, CHW for tensors.
 
     Returns:
-        uint8, HxWxC or HxW, and a function from such pixels to a picture of the given kind, type, layout
+        uint8, HxWxC or HxW, and a function from such pixels to an image of the given kind, type, layout
         and device.
 
     Raises:
-        UserError: it is no picture, more than one, or its values or channels cannot be used.
+        UserError: it is no image, more than one, or its values or channels cannot be used.
     """
     found: tuple[Image, Callable[[Image], Any]]
     pillow, torch = sys.modules.get("PIL.Image"), sys.modules.get("torch")
@@ -55,7 +55,7 @@ def to_pixels(image: T, layout: Layout = "auto") -> tuple[Image, Callable[[Image
         found = _from_tensor(image, layout, torch)
     else:
         raise UserError(
-            f"The picture is a {type(image).__name__}; give a PIL image, a NumPy array or a torch tensor."
+            f"The image is a {type(image).__name__}; give a PIL image, a NumPy array or a torch tensor."
         )
     return found
 
@@ -63,7 +63,7 @@ def to_pixels(image: T, layout: Layout = "auto") -> tuple[Image, Callable[[Image
 def _from_pillow(image: Any, pillow: ModuleType) -> tuple[Image, Callable[[Image], Any]]:
     if image.mode not in PILLOW_MODES:
         raise UserError(
-            f"The picture's mode is {image.mode}; call .convert('RGB') first, or .convert('L') for grey."
+            f"The image's mode is {image.mode}; call .convert('RGB') first, or .convert('L') for grey."
         )
 
     def restore(pixels: Image) -> Any:
@@ -101,21 +101,21 @@ def _from_tensor(tensor: Any, layout: Layout, torch: ModuleType) -> tuple[Image,
 
 
 def _layout_of(shape: tuple[int, ...], layout: Layout, usual: Layout) -> Layout:
-    """The layout of one picture of this shape."""
+    """The layout of one image of this shape."""
     if len(shape) == 2:
         return "HWC"
     if len(shape) != 3:
         raise UserError(
-            f"The picture's shape is {shape}; give one picture at a time: HxW, or 1 or 3 channels of it."
+            f"The image's shape is {shape}; give one image at a time: HxW, or 1 or 3 channels of it."
         )
     if layout == "auto" and shape[0] in CHANNELS and shape[-1] in CHANNELS:
-        raise UserError(f"The picture's shape {shape} can be CHW or HWC; say layout='CHW' or layout='HWC'.")
+        raise UserError(f"The image's shape {shape} can be CHW or HWC; say layout='CHW' or layout='HWC'.")
     chosen = usual if layout == "auto" else layout
     channels = shape[-1] if chosen == "HWC" else shape[0]
     if channels not in CHANNELS:
         other = "CHW" if chosen == "HWC" else "HWC"
         raise UserError(
-            f"The picture's shape {shape} read as {chosen} has {channels} channels; "
+            f"The image's shape {shape} read as {chosen} has {channels} channels; "
             f"give 1 or 3 channels, or say layout='{other}'."
         )
     return chosen
@@ -134,12 +134,12 @@ def _to_bytes(values: NDArray[Any]) -> Image:
     if values.dtype == np.uint8:
         return values
     if not np.issubdtype(values.dtype, np.floating):
-        raise UserError(f"The picture holds {values.dtype}; give uint8, or floats from 0 to 1.")
+        raise UserError(f"The image holds {values.dtype}; give uint8, or floats from 0 to 1.")
     levels = np.rint(values.astype(np.float64) * 255)
     # Resizing may leave 1.0000001: what rounds to a level is in range. NaN is not.
     if levels.size and not (levels.min() >= 0 and levels.max() <= 255):
         raise UserError(
-            f"The picture's floats go from {values.min():.4g} to {values.max():.4g}; give 0 to 1: "
+            f"The image's floats go from {values.min():.4g} to {values.max():.4g}; give 0 to 1: "
             "put the transform before normalisation, or divide by 255."
         )
     return levels.astype(np.uint8)

@@ -39,7 +39,7 @@ TORCH_FILTERS = {
 
 
 def resize(image: Image, width: int, height: int, resizer: str = "pillow-bilinear") -> Image:
-    """Resize to exactly width x height; a picture that already has that size is returned as it is."""
+    """Resize to exactly width x height; an image that already has that size is returned as it is."""
     require_resizer(resizer)
     if image.shape[:2] == (height, width):
         return image

@@ -1,4 +1,4 @@
-"""Windows: which rectangle of a picture is kept."""
+"""Windows: which rectangle of an image is kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDINGS: dict[str, Callable[[float], int]] = {"floor": math.floor, "round": ro
 
 @dataclass(frozen=True)
 class Window:
-    """A rectangle of a picture, in pixels."""
+    """A rectangle of an image, in pixels."""
 
     top: int
     left: int
@@ -24,7 +24,7 @@ class Window:
     width: int
 
     def cut(self, image: Image) -> Image:
-        """The part of a picture inside the window (a view)."""
+        """The part of an image inside the window (a view)."""
         return image[self.top : self.top + self.height, self.left : self.left + self.width]
 
 

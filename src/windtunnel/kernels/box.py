@@ -19,7 +19,7 @@ Axis = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
 
 
 def shrink(image: Image, width: int, height: int) -> Image:
-    """Shrink a picture to width x height."""
+    """Shrink an image to width x height."""
     return _shrink(image, *_axis(image.shape[1], width), *_axis(image.shape[0], height))
 
 

@@ -1,4 +1,4 @@
-"""Hue, saturation and value: one picture's saturation and value changed, its hue kept.
+"""Hue, saturation and value: one image's saturation and value changed, its hue kept.
 
 The arithmetic is float64 in the textbook's order, so that truncation to bytes falls where the
 reference's does; it goes line by line and without branches, so that the compiler can vectorise it.
@@ -41,7 +41,7 @@ def split_value(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @jit
 def join_value(values: NDArray[np.float64], shares: NDArray[np.float64], value_shift: float) -> Image:
-    """A split picture again, clip(V + shift) in place of its value, truncated."""
+    """A split image again, clip(V + shift) in place of its value, truncated."""
     height, width = values.shape
     out, pixels = np.empty((height, width, 3), np.uint8), np.empty(width, np.int32)
     for y in range(height):
@@ -119,7 +119,7 @@ def _join_row(
     pixels: NDArray[np.int32],
     target: NDArray[np.uint8],
 ) -> None:
-    """One row of a split picture again; `pixels` is room for its packed pixels."""
+    """One row of a split image again; `pixels` is room for its packed pixels."""
     reds, greens, blues = shares[0], shares[1], shares[2]
     for x in range(values.size):
         value = min(max(values[x] + value_shift, 0.0), 1.0)

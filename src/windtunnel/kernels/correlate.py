@@ -149,7 +149,7 @@ def _correlate(
     softened = np.empty(wide, np.float32)
     total = np.empty(line, np.float32)
     out = np.empty((height, width, 3), np.uint8)
-    # Sums start from zero, so high above the picture that no band touches its mirrored border.
+    # Sums start from zero, so high above the image that no band touches its mirrored border.
     for y in range(-spread - 2 * reach - 1, height + spread):
         entering = y + reach
         if entering >= -spread - reach:
@@ -175,7 +175,7 @@ def _correlate(
 
 @jit
 def _mirrored_columns(width: int, border: int) -> NDArray[np.int64]:
-    """Where the columns of a picture with a mirrored border come from."""
+    """Where the columns of an image with a mirrored border come from."""
     columns = np.empty(width + 2 * border, np.int64)
     for x in range(columns.size):
         columns[x] = mirror_101(x - border, width)

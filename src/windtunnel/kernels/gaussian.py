@@ -92,7 +92,7 @@ def _blur_bytes(
 ) -> Image:
     """Blur the numbers that stand for bytes; the sum of white is 255 / per_unit.
 
-    Only the rows within reach are kept as numbers: whole pictures of them would not fit the cache.
+    Only the rows within reach are kept as numbers: whole images of them would not fit the cache.
     """
     height, width = image.shape[:2]
     line = width * 3
@@ -138,7 +138,7 @@ def _smooth_row(
 ) -> None:
     """One row, down and then across: the centre first, then pairs from the farthest to the nearest.
 
-    Row n of the picture lies at n % kept. Two pairs are taken at a time, an odd one with the centre: half
+    Row n of the image lies at n % kept. Two pairs are taken at a time, an odd one with the centre: half
     as many trips through memory, and the same order of sums.
     """
     radius = side.size - 1

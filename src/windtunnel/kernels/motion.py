@@ -40,7 +40,7 @@ def trail(radius: float, sigma: float, angle_degrees: float) -> Taps:
 def blur_along(
     image: NDArray[np.uint8], radius: float, sigma: float, angle_degrees: float, *, exact: bool = False
 ) -> NDArray[np.uint8]:
-    """Blur a picture (HxWx3) or a layer (HxWx1) along a trail; the border is replicated.
+    """Blur an image (HxWx3) or a layer (HxWx1) along a trail; the border is replicated.
 
     `exact` sums in float64: float32 rounds one pixel in thousands to the neighbouring level.
     """
@@ -50,7 +50,7 @@ def blur_along(
 
 @jit
 def _fill_row(source: NDArray[np.uint8], channels: int, left: int, row: Numbers) -> None:
-    """One line of the picture as numbers, its first and last pixel repeated to either side."""
+    """One line of the image as numbers, its first and last pixel repeated to either side."""
     line = source.size
     middle = row[left * channels : left * channels + line]
     for x in range(line):
@@ -83,7 +83,7 @@ def _blur_along(
         while entered < height and entered <= y + max(down.max(), 0):
             _fill_row(image[entered].reshape(-1), channels, left, rows[entered % kept])
             entered += 1
-        for tap in range(weight.size):  # beyond the picture's edge, its first or last row
+        for tap in range(weight.size):  # beyond the image's edge, its first or last row
             row = min(max(y + down[tap], 0), height - 1) % kept
             start[tap] = np.uint64(row * rows.shape[1] + (left + across[tap]) * channels)
         total[:] = 0

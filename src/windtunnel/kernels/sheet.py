@@ -1,7 +1,7 @@
-"""Sampling a picture between its pixels, many times over: packed once, then a row at a time.
+"""Sampling an image between its pixels, many times over: packed once, then a row at a time.
 
 A sheet holds a word per pixel, one pixel of border all around, and black behind the end, where places
-outside of the picture point. So a row of samples is a few plain loops: places and shares of neighbours,
+outside of the image point. So a row of samples is a few plain loops: places and shares of neighbours,
 four looks, a blend. The compiler vectorises all but the looks.
 """
 
@@ -22,7 +22,7 @@ Precision = TypeVar("Precision", np.float32, np.float64)
 
 @jit
 def pack(image: Image, replicate: bool) -> NDArray[np.int32]:
-    """A picture as a sheet; its border repeats the edge, or is black."""
+    """An image as a sheet; its border repeats the edge, or is black."""
     height, width = image.shape[:2]
     stride = width + 2
     sheet = np.zeros((height + 3) * stride + 2, np.int32)
@@ -42,7 +42,7 @@ def pack(image: Image, replicate: bool) -> NDArray[np.int32]:
 
 @jit
 def black_place(height: int, width: int) -> int:
-    """A place of a picture's sheet that is black, with all its neighbours."""
+    """A place of an image's sheet that is black, with all its neighbours."""
     return (height + 2) * (width + 2)
 
 
@@ -60,7 +60,7 @@ def blend_row(
     """Bilinear samples of one row of output, nudged and truncated, in the precision of the shares.
 
     Args:
-        sheet: the packed picture, `stride` words a row.
+        sheet: the packed image, `stride` words a row.
         place: where in the sheet the upper left neighbour of each sample lies.
         right, low: the shares of the neighbours to the right and below.
         nudge: added before truncation: 0 truncates, 1/2 rounds.

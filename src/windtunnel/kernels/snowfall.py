@@ -1,4 +1,4 @@
-"""Snowfall: flakes drawn as magnified noise, and a picture whitened and overlaid with them."""
+"""Snowfall: flakes drawn as magnified noise, and an image whitened and overlaid with them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _cut(layer: NDArray[np.float64], threshold: float) -> NDArray[np.uint8]:
 
 
 def whiten(image: Image, keep: float) -> NDArray[np.float32]:
-    """A picture in the light of snow, HxWx3 from 0 on: keep*x + (1-keep)*max(x, 1.5*grey + .5)."""
+    """An image in the light of snow, HxWx3 from 0 on: keep*x + (1-keep)*max(x, 1.5*grey + .5)."""
     return _whiten(image, np.float32(keep), np.float32(1 - keep))
 
 
@@ -48,7 +48,7 @@ def snow_over(image: Image, flakes: NDArray[np.uint8], keep: float) -> Image:
 
 @jit
 def lay_flakes(whitened: NDArray[np.float32], flakes: NDArray[np.uint8]) -> Image:
-    """A whitened picture with flakes, and the flakes turned by 180 degrees, added; clipped at white."""
+    """A whitened image with flakes, and the flakes turned by 180 degrees, added; clipped at white."""
     height, width = whitened.shape[:2]
     flake = np.arange(256) / 255.0
     fall = np.empty(width * 3, np.float64)

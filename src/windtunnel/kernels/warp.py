@@ -33,7 +33,7 @@ FARTHEST = 2.0**30
 
 @jit
 def affine_mirrored(image: Image, inverse: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Sample a picture at inverse @ (x, y, 1), bilinear on OpenCV 3.4's 1/32-pixel grid, mirrored border.
+    """Sample an image at inverse @ (x, y, 1), bilinear on OpenCV 3.4's 1/32-pixel grid, mirrored border.
 
     Weights are whole 1/1024s here, and applied to all channels of a packed pixel at once.
     """
@@ -158,7 +158,7 @@ class Affine:
 def about_centre(
     width: int, height: int, *, degrees: float = 0.0, shear_degrees: float = 0.0, scale: float = 1.0
 ) -> Affine:
-    """Back from a picture that was turned clockwise, sheared and enlarged as the reference does it.
+    """Back from an image that was turned clockwise, sheared and enlarged as the reference does it.
 
     Its fixed point is the pixel with index (width/2, height/2), half a pixel right of and below the middle.
     A shear also squeezes: it turns the vertical axis and keeps its length.
@@ -174,9 +174,9 @@ def about_centre(
 
 
 class AffineWarp:
-    """Affine transforms of one picture as Pillow makes them: bilinear, truncated, black outside.
+    """Affine transforms of one image as Pillow makes them: bilinear, truncated, black outside.
 
-    A place is inside if it lies within the picture's outline; between the outline and the outermost pixels'
+    A place is inside if it lies within the image's outline; between the outline and the outermost pixels'
     middles the edge is repeated, so that the border is hard.
     """
 
@@ -186,7 +186,7 @@ class AffineWarp:
         self._window = window
 
     def __call__(self, back: Affine) -> Image:
-        """The window's part of the transformed picture."""
+        """The window's part of the transformed image."""
         window = self._window
         return _affine(
             self._sheet,
@@ -236,13 +236,13 @@ def _affine(
 
 @jit
 def _misses(slope: float, along: float, offset: float, left: int, count: int, size: int) -> bool:
-    """Whether a row of places lies on one side of the picture: then both of its ends do."""
+    """Whether a row of places lies on one side of the image: then both of its ends do."""
     first, last = slope * (left + 0.5) + along + offset, slope * (left + count - 0.5) + along + offset
     return max(first, last) < 0.0 or min(first, last) >= size
 
 
 def shift_across(image: Image, shift_px: int, window: Window) -> Image:
-    """The window's part of a picture moved to the right (to the left if negative), black behind it."""
+    """The window's part of an image moved to the right (to the left if negative), black behind it."""
     out = np.zeros((window.height, window.width, 3), np.uint8)
     begin = max(window.left, shift_px)
     end = min(window.left + window.width, image.shape[1] + shift_px)
@@ -256,7 +256,7 @@ Homography = tuple[float, float, float, float, float, float, float, float, float
 
 
 class PerspectiveWarp:
-    """Perspective transforms of one picture as OpenCV 3.4 makes them.
+    """Perspective transforms of one image as OpenCV 3.4 makes them.
 
     Bilinear on a grid of 1/32 pixel, rounded, black outside: the outermost pixels fade into it.
     """
@@ -267,7 +267,7 @@ class PerspectiveWarp:
         self._window = window
 
     def __call__(self, back: Homography) -> Image:
-        """The window's part of the picture seen through a map from its output back to its source."""
+        """The window's part of the image seen through a map from its output back to its source."""
         window = self._window
         return _perspective(
             self._sheet,

@@ -16,7 +16,7 @@ CANNY = (50, 150)
 
 
 def wet(image: Image, layer: NDArray[np.float64], threshold: float, glow: float) -> Image:
-    """Lay water over a picture wherever a layer reaches a threshold, the brightest drop at `glow`."""
+    """Lay water over an image wherever a layer reaches a threshold, the brightest drop at `glow`."""
     liquid = _liquid(layer, threshold)
     return _lay_water(image, liquid, light_from_edges(cv2.Canny(liquid, *CANNY)), np.float32(glow))
 

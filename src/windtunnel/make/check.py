@@ -22,7 +22,7 @@ from windtunnel.data.manifest import (
     read_manifest,
     read_table,
 )
-from windtunnel.engine.pictures import geometry_under
+from windtunnel.engine.images import geometry_under
 from windtunnel.errors import UserError
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.make.layouts import folder_of
@@ -98,7 +98,7 @@ def _rows(path: Path) -> int:
 
 
 def _strangers(manifest: Manifest, files: Counter[str], done: Counter[str]) -> dict[str, str]:
-    """Folders that hold more files than were made: programs that walk them would take those for pictures.
+    """Folders that hold more files than were made: programs that walk them would take those for images.
 
     Of chunks that are not done some files may be there already, and belong there.
     """
@@ -113,7 +113,7 @@ def _strangers(manifest: Manifest, files: Counter[str], done: Counter[str]) -> d
 
 
 def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
-    """Every condition with the folder of its pictures."""
+    """Every condition with the folder of its images."""
     canvas = Geometry(**manifest.recipe["canvas"]["geometry"])
     for condition in manifest.conditions:
         if manifest.recipe["layout"] == STEPS_LAYOUT:
@@ -123,7 +123,7 @@ def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
 
 
 def fixed_damage(manifest: Manifest) -> dict[str, str]:
-    """What is wrong with files that belong to no picture: the manifest itself, the list, labels, heads."""
+    """What is wrong with files that belong to no image: the manifest itself, the list, labels, heads."""
     found = {}
     if digest(manifest.recipe) != manifest.digest:
         found[MANIFEST_FILE] = "the recipe differs from its digest"
@@ -166,7 +166,7 @@ def _damage(root: Path, row: dict[str, Any], size: int | None = None) -> str:
             content = file.read(row["bytes"])
     except OSError as error:
         return "missing" if isinstance(error, FileNotFoundError) else str(error.strerror or error)
-    # A block of an array starts after its head; a picture's own file starts at nought.
+    # A block of an array starts after its head; an image's own file starts at nought.
     whole = size if size is not None else (None if row["start"] else row["bytes"])
     if len(content) != row["bytes"] or (whole is not None and there != whole):
         return f"{there:,} bytes where {whole or row['start'] + row['bytes']:,} were written"

@@ -1,6 +1,6 @@
 """How a made set lies on disk: one writer per layout, with the same verbs.
 
-A piece is what one picture under one condition becomes: a file, or rows of an array.
+A piece is what one image under one condition becomes: a file, or rows of an array.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class Piece:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A file, or the head of one, that belongs to no picture: its first bytes, and the whole file's size."""
+    """A file, or the head of one, that belongs to no image: its first bytes, and the whole file's size."""
 
     head: bytes
     size: int
 
 
-# A picture's name, what was done to it, and the canvases before they are stored: one, or a clip's frames.
+# An image's name, what was done to it, and the canvases before they are stored: one, or a clip's frames.
 Made = tuple[str, Condition, Iterable[Image]]
 
 
 class Layout(Protocol):
-    """A way to lay pictures out on disk."""
+    """A way to lay images out on disk."""
 
     def fixed(self) -> dict[str, Fixed]:
-        """The files that belong to no picture."""
+        """The files that belong to no image."""
         ...
 
     def prepare(self, root: Path) -> None:
@@ -62,11 +62,11 @@ class Layout(Protocol):
         ...
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
-        """Write the pictures of a chunk as they are made, and say what was written."""
+        """Write the images of a chunk as they are made, and say what was written."""
         ...
 
 
-def write_picture(target: Path, content: bytes) -> None:
+def write_image(target: Path, content: bytes) -> None:
     """Write a file whole or not at all, its folders too."""
     target.parent.mkdir(parents=True, exist_ok=True)
     # No fsync as for a run's shards: a file lost with the power is found by its checksum.
@@ -77,15 +77,15 @@ def write_picture(target: Path, content: bytes) -> None:
 
 @dataclass(frozen=True)
 class Folders:
-    """Files in class folders: pictures, frames or videos, and `clean/<class>/<name>.png`.
+    """Files in class folders: images, frames or videos, and `clean/<class>/<name>.png`.
 
-    <corruption>/<severity>/<class>/<name>.JPEG       pictures, as ImageNet-C is published
+    <corruption>/<severity>/<class>/<name>.JPEG       images, as ImageNet-C is published
     <perturbation>[_2|_3]/<class>/<name>/<frame>.png  frames
     <perturbation>[_2|_3]/<class>/<name>.mp4          videos, as ImageNet-P is published
     """
 
     def fixed(self) -> dict[str, Fixed]:
-        """None: every file is a picture."""
+        """None: every file is an image."""
         return {}
 
     def prepare(self, root: Path) -> None:
@@ -96,13 +96,13 @@ class Folders:
         pieces = []
         for name, condition, canvases in made:
             for path, content in _files(f"{folder_of(condition)}/{name}", condition, canvases):
-                write_picture(root / path, content)
+                write_image(root / path, content)
                 pieces.append(Piece(path, condition.name, 0, len(content), checksum(content)))
         return pieces
 
 
 def _files(place: str, condition: Condition, canvases: Iterable[Image]) -> Iterator[tuple[str, bytes]]:
-    """The files that a picture becomes under a condition, by path."""
+    """The files that an image becomes under a condition, by path."""
     if condition.codec == H264:
         yield f"{place}{VIDEO_SUFFIX}", encode_clip(canvases, sequence_of(condition).type)
         return
@@ -113,7 +113,7 @@ def _files(place: str, condition: Condition, canvases: Iterable[Image]) -> Itera
 
 
 def folder_of(condition: Condition) -> str:
-    """Where a condition's pictures lie in a set of folders."""
+    """Where a condition's images lie in a set of folders."""
     if condition.kind == "sequence":
         return name_of((condition.unit, condition.level))
     return CLEAN if condition.kind == "clean" else f"{condition.unit}/{condition.level}"
@@ -121,7 +121,7 @@ def folder_of(condition: Condition) -> str:
 
 @dataclass(frozen=True)
 class Arrays:
-    """`<unit>.npy`, `labels.npy`, and `clean.npy`, each picture or clip at its row.
+    """`<unit>.npy`, `labels.npy`, and `clean.npy`, each image or clip at its row.
 
     Corruptions hold five severities one after another, as CIFAR-10-C is published, and so do their labels.
     Sequences hold a clip in every row, as CIFAR-10-P is. Readers of that open arrays by name and have no
@@ -129,8 +129,8 @@ class Arrays:
 
     Attributes:
         conditions: what is made.
-        labels: the class index of every picture.
-        height, width: of every picture.
+        labels: the class index of every image.
+        height, width: of every image.
     """
 
     conditions: tuple[Condition, ...]
@@ -194,7 +194,7 @@ class Arrays:
 
 
 def array_of(condition: Condition) -> str:
-    """The file of a condition's pictures in a set of arrays."""
+    """The file of a condition's images in a set of arrays."""
     name = condition.unit if condition.kind == "corruption" else folder_of(condition)
     return f"{name}.npy"
 

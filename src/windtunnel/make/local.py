@@ -19,8 +19,8 @@ from windtunnel.data.manifest import (
     read_manifest,
     write_manifest,
 )
+from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.local import opencv_on_one_thread
-from windtunnel.engine.pictures import Source, geometry_under
 from windtunnel.engine.pool import Advance, Chunk, work_in_processes
 from windtunnel.engine.work import warm_up_apart
 from windtunnel.errors import UserError
@@ -28,7 +28,7 @@ from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.check import fixed_damage, sound_conditions
 from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
 from windtunnel.make.plan import STEPS_LAYOUT, MakePlan, count_views
-from windtunnel.make.systematic import PictureArrays, paper_names
+from windtunnel.make.systematic import ImageArrays, paper_names
 from windtunnel.make.work import Making
 from windtunnel.store.files import check_own, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
@@ -45,7 +45,7 @@ CHECKSUMS = pa.schema(
 )
 
 # What may differ from a set that is there, and its name for people; the seed first, since it chooses a
-# subset's pictures too.
+# subset's images too.
 PARTS = {
     "seed": "seed",
     "class_folders": "naming of class folders",
@@ -94,7 +94,7 @@ def make(
         manifest = _begin(plan, out, layout, stored)
         layout.prepare(out)
         missing = [chunk for chunk in plan.chunks if pending[chunk.name]]
-        left = sum(len(chunk.pictures) * count_views(pending[chunk.name]) for chunk in missing)
+        left = sum(len(chunk.images) * count_views(pending[chunk.name]) for chunk in missing)
         advance(plan.files - left, 0)
         if missing:
             if workers > 1:
@@ -108,7 +108,7 @@ def make(
             try:
                 for chunk, pieces in _made(job, missing, workers, advance):
                     _add_to_table(out, chunk, manifest, pieces)
-                    stored_files += len(chunk.pictures) * count_views(pending[chunk.name])
+                    stored_files += len(chunk.images) * count_views(pending[chunk.name])
             except BaseException as error:
                 error.add_note(
                     f"{stored_files:,} of {counted(plan.files, 'image')} are in {out} and checked; those of "
@@ -145,7 +145,7 @@ def check_target(plan: MakePlan, out: Path) -> None:
     """Refuse a folder that holds something else or a set of another recipe, and name the difference."""
     source = Path(plan.dataset.location)
     if source.is_dir() and out.resolve().is_relative_to(source.resolve()):
-        raise UserError(f"{out} lies inside {source}; give a folder outside the pictures.")
+        raise UserError(f"{out} lies inside {source}; give a folder outside the images.")
     manifest = read_manifest(out)
     if manifest is None:
         # A make that was killed in its first moment leaves its hidden folder and nothing made.
@@ -177,19 +177,19 @@ def check_target(plan: MakePlan, out: Path) -> None:
 def _layout(plan: MakePlan) -> Layout:
     if plan.layout == STEPS_LAYOUT:
         places = {one.name: paper_names(geometry_under(one, plan.canvas.geometry)) for one in plan.conditions}
-        ids = [one.sample.id for one in plan.pictures]
-        labels = tuple(one.sample.labels[0] for one in plan.pictures)
-        return PictureArrays(places, tuple(plan.names[id_] for id_ in ids), labels)
+        ids = [one.sample.id for one in plan.images]
+        labels = tuple(one.sample.labels[0] for one in plan.images)
+        return ImageArrays(places, tuple(plan.names[id_] for id_ in ids), labels)
     if plan.layout != "arrays":
         return Folders()
-    first = plan.pictures[0]
+    first = plan.images[0]
     image = Source(plan.dataset, first).before_codec(plan.conditions[0], plan.canvas.geometry, plan.seed)
-    labels = tuple(one.sample.labels[0] for one in plan.pictures)
+    labels = tuple(one.sample.labels[0] for one in plan.images)
     return Arrays(plan.conditions, labels, image.shape[0], image.shape[1])
 
 
 def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -> Manifest:
-    """Write the list of pictures and the manifest before anything else, or add conditions to them."""
+    """Write the list of images and the manifest before anything else, or add conditions to them."""
     rows = [
         {
             "id": one.sample.id,
@@ -198,7 +198,7 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
             "name": _named(plan, one.sample.id),
             "content": one.content,
         }
-        for one in plan.pictures
+        for one in plan.images
     ]
     known = {one.name: one for one in (stored.conditions if stored else ())}
     before = stored.info if stored else {"fixed": {}, "settings": []}
@@ -224,7 +224,7 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
 
 
 def _named(plan: MakePlan, id_: str) -> str:
-    """A picture's name as a reader of the set finds it."""
+    """An image's name as a reader of the set finds it."""
     return plan.names[id_] + (suffix_of(plan.recipe["codec"]) if plan.layout == "folders" else "")
 
 

@@ -1,4 +1,4 @@
-"""What a set will hold: which pictures under which conditions, under which names, and the recipe."""
+"""What a set will hold: which images under which conditions, under which names, and the recipe."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 from windtunnel.conditions import Condition, digest
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.data import Dataset, Sample, is_picture_name, stratified_subset
+from windtunnel.data import Dataset, Sample, is_image_name, stratified_subset
 from windtunnel.data.finished import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.determinism import check_deterministic
-from windtunnel.engine.pictures import Source
+from windtunnel.engine.images import Source
 from windtunnel.engine.plan import parse_settings
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import versions_for
-from windtunnel.errors import PictureError, UserError
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry, resized_size
@@ -33,20 +33,20 @@ from windtunnel.suites.canvas import Canvas, choose_canvas
 from windtunnel.suites.files import load_suite
 from windtunnel.suites.suite import Suite
 
-# What may be laid out how, the usual way first; 32-pixel pictures are arrays, as CIFAR-10-C and -P are.
-PICTURE_LAYOUTS = ("folders", "arrays")
+# What may be laid out how, the usual way first; 32-pixel images are arrays, as CIFAR-10-C and -P are.
+IMAGE_LAYOUTS = ("folders", "arrays")
 CLIP_LAYOUTS = ("frames", "arrays", "videos")
 # How sets of swapped steps lie on disk: nobody else's reader takes any other.
 STEPS_LAYOUT = "npy"
-LAYOUTS = tuple(dict.fromkeys(("auto", *PICTURE_LAYOUTS, *CLIP_LAYOUTS, STEPS_LAYOUT)))
+LAYOUTS = tuple(dict.fromkeys(("auto", *IMAGE_LAYOUTS, *CLIP_LAYOUTS, STEPS_LAYOUT)))
 # The published sets hold four extra corruptions beside the fifteen, and four extra sequences beside the ten.
 COMPANIONS = {"imagenet-c": "imagenet-c-extra", "imagenet-p": "imagenet-p-extra"}
 MAX_CHUNK = 64
 MIN_CHUNKS = 16
-# A worker holds a chunk of arrays in memory until it is written: every condition of every picture.
+# A worker holds a chunk of arrays in memory until it is written: every condition of every image.
 MAX_CHUNK_BYTES = 8_000_000
 MAX_CONDITIONS = 96
-# Of sequences, every frame; more bytes, or a chunk would be a handful of small pictures.
+# Of sequences, every frame; more bytes, or a chunk would be a handful of small images.
 MAX_CLIP_CHUNK_BYTES = 32_000_000
 MAX_FRAMES = 450
 
@@ -56,16 +56,16 @@ class MakePlan:
     """Everything that decides a made set.
 
     Attributes:
-        dataset: the source pictures.
+        dataset: the source images.
         canvas: how they become canvases.
         conditions: clean first, then every corruption and severity, every sequence, or every step.
-        layout: `folders` or `arrays` of pictures; `frames`, `arrays` or `videos` of sequences; `npy` of
+        layout: `folders` or `arrays` of images; `frames`, `arrays` or `videos` of sequences; `npy` of
             swapped steps.
         seed: of every random draw.
-        pictures: those that can be read, sorted by id.
-        names: of each picture in the set: `class/stem` in folders, the row number in arrays.
-        classes: of each picture, as the data calls it.
-        left_out: pictures that cannot be read, and why.
+        images: those that can be read, sorted by id.
+        names: of each image in the set: `class/stem` in folders, the row number in arrays.
+        classes: of each image, as the data calls it.
+        left_out: images that cannot be read, and why.
         chunks: the work.
         recipe: what must be the same for two makes to share a folder.
         info: what else is worth knowing.
@@ -76,7 +76,7 @@ class MakePlan:
     conditions: tuple[Condition, ...]
     layout: str
     seed: int
-    pictures: tuple[Surveyed, ...]
+    images: tuple[Surveyed, ...]
     names: dict[str, str]
     classes: dict[str, str]
     left_out: dict[str, str]
@@ -86,12 +86,12 @@ class MakePlan:
 
     @property
     def files(self) -> int:
-        """How many pictures the set will hold, counting frames."""
-        return len(self.pictures) * count_views(self.conditions)
+        """How many images the set will hold, counting frames."""
+        return len(self.images) * count_views(self.conditions)
 
 
 def count_views(conditions: Iterable[Condition]) -> int:
-    """How many pictures conditions make of one."""
+    """How many images conditions make of one."""
     return sum(condition.frames for condition in conditions)
 
 
@@ -123,11 +123,11 @@ def plan_make(
     layout = _settled(layout, suite, canvas)
     suite, remarks = _available(suite, canvas, readable)
     left_out = _left_out(suite, dataset, surveyed, canvas)
-    pictures = _fitting(dataset, readable, left_out)
+    images = _fitting(dataset, readable, left_out)
     used = sorted({label for sample in samples for label in sample.labels})
     space, said = read_indices(dataset.label_space, used, labels or "")
-    classes = _classes(space, pictures)
-    made = sorted({one.sample.labels[0] for one in pictures})
+    classes = _classes(space, images)
+    made = sorted({one.sample.labels[0] for one in images})
     folders = class_folders(dataset.label_space, space, made)
     in_folders = layout not in ("arrays", STEPS_LAYOUT)
     remarks += [*said, *(folders.remarks if in_folders else ())]
@@ -136,18 +136,18 @@ def plan_make(
     )
     check_deterministic(conditions)
     if layout == "arrays":
-        _check_arrays(suite, pictures, canvas)
-    names = _names(layout, pictures, folders.names)
-    size = _chunk_size(pictures, canvas, layout, suite)
+        _check_arrays(suite, images, canvas)
+    names = _names(layout, images, folders.names)
+    size = _chunk_size(images, canvas, layout, suite)
     recipe: dict[str, Any] = {
         "suite": suite.citation,
         "layout": layout,
         **({"class_folders": folders.kind} if in_folders and folders.kind else {}),
         "data": {
-            "count": len(pictures),
+            "count": len(images),
             "of": len(samples),
             "label_space": space.name,
-            "digest": digest([[one.sample.id, classes[one.sample.id], one.content] for one in pictures]),
+            "digest": digest([[one.sample.id, classes[one.sample.id], one.content] for one in images]),
         },
         "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
         "codec": conditions[-1].codec,
@@ -165,9 +165,9 @@ def plan_make(
         "settings": list(settings),
         "versions": versions_for(conditions),
     }
-    chunks = _chunks(pictures, size, digest(recipe))
+    chunks = _chunks(images, size, digest(recipe))
     return MakePlan(
-        dataset, canvas, conditions, layout, seed, pictures, names, classes, left_out, chunks, recipe, info
+        dataset, canvas, conditions, layout, seed, images, names, classes, left_out, chunks, recipe, info
     )
 
 
@@ -176,9 +176,9 @@ def _refuse_mistakes(dataset: Dataset, subset: int | None, split: str) -> None:
     if split not in SPLITS:
         raise UserError(f"--split is '{split}'; give {', '.join(SPLITS)}.")
     if subset is not None and subset < 0:
-        raise UserError(f"--subset is {subset}; give a number of pictures, or 0 for all.")
+        raise UserError(f"--subset is {subset}; give a number of images, or 0 for all.")
     if isinstance(dataset, FinishedDataset):
-        raise UserError(f"{dataset.location} is corrupted already; give the clean pictures.")
+        raise UserError(f"{dataset.location} is corrupted already; give the clean images.")
 
 
 def _check_split(suite: Suite, split: str) -> None:
@@ -194,15 +194,15 @@ def _check_split(suite: Suite, split: str) -> None:
 
 
 def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
-    """The pictures that can be read at all; without any there is nothing to make."""
+    """The images that can be read at all; without any there is nothing to make."""
     found = [one for one in surveyed if one.status == "ok"]
     if not found:
-        raise UserError(f"None of the {len(surveyed)} pictures of {dataset.location} can be read.")
+        raise UserError(f"None of the {len(surveyed)} images of {dataset.location} can be read.")
     return found
 
 
 def _settled(layout: str, suite: Suite, canvas: Canvas) -> str:
-    """The layout asked for, or the usual one of the pictures' size."""
+    """The layout asked for, or the usual one of the images' size."""
     if layout != "auto":
         return layout
     return "arrays" if canvas.edition == 32 and "arrays" in _layouts(suite) else _layouts(suite)[0]
@@ -218,7 +218,7 @@ def _available(suite: Suite, canvas: Canvas, readable: Sequence[Surveyed]) -> tu
 
 
 def _left_out(suite: Suite, dataset: Dataset, surveyed: Sequence[Surveyed], canvas: Canvas) -> dict[str, str]:
-    """The pictures that cannot be made under every condition, and why."""
+    """The images that cannot be made under every condition, and why."""
     found = {one.sample.id: one.reason for one in surveyed if one.status != "ok"}
     readable = [one for one in surveyed if one.status == "ok"]
     acts_on_source = any(one.stage == "source" for one in suite.conditions(canvas))
@@ -230,43 +230,41 @@ def _left_out(suite: Suite, dataset: Dataset, surveyed: Sequence[Surveyed], canv
 def _fitting(
     dataset: Dataset, readable: Sequence[Surveyed], left_out: dict[str, str]
 ) -> tuple[Surveyed, ...]:
-    """The pictures that the set is made of."""
+    """The images that the set is made of."""
     found = [one for one in readable if one.sample.id not in left_out]
     if not found:
         reason = next(iter(left_out.values()))
-        raise UserError(f"No picture of {dataset.location} fits the canvas (the first: {reason}).")
+        raise UserError(f"No image of {dataset.location} fits the canvas (the first: {reason}).")
     # Rows of arrays keep the order of the source, as the published ones do.
     return tuple(sorted(found, key=lambda one: _order(one.sample)))
 
 
-def _names(layout: str, pictures: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
-    """What each picture is called in a layout."""
+def _names(layout: str, images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
+    """What each image is called in a layout."""
     if layout == "arrays":
-        return _row_names(pictures)
-    return _own_names(pictures) if layout == STEPS_LAYOUT else _file_names(pictures, folders)
+        return _row_names(images)
+    return _own_names(images) if layout == STEPS_LAYOUT else _file_names(images, folders)
 
 
-def _chunks(pictures: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chunk, ...]:
+def _chunks(images: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chunk, ...]:
     return tuple(
-        Chunk(f"{start:08d}-{digest([identity, start])[:16]}", pictures[start : start + size])
-        for start in range(0, len(pictures), size)
+        Chunk(f"{start:08d}-{digest([identity, start])[:16]}", images[start : start + size])
+        for start in range(0, len(images), size)
     )
 
 
-def _unfit(picture: Surveyed, canvas: Canvas, most_pixels: int) -> str:
+def _unfit(image: Surveyed, canvas: Canvas, most_pixels: int) -> str:
     """Why an image cannot become a canvas, or "": resizing a very narrow image can make it huge."""
-    if picture.width * picture.height > most_pixels:
-        return f"{picture.width}x{picture.height} pixels; at most {most_pixels:,} in all"
-    width, height = resized_size(picture.width, picture.height, canvas.geometry)
+    if image.width * image.height > most_pixels:
+        return f"{image.width}x{image.height} pixels; at most {most_pixels:,} in all"
+    width, height = resized_size(image.width, image.height, canvas.geometry)
     return f"it becomes {width}x{height} pixels" if width * height > MAX_CANVAS_PIXELS else ""
 
 
-def _unreadable(
-    suite: Suite, dataset: Dataset, pictures: Sequence[Surveyed], canvas: Canvas
-) -> dict[str, str]:
-    """Pictures that one of the suite's decoders does not read: they leave every set.
+def _unreadable(suite: Suite, dataset: Dataset, images: Sequence[Surveyed], canvas: Canvas) -> dict[str, str]:
+    """Images that one of the suite's decoders does not read: they leave every set.
 
-    Every picture is decoded by every decoder that is asked for, since no header tells what a decoder makes
+    Every image is decoded by every decoder that is asked for, since no header tells what a decoder makes
     of the rest.
     """
     steps = overrides_of(suite.units, canvas.geometry).values()
@@ -275,12 +273,12 @@ def _unreadable(
     if not decoders:
         return found
     with pillow_quiet():
-        for one in pictures:
+        for one in images:
             source = Source(dataset, one)
             for decoder in decoders:
                 try:
                     source.decoded(replace(canvas.geometry, decoder=decoder))
-                except PictureError as error:
+                except ImageError as error:
                     found[one.sample.id] = error.reason
                     break
     return found
@@ -290,11 +288,11 @@ def _order(sample: Sample) -> tuple[int, str]:
     return int(sample.meta.get("row", 0)), sample.id
 
 
-def _chunk_size(pictures: Sequence[Surveyed], canvas: Canvas, layout: str, suite: Suite) -> int:
-    """Pictures per chunk; never a matter of workers, nor of which corruptions are made."""
-    size = min(MAX_CHUNK, -(-len(pictures) // MIN_CHUNKS))
+def _chunk_size(images: Sequence[Surveyed], canvas: Canvas, layout: str, suite: Suite) -> int:
+    """Images per chunk; never a matter of workers, nor of which corruptions are made."""
+    size = min(MAX_CHUNK, -(-len(images) // MIN_CHUNKS))
     if layout == "arrays":
-        side = canvas.geometry.output_px or max(pictures[0].width, pictures[0].height)
+        side = canvas.geometry.output_px or max(images[0].width, images[0].height)
         room, views = MAX_CHUNK_BYTES, MAX_CONDITIONS
         if suite.holds_sequences:
             room, views = MAX_CLIP_CHUNK_BYTES, MAX_FRAMES
@@ -307,7 +305,7 @@ def _suite(
 ) -> Suite:
     suite = target if isinstance(target, Suite) else load_suite(target)
     if suite.natural:
-        raise UserError(f"Suite {suite.name} scores pictures as they are; there is nothing to make.")
+        raise UserError(f"Suite {suite.name} scores images as they are; there is nothing to make.")
     if suite.canvas == "native":
         raise UserError(f"Suite {suite.name} corrupts at a model's own size; a set on disk has no model.")
     if not suite.units:
@@ -343,13 +341,13 @@ def _check_steps(suite: Suite) -> None:
 def _layouts(suite: Suite) -> tuple[str, ...]:
     if suite.holds_sequences:
         return CLIP_LAYOUTS
-    return PICTURE_LAYOUTS if suite.corruptions else (STEPS_LAYOUT,)
+    return IMAGE_LAYOUTS if suite.corruptions else (STEPS_LAYOUT,)
 
 
 def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str]:
     """The suite with the codec that was asked for, and the layout: videos are H.264, and H.264 is videos."""
     if layout not in ("auto", *_layouts(suite)):
-        what = "sequences are" if suite.holds_sequences else "corrupted pictures are"
+        what = "sequences are" if suite.holds_sequences else "corrupted images are"
         what = what if suite.corruptions or suite.holds_sequences else "swapped steps are"
         raise UserError(f"--layout is '{layout}'; {what} laid out as {', '.join(_layouts(suite))}.")
     if layout == "videos" and codec is None:
@@ -366,20 +364,20 @@ def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
     return suite, layout
 
 
-def _classes(space: LabelSpace, pictures: Sequence[Surveyed]) -> dict[str, str]:
-    """The class of every picture; a set on disk has room for exactly one."""
-    for one in pictures:
+def _classes(space: LabelSpace, images: Sequence[Surveyed]) -> dict[str, str]:
+    """The class of every image; a set on disk has room for exactly one."""
+    for one in images:
         if len(one.sample.labels) != 1:
             raise UserError(
-                f"{one.sample.id} has {len(one.sample.labels)} labels; every picture of a set on disk needs "
+                f"{one.sample.id} has {len(one.sample.labels)} labels; every image of a set on disk needs "
                 "exactly one class."
             )
-    return {one.sample.id: space.classes[one.sample.labels[0]] for one in pictures}
+    return {one.sample.id: space.classes[one.sample.labels[0]] for one in images}
 
 
-def _file_names(pictures: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
-    """`class/stem` of every picture; where two would be called the same, the whole id is the stem."""
-    folder_of = {one.sample.id: folders[one.sample.labels[0]] for one in pictures}
+def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
+    """`class/stem` of every image; where two would be called the same, the whole id is the stem."""
+    folder_of = {one.sample.id: folders[one.sample.labels[0]] for one in images}
     short = {id_: f"{folder}/{_stem(id_)}" for id_, folder in folder_of.items()}
     taken = Counter(short.values())
     names = {
@@ -387,7 +385,7 @@ def _file_names(pictures: Sequence[Surveyed], folders: Sequence[str]) -> dict[st
         for id_, name in short.items()
     }
     if len({name.casefold() for name in names.values()}) < len(names):
-        raise UserError("Two pictures would get the same name on disk; give them ids that differ.")
+        raise UserError("Two images would get the same name on disk; give them ids that differ.")
     for id_, name in names.items():
         folder, _, stem = name.partition("/")
         if not (_may_name_a_file(folder) and _may_name_a_file(stem)):
@@ -404,28 +402,28 @@ def _may_name_a_file(text: str) -> bool:
 
 def _stem(id_: str) -> str:
     base = id_.rsplit("/", 1)[-1]
-    return base.rsplit(".", 1)[0] if is_picture_name(base) else base
+    return base.rsplit(".", 1)[0] if is_image_name(base) else base
 
 
-def _own_names(pictures: Sequence[Surveyed]) -> dict[str, str]:
-    """Every picture under the name it has in the source."""
-    for one in pictures:
+def _own_names(images: Sequence[Surveyed]) -> dict[str, str]:
+    """Every image under the name it has in the source."""
+    for one in images:
         if any(not _may_name_a_file(part) for part in one.sample.id.split("/")):
-            raise UserError(f"{one.sample.id!r} cannot be a file's name; rename the picture.")
-    return {one.sample.id: one.sample.id for one in pictures}
+            raise UserError(f"{one.sample.id!r} cannot be a file's name; rename the image.")
+    return {one.sample.id: one.sample.id for one in images}
 
 
-def _row_names(pictures: Sequence[Surveyed]) -> dict[str, str]:
-    return {one.sample.id: f"{row:08d}" for row, one in enumerate(pictures)}
+def _row_names(images: Sequence[Surveyed]) -> dict[str, str]:
+    return {one.sample.id: f"{row:08d}" for row, one in enumerate(images)}
 
 
-def _check_arrays(suite: Suite, pictures: Sequence[Surveyed], canvas: Canvas) -> None:
+def _check_arrays(suite: Suite, images: Sequence[Surveyed], canvas: Canvas) -> None:
     if any(sorted(suite.levels_of(unit)) != list(SEVERITIES) for unit in suite.corruptions):
         raise UserError(
             "Arrays hold all five severities; leave severities out of --only, or use --layout folders."
         )
-    sizes = {(one.width, one.height) for one in pictures}
+    sizes = {(one.width, one.height) for one in images}
     if not canvas.geometry.output_px and len(sizes) > 1:
         raise UserError(
-            f"The pictures have {len(sizes)} sizes; arrays need one. Use --layout {_layouts(suite)[0]}."
+            f"The images have {len(sizes)} sizes; arrays need one. Use --layout {_layouts(suite)[0]}."
         )

@@ -1,10 +1,10 @@
-"""ImageNet-S on disk: one `.npy` per picture, by decoder and resize, under the paper's names.
+"""ImageNet-S on disk: one `.npy` per image, by decoder and resize, under the paper's names.
 
     pil/pil-bilinear/<name in the source, with extension>.npy   uint8, height x width x 3
     pil_pil-bilinear.txt                                        that name and the class index, a line each
 
-Pictures for validation are squashed to 8/7 of the size and cropped in the middle; those for training are
-random resized crops whose place hangs on the seed and the picture's name alone, so that two sets differ by
+Images for validation are squashed to 8/7 of the size and cropped in the middle; those for training are
+random resized crops whose place hangs on the seed and the image's name alone, so that two sets differ by
 nothing but decoder and resize.
 """
 
@@ -21,7 +21,7 @@ from windtunnel.data.manifest import checksum
 from windtunnel.imaging import Image
 from windtunnel.imaging.crops import training_view
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.make.layouts import Fixed, Made, Piece, is_intact, write_picture
+from windtunnel.make.layouts import Fixed, Made, Piece, is_intact, write_image
 from windtunnel.seeding import Draws
 from windtunnel.store.files import write_whole
 
@@ -48,12 +48,12 @@ _OUR_RESIZES = {ours: theirs for theirs, ours in RESIZES.items()}
 
 
 def training_draws(sample_id: str, seed: int) -> Draws:
-    """What decides where a picture is cropped for training: neither decoder nor resize."""
+    """What decides where an image is cropped for training: neither decoder nor resize."""
     return Draws(seed, sample_id, "make/training-crop", 0)
 
 
-def training_picture(decoded: Image, geometry: Geometry, sample_id: str, seed: int) -> Image:
-    """A decoded picture's random resized crop."""
+def training_image(decoded: Image, geometry: Geometry, sample_id: str, seed: int) -> Image:
+    """A decoded image's random resized crop."""
     draws = training_draws(sample_id, seed)
     return training_view(decoded, geometry.crop_px, geometry.resizer, draws, mirror=False)
 
@@ -65,7 +65,7 @@ def paper_names(geometry: Geometry) -> tuple[str, str]:
 
 
 def npy_bytes(image: Image) -> bytes:
-    """A picture as the content of an `.npy` file."""
+    """An image as the content of an `.npy` file."""
     out = io.BytesIO()
     np.save(out, np.ascontiguousarray(image))
     return out.getvalue()
@@ -77,12 +77,12 @@ def meta_text(names: Sequence[str], labels: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True)
-class PictureArrays:
+class ImageArrays:
     """`<decoder>/<resize>/<name>.npy`, and a meta file for each pair.
 
     Attributes:
         places: of every condition, by its name: decoder and resize as the paper calls them.
-        names: of the pictures, in their order.
+        names: of the images, in their order.
         labels: their class indices.
     """
 
@@ -102,12 +102,12 @@ class PictureArrays:
                 write_whole(root / name, fixed.head)
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
-        """One file per picture."""
+        """One file per image."""
         pieces = []
         for name, condition, canvases in made:
             path = "/".join((*self.places[condition.name], f"{name}.npy"))
             for image in canvases:
                 content = npy_bytes(image)
-                write_picture(root / path, content)
+                write_image(root / path, content)
                 pieces.append(Piece(path, condition.name, 0, len(content), checksum(content)))
         return pieces

@@ -1,4 +1,4 @@
-"""One chunk of a set: its pictures made under every condition that is pending, and written."""
+"""One chunk of a set: its images made under every condition that is pending, and written."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from pathlib import Path
 from windtunnel.conditions import Condition
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source, geometry_under
+from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.pool import Advance, Chunk, Labour
-from windtunnel.errors import PictureError, RunFailed
+from windtunnel.errors import ImageError, RunFailed
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.layouts import Layout, Made, Piece
-from windtunnel.make.systematic import training_picture
+from windtunnel.make.systematic import training_image
 from windtunnel.units import include_units
 
 
 @dataclass(frozen=True)
 class Making:
-    """The job of a worker: make the pending conditions of a chunk's pictures and write them.
+    """The job of a worker: make the pending conditions of a chunk's images and write them.
 
     Attributes:
-        dataset: the source pictures.
+        dataset: the source images.
         geometry: how they become canvases.
         seed: of every random draw.
         layout: how they are laid out.
         root: the set's folder.
-        names: of the pictures in the set, by id.
+        names: of the images in the set, by id.
         split: `val` for canvases, `train` for random resized crops.
         pending: what is to be made, by chunk.
         includes: files of the user's units.
@@ -52,28 +52,28 @@ class Making:
         return self.make
 
     def make(self, chunk: Chunk, advance: Advance) -> list[Piece]:
-        """Every pending picture of a chunk, written; returns what was."""
+        """Every pending image of a chunk, written; returns what was."""
         try:
             with pillow_quiet():
-                return self.layout.write(self.root, self._pictures(chunk, advance))
+                return self.layout.write(self.root, self._images(chunk, advance))
         except ConnectionError:
             raise  # the parent is gone
         except OSError as error:
             raise RunFailed(f"{self.root} cannot be written: {error.strerror or error}") from error
 
-    def _pictures(self, chunk: Chunk, advance: Advance) -> Iterator[Made]:
-        for picture in chunk.pictures:
-            source = Source(self.dataset, picture)
+    def _images(self, chunk: Chunk, advance: Advance) -> Iterator[Made]:
+        for image in chunk.images:
+            source = Source(self.dataset, image)
             for condition in self.pending[chunk.name]:
-                yield self.names[picture.sample.id], condition, self._canvases(source, picture, condition)
+                yield self.names[image.sample.id], condition, self._canvases(source, image, condition)
             advance(sum(condition.frames for condition in self.pending[chunk.name]), 0)
 
-    def _canvases(self, source: Source, picture: Surveyed, condition: Condition) -> Iterator[Image]:
-        id_, geometry = picture.sample.id, geometry_under(condition, self.geometry)
+    def _canvases(self, source: Source, image: Surveyed, condition: Condition) -> Iterator[Image]:
+        id_, geometry = image.sample.id, geometry_under(condition, self.geometry)
         try:
             if self.split == "train":
-                yield training_picture(source.decoded(geometry), geometry, id_, self.seed)
+                yield training_image(source.decoded(geometry), geometry, id_, self.seed)
             else:
                 yield from source.frames_before_codec(condition, geometry, self.seed)
-        except PictureError as error:
+        except ImageError as error:
             raise RunFailed(f"{id_} could be read before and cannot now: {error.reason}") from error

@@ -1,9 +1,9 @@
 """Against clean: what a condition costs, and how many answers it changes.
 
 residual robustness = accuracy on clean - accuracy under the condition
-flip share          = share of pictures whose best-placed class differs from that on clean
+flip share          = share of images whose best-placed class differs from that on clean
 
-Accuracy hides flips: a model may lose one picture and gain another. The clean pictures of a residual are the
+Accuracy hides flips: a model may lose one image and gain another. The clean images of a residual are the
 suite's canvas, those of a flip are stored by the same codec as the condition, so that no flip is blamed on
 the corruption that the codec alone makes.
 """
@@ -80,7 +80,7 @@ def flip_share(run: Run, seen: Observed) -> list[Measure]:
         column: flipped(seen.chosen[:, column], seen.chosen[:, seen.column(clean)])
         for column, clean in pairs.items()
     }
-    formula = "share of pictures whose best-placed class differs from that under {}"
+    formula = "share of images whose best-placed class differs from that under {}"
     found = [
         Measure(
             "flip_share",

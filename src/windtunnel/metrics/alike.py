@@ -22,7 +22,7 @@ KINDS = {
 
 
 def why_other_pixels(runs: Sequence[Run]) -> str:
-    """Why corrupted pictures are not the same in all runs, or "": where nothing is corrupted, no reason."""
+    """Why corrupted images are not the same in all runs, or "": where nothing is corrupted, no reason."""
     if all(one["kind"] in UNSPOILT for run in runs for one in run.conditions):
         return ""
     for part, name in (("seed", "seed"), ("stream", "random stream version")):

@@ -1,4 +1,4 @@
-"""Scores divided by a stored run's on the same pictures, both drawn together in the bootstrap.
+"""Scores divided by a stored run's on the same images, both drawn together in the bootstrap.
 
 CE_c          = sum_s E_sc / sum_s B_sc                            B: the baseline's errors
 relative CE_c = sum_s (E_sc - E_clean) / sum_s (B_sc - B_clean)
@@ -6,7 +6,7 @@ mean CE       = mean over corruptions of CE_c; over ImageNet-C's fifteen it is m
 
 Flips and top-5 distances of sequences are divided likewise (`metrics/flip_rates.py`).
 
-Pictures are joined by id, content and labels, conditions by their id. A denominator that is not clearly above
+Images are joined by id, content and labels, conditions by their id. A denominator that is not clearly above
 zero (its 95 % interval reaches zero) gives no number but a note.
 """
 
@@ -38,14 +38,14 @@ RELATIVE = ("relative_ce", "relative_mce")
 
 @dataclass(frozen=True)
 class Beside:
-    """What two runs have in common: the same pictures under the same conditions, and what is divided.
+    """What two runs have in common: the same images under the same conditions, and what is divided.
 
     Attributes:
         baseline: what the baseline is called.
         conditions: names in the run, in its order.
         units: the corruption or sequence of each condition, "" for clean.
-        ours, theirs: pictures x conditions: 1 where wrong, or how much changes between frames.
-        groups: which pictures were drawn together, if any.
+        ours, theirs: images x conditions: 1 where wrong, or how much changes between frames.
+        groups: which images were drawn together, if any.
     """
 
     baseline: str
@@ -57,7 +57,7 @@ class Beside:
 
     @property
     def count(self) -> int:
-        """How many pictures both runs have in full."""
+        """How many images both runs have in full."""
         return len(self.ours)
 
     def columns(self, unit: str) -> list[int]:
@@ -65,7 +65,7 @@ class Beside:
         return [place for place, found in enumerate(self.units) if found == unit]
 
     def sums(self, unit: str, *, relative: bool) -> tuple[Numbers, Numbers]:
-        """Each picture's values summed over severities, ours and theirs; less the clean ones if asked."""
+        """Each image's values summed over severities, ours and theirs; less the clean ones if asked."""
         places = self.columns(unit)
         ours, theirs = self.ours[:, places].sum(axis=1), self.theirs[:, places].sum(axis=1)
         if relative:
@@ -112,25 +112,25 @@ def check_baseline(run: Run, baseline: Run) -> None:
             f"{baseline.path} shares no corruption or sequence with {run.path}; give a run of the same suite."
         )
     whole, theirs_whole = (one.observed if len(one.observed.ids) else one.clips for one in (run, baseline))
-    if len(same_pictures(run, whole.ids, baseline, theirs_whole.ids)[0]) < 2:
-        raise UserError(f"{baseline.path} and {run.path} share no two scored pictures; give the same data.")
+    if len(same_images(run, whole.ids, baseline, theirs_whole.ids)[0]) < 2:
+        raise UserError(f"{baseline.path} and {run.path} share no two scored images; give the same data.")
 
 
 def joined(run: Run, baseline: Run) -> Beside:
-    """The pictures and conditions that both runs have."""
-    return beside(run, baseline, *same_pictures(run, run.observed.ids, baseline, baseline.observed.ids))
+    """The images and conditions that both runs have."""
+    return beside(run, baseline, *same_images(run, run.observed.ids, baseline, baseline.observed.ids))
 
 
-def same_pictures(run: Run, ids: Ids, baseline: Run, their_ids: Ids) -> tuple[Rows, Rows]:
-    """Rows of the pictures that both lists hold, in the first one's order."""
-    rows = {baseline.pictures[id_]: row for row, id_ in enumerate(their_ids)}
-    pairs = [(row, rows[picture]) for row, id_ in enumerate(ids) if (picture := run.pictures[id_]) in rows]
+def same_images(run: Run, ids: Ids, baseline: Run, their_ids: Ids) -> tuple[Rows, Rows]:
+    """Rows of the images that both lists hold, in the first one's order."""
+    rows = {baseline.images[id_]: row for row, id_ in enumerate(their_ids)}
+    pairs = [(row, rows[image]) for row, id_ in enumerate(ids) if (image := run.images[id_]) in rows]
     ours, theirs = np.array(pairs, np.int64).reshape(-1, 2).T
     return ours, theirs
 
 
 def beside(run: Run, baseline: Run, ours: Rows, theirs: Rows) -> Beside:
-    """The conditions that both runs have, over the pictures in these rows of either."""
+    """The conditions that both runs have, over the images in these rows of either."""
     where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
     shared = [
         (place, where[condition["id"]], condition)
@@ -153,14 +153,14 @@ def why_not(found: Beside, unit: str, severities: int, *, relative: bool) -> str
     if len(found.columns(unit)) < severities:
         return f"the baseline lacks some severity of {unit}"
     if relative and "clean" not in found.conditions:
-        return "the clean pictures are not in both runs"
+        return "the clean images are not in both runs"
     if found.divides(unit, relative=relative):
         return ""
     _, theirs = found.sums(unit, relative=relative)
     what = "errors beyond clean" if relative else "errors"
     return (
         f"the baseline's {what} under {unit} are not clearly above 0 "
-        f"({100 * theirs.mean() / severities:.1f} % on {found.count:,} pictures)"
+        f"({100 * theirs.mean() / severities:.1f} % on {found.count:,} images)"
     )
 
 
@@ -191,8 +191,7 @@ def ratio(found: Beside, metric: str, condition: str, units: Sequence[str]) -> M
     what = "(top-1 error - clean error)" if relative else "top-1 errors"
     mean = f"mean over {counted(len(units), 'corruption')} of the " if not condition else ""
     formula = (
-        f"{mean}sum of {what} over severities, divided by the same sum of {found.baseline} on the same "
-        "pictures"
+        f"{mean}sum of {what} over severities, divided by the same sum of {found.baseline} on the same images"
     )
     return mean_of_ratios(found, metric, condition, formula, units, relative=relative)
 
@@ -204,11 +203,11 @@ def baseline_notes(run: Run, units: Sequence[str]) -> list[str]:
     found = joined(run, run.baseline)
     lines = [
         f"CE and relative CE divide by {found.baseline} ({run.baseline.path}) on the same {found.count:,} "
-        "pictures, not by AlexNet's published errors: not comparable with the papers'."
+        "images, not by AlexNet's published errors: not comparable with the papers'."
     ]
     left_out = len(run.observed.ids) - found.count
     if left_out:
-        lines.append(f"{left_out:,} pictures are not in the baseline, and count in no CE.")
+        lines.append(f"{left_out:,} images are not in the baseline, and count in no CE.")
     for relative, name in ((False, "CE"), (True, "relative CE")):
         reasons = (why_not(found, unit, _severities(run, unit), relative=relative) for unit in units)
         lines += [f"No {name}: {reason}." for reason in dict.fromkeys(reasons) if reason]

@@ -6,9 +6,9 @@ and bins b of n_b out of n predictions:
 ECE                    = sum_b n_b/n * |mean c - mean r|         15 bins of equal width in c
 RMS calibration error  = sqrt(sum_b n_b/n * (mean c - mean r)^2)  bins of 100 predictions, sorted by c
 
-Neither is a mean over pictures. Their intervals rest on each picture's influence (the infinitesimal
-jackknife): the score enters as pseudo-values, one per picture, whose mean is the score itself. They are
-intervals for the score at this number of pictures: few pictures make both scores larger than they would be
+Neither is a mean over images. Their intervals rest on each image's influence (the infinitesimal
+jackknife): the score enters as pseudo-values, one per image, whose mean is the score itself. They are
+intervals for the score at this number of images: few images make both scores larger than they would be
 on many, and no interval takes that away.
 """
 
@@ -34,7 +34,7 @@ RMS_BIN_SIZE = 100
 
 
 def ece_values(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> Numbers:
-    """ECE as one value per picture (pictures x conditions pooled): the signed gap of its predictions.
+    """ECE as one value per image (images x conditions pooled): the signed gap of its predictions.
 
     A prediction's gap c - r counts with the sign of its bin's sum (+ where that is 0); the mean over
     predictions is the ECE.
@@ -48,7 +48,7 @@ def ece_values(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> Numb
 def rms_values(
     confidence: Numbers, right: Truths, bin_size: int = RMS_BIN_SIZE, *, compat: bool = False
 ) -> Numbers:
-    """RMS calibration error as one value per picture (pictures x conditions pooled).
+    """RMS calibration error as one value per image (images x conditions pooled).
 
     With m_b a bin's mean gap, the mean square MS is the mean of 2 m_b (c - r) - m_b^2; the root is taken by
     its derivative: RMS + (that - MS) / (2 RMS), or c - r where RMS is 0. The last bin takes the remainder;
@@ -87,7 +87,7 @@ def calibration_interval(measure: Measure) -> tuple[float, float]:
     if measure.units < 2:
         return measure.limits
     right = measure.columns[:, 1]
-    return mean_of_predictions_interval(measure.picture_values, right, measure.groups)
+    return mean_of_predictions_interval(measure.image_values, right, measure.groups)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def ece_by_chance(confidence: Numbers, bins: int = ECE_BINS) -> float:
 
     A bin's gap is then chance alone, of variance sum c(1 - c) / n_b^2, and its mean size sqrt(2/pi) times the
     standard deviation: ECE = sum_b sqrt(2/pi * sum_b c(1 - c)) / n. Predictions count as independent, so that
-    several conditions of one picture make it too small.
+    several conditions of one image make it too small.
     """
     flat = confidence.ravel()
     spread = np.bincount(_equal_width_bins(flat, bins), flat * (1 - flat), minlength=bins)
@@ -158,7 +158,7 @@ def ece(run: Run, seen: Observed) -> list[Measure]:
     """ECE of every condition, and pooled over the corruptions."""
     formula = (
         f"expected calibration error: gap between confidence and share of right answers, {ECE_BINS} bins of "
-        "equal width weighted by their pictures; larger on few pictures than on many, and so is its interval"
+        "equal width weighted by their images; larger on few images than on many, and so is its interval"
     )
     return confident_measures(run, seen, "ece", formula, ece_values, calibration_interval)
 
@@ -167,7 +167,7 @@ def rms(run: Run, seen: Observed) -> list[Measure]:
     """RMS calibration error of every condition, and pooled over the corruptions."""
     formula = (
         "root of the mean squared gap between confidence and share of right answers, bins of "
-        f"{RMS_BIN_SIZE} sorted by confidence; larger on few pictures than on many, and so is its interval"
+        f"{RMS_BIN_SIZE} sorted by confidence; larger on few images than on many, and so is its interval"
     )
     return confident_measures(run, seen, "rms_calibration_error", formula, rms_values, calibration_interval)
 
@@ -203,5 +203,5 @@ def calibration_notes(run: Run) -> list[str]:
         return []
     return [
         f"No rms_calibration_error_compat of {' and '.join(few)}: it leaves the most confident bin of "
-        f"{RMS_BIN_SIZE} out, and needs {2 * RMS_BIN_SIZE} pictures."
+        f"{RMS_BIN_SIZE} out, and needs {2 * RMS_BIN_SIZE} images."
     ]

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 class Clips:
     """The frames of a finished run's sequences.
 
-    A picture that fails in one frame leaves all sequences, so that every score rests on the same pictures.
+    An image that fails in one frame leaves all sequences, so that every score rests on the same images.
     A frame whose prediction is not finite is no failure: every pair it is in counts as changed.
     Labels are not needed: stability asks whether answers change, not whether they are right. Where some
-    pictures have labels, the others leave here too.
+    images have labels, the others leave here too.
 
     Attributes:
-        kept: which of the run's pictures are complete.
+        kept: which of the run's images are complete.
     """
 
     def __init__(self, run: Run) -> None:
@@ -44,7 +44,7 @@ class Clips:
 
     @cached_property
     def ids(self) -> NDArray[Any]:
-        """The complete pictures' ids."""
+        """The complete images' ids."""
         return np.array(self._run.samples["id"].to_pylist(), object)[self.kept]
 
     def top(self, condition: str) -> NDArray[np.int32]:

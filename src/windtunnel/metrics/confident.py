@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
-# From confidences and truths (pictures, conditions) to one value per picture, whose mean is the score.
+# From confidences and truths (images, conditions) to one value per image, whose mean is the score.
 Values = Callable[[Numbers, Truths], Numbers]
 IntervalOf = Callable[[Measure], tuple[float, float]]
 
@@ -66,7 +66,7 @@ def confident_measures(
 ) -> list[Measure]:
     """A score of confidences under every condition, and pooled over the corruptions.
 
-    None where the model gives no probabilities, or a single picture.
+    None where the model gives no probabilities, or a single image.
     """
     if not seen.gives_probabilities or len(seen.ids) < 2:
         return []

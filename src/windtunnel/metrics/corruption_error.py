@@ -39,7 +39,7 @@ THE_FIFTEEN = (
 # The paper's figure, to one decimal. The table of imagenet-testbed has 43.478 % for torchvision's AlexNet on
 # the same 50,000 images; with it relative CE would be up to 0.2 % of its value smaller (brightness).
 ALEXNET_CLEAN = 0.435
-BASELINE = "AlexNet's published errors (50,000 pictures, JPEG 85, edition 224)"
+BASELINE = "AlexNet's published errors (50,000 images, JPEG 85, edition 224)"
 
 
 @lru_cache(maxsize=1)

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def top_k_wrong(label_rank: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
-    """True where none of a picture's labels is among the k best-placed classes: rank >= k."""
+    """True where none of an image's labels is among the k best-placed classes: rank >= k."""
     return label_rank >= k
 
 
 def top1_error(run: Run, seen: Observed) -> list[Measure]:
     """Top-1 error of every condition."""
-    return _errors(run, seen, 1, "share of pictures whose label is not the best-placed class")
+    return _errors(run, seen, 1, "share of images whose label is not the best-placed class")
 
 
 def top5_error(run: Run, seen: Observed) -> list[Measure]:
     """Top-5 error of every condition, where more than five classes compete."""
-    return _errors(run, seen, 5, "share of pictures whose label is not among the five best-placed classes")
+    return _errors(run, seen, 5, "share of images whose label is not among the five best-placed classes")
 
 
 def _errors(run: Run, seen: Observed, k: int, formula: str) -> list[Measure]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from windtunnel.conditions import published_frames
 from windtunnel.imaging.clips import H264
-from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_pictures
+from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_images
 from windtunnel.metrics.misfit import Misfit, other_classes
 from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.perturbed import (
@@ -92,12 +92,12 @@ def _alexnet(kind: Kind, condition: dict[str, Any]) -> float:
 
 
 def joined(kind: Kind, run: Run, baseline: Run) -> Beside:
-    """The pictures that both runs have in full, and the sequences that both have."""
-    return clips_beside(kind, run, baseline, *same_pictures(run, run.clips.ids, baseline, baseline.clips.ids))
+    """The images that both runs have in full, and the sequences that both have."""
+    return clips_beside(kind, run, baseline, *same_images(run, run.clips.ids, baseline, baseline.clips.ids))
 
 
 def clips_beside(kind: Kind, run: Run, baseline: Run, ours: Rows, theirs: Rows) -> Beside:
-    """Every picture's mean over compared frames, in these rows of either; their frames compared as ours."""
+    """Every image's mean over compared frames, in these rows of either; their frames compared as ours."""
     where = {one["id"]: name(one) for one in sequences_of(baseline)}
     shared = [one for one in sequences_of(run) if one["id"] in where]
     mine = [changes(kind, run.clips, name(one), run, one)[ours].mean(axis=1) for one in shared]
@@ -116,7 +116,7 @@ def clips_beside(kind: Kind, run: Run, baseline: Run, ours: Rows, theirs: Rows) 
 
 
 def why_not_divided(kind: Kind, found: Beside, condition: dict[str, Any]) -> str:
-    """Why a sequence cannot be divided by the baseline's on the same pictures, or "" where it can."""
+    """Why a sequence cannot be divided by the baseline's on the same images, or "" where it can."""
     unit = str(condition["unit"])
     if not found.columns(unit):
         return f"the baseline lacks {name(condition)}"
@@ -129,12 +129,12 @@ def why_not_divided(kind: Kind, found: Beside, condition: dict[str, Any]) -> str
 def divided(
     kind: Kind, metric: str, condition: str, found: Beside, run: Run, sequences: Sequence[dict[str, Any]]
 ) -> Measure:
-    """Ratios to a stored run on the same pictures."""
+    """Ratios to a stored run on the same images."""
     number = counted(len(sequences), "sequence")
     over = f"mean over {number}, difficulty {difficulty_of(run)}, of: {kind.words}"
     formula = (
         f"{formula_of(run, kind, sequences[0]) if condition else over}, divided by that of "
-        f"{found.baseline} on the same {found.count:,} pictures"
+        f"{found.baseline} on the same {found.count:,} images"
     )
     return mean_of_ratios(found, metric, condition, formula, [str(one["unit"]) for one in sequences])
 
@@ -197,7 +197,7 @@ def sequence_notes(run: Run) -> list[str]:
     return [
         *lines,
         f"{what} by AlexNet's figures on 50,000 published H.264 clips; these are other "
-        f"pictures{how}, so that they are only near what the same model would get there.",
+        f"images{how}, so that they are only near what the same model would get there.",
     ]
 
 
@@ -210,7 +210,7 @@ def _baseline_notes(run: Run, baseline: Run, found: Sequence[dict[str, Any]]) ->
     whole = " and ".join(title for title, whys in reasons.items() if not all(whys))
     divides = (
         f"{whole} divide by {baseline.info['model']['name']} ({baseline.path}) on the same "
-        "pictures, not by AlexNet's published figures: not comparable with the paper's."
+        "images, not by AlexNet's published figures: not comparable with the paper's."
     )
     lines = (f"No {title}: {why}." for title, whys in reasons.items() for why in dict.fromkeys(whys) if why)
     return [*([divides] if whole else []), *lines]

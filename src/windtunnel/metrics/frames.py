@@ -39,11 +39,11 @@ class FrameSets:
 
     Attributes:
         names: of the sets.
-        anchors: of every set, the row of its anchor among the pictures.
-        rows: of every neighbour, its row among the pictures.
+        anchors: of every set, the row of its anchor among the images.
+        rows: of every neighbour, its row among the images.
         owner: of every neighbour, its set.
         offsets: of every neighbour, how many frames after the anchor it is.
-        left_out: sets left out because a frame of theirs is not among the pictures.
+        left_out: sets left out because a frame of theirs is not among the images.
     """
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class FrameSets:
 
 
 def frame_sets(table: pa.Table, ids: NDArray[np.object_]) -> FrameSets:
-    """The sets of a table (group, sample_id, offset, role) whose frames are all among these pictures.
+    """The sets of a table (group, sample_id, offset, role) whose frames are all among these images.
 
     Sets stand in the order of their anchors, neighbours in the order of their sets.
     """

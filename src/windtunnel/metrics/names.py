@@ -45,7 +45,7 @@ MEASURES = {
     "offset_error_all": "windtunnel.metrics.frames:offset_error_all",
 }
 
-# What judges a score that tells out pictures from in ones; `auroc:energy` is one of them of one score.
+# What judges a score that tells out images from in ones; `auroc:energy` is one of them of one score.
 OF_DETECTION = ("aupr", "auroc", "aupr_trapezoid", "fpr95", "fpr95_compat")
 # Of frame sets of videos.
 OF_FRAMES = (
@@ -58,8 +58,8 @@ OF_NATURAL_SETS = ("accuracy_drop",)
 # Of natural sets: what is measured across the parts of a run; everything else is measured in each part.
 ACROSS_PARTS = (*OF_NATURAL_SETS, *OF_DETECTION, *OF_FRAMES)
 
-# What rests on the pictures that a model has right, and so on others in every run.
-OF_RIGHT_PICTURES = ("offset_error",)
+# What rests on the images that a model has right, and so on others in every run.
+OF_RIGHT_IMAGES = ("offset_error",)
 
 # What is divided by another model's errors.
 NORMALISED = ("ce", "mce", "relative_ce", "relative_mce")
@@ -121,7 +121,7 @@ TITLES = {
     "frame_accuracy": "frame accuracy",
 }
 
-# The same of those that judge a score of out-of-distribution pictures.
+# The same of those that judge a score of out-of-distribution images.
 DETECTION_TITLES = {"aupr": "AUPR", "auroc": "AUROC", "fpr95": "FPR95"}
 
 # How people write those of single conditions.

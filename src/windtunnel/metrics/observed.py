@@ -1,4 +1,4 @@
-"""What a model said, as matrices: a row for every complete picture, a column for every condition."""
+"""What a model said, as matrices: a row for every complete image, a column for every condition."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ BLOCK = 200_000
 
 @dataclass(frozen=True)
 class Unscored:
-    """A picture that failed under some condition.
+    """An image that failed under some condition.
 
     Attributes:
-        picture: its id.
+        image: its id.
         conditions: how many of its predictions failed: conditions, and frames of sequences.
         condition: the first of them.
         status, reason: of the first of them.
     """
 
-    picture: str
+    image: str
     conditions: int
     condition: str
     status: str
@@ -72,18 +72,18 @@ class Unscored:
 class Observed:
     """The predictions of a finished run, read in one pass, since opening shards is what takes time.
 
-    A picture that fails under one condition leaves all of them, so that every condition rests on the same
-    pictures; pictures without a label leave too, since every score needs one, unless they are of a part that
+    An image that fails under one condition leaves all of them, so that every condition rests on the same
+    images; images without a label leave too, since every score needs one, unless they are of a part that
     is out of distribution and has none.
 
     Attributes:
-        conditions: those of one picture each, in the run's order; frames of sequences are `Run.clips`.
-        complete: which of the run's pictures were predicted under every condition, in every frame.
-        kept: which of the run's pictures are scored.
-        left_out: pictures that failed under some condition.
-        unlabelled: complete pictures without a label.
-        unscored: the pictures that failed.
-        answered: the same of every complete picture, in a run that swaps steps of the pipeline and has no
+        conditions: those of one image each, in the run's order; frames of sequences are `Run.clips`.
+        complete: which of the run's images were predicted under every condition, in every frame.
+        kept: which of the run's images are scored.
+        left_out: images that failed under some condition.
+        unlabelled: complete images without a label.
+        unscored: the images that failed.
+        answered: the same of every complete image, in a run that swaps steps of the pipeline and has no
             label at all, for what asks only whether answers change; otherwise this very object.
         tie_share: share of predictions in which class order decided: the two best scores are equal, or in a
             frame of a sequence two neighbours among the five best.
@@ -96,9 +96,9 @@ class Observed:
         self.conditions = tuple(
             str(one["name"]) for one, taken in zip(run.conditions, single, strict=True) if taken
         )
-        # Where their rows stand among a picture's; the rest are frames of sequences.
+        # Where their rows stand among an image's; the rest are frames of sequences.
         frames = [frames_of(condition) for condition in run.conditions]
-        of_pictures = np.repeat(single, frames)
+        of_images = np.repeat(single, frames)
         self._views = np.repeat([str(condition["name"]) for condition in run.conditions], frames)
         self.unscored: list[Unscored] = []
         steps = any(condition["kind"] == "pipeline" for condition in run.conditions)
@@ -106,7 +106,7 @@ class Observed:
         wanted = list(dict.fromkeys(["reason", *(column for column, _ in read.values())]))
         parts: dict[str, list[NDArray[Any]]] = {}
         complete, labelled = [np.empty(0, np.bool_)], [np.empty(0, np.bool_)]
-        pictures = ties = answered = 0
+        images = ties = answered = 0
         for some in _blocks(run.shards(wanted)):
             flat = {name: some[name].combine_chunks() for name in wanted}
             block = {
@@ -114,19 +114,19 @@ class Observed:
                 for name, (column, convert) in read.items()
             }
             ok, tied = block.pop("ok"), block.pop("tied")
-            tied = np.where(of_pictures, tied, block.pop("tied_frames", tied))
-            self.unscored += self._failed(ok, flat, pictures)
+            tied = np.where(of_images, tied, block.pop("tied_frames", tied))
+            self.unscored += self._failed(ok, flat, images)
             complete.append(ok.all(axis=1))
             labelled.append((block["rank"] >= 0).all(axis=1))
-            pictures, ties, answered = (
-                pictures + len(ok),
+            images, ties, answered = (
+                images + len(ok),
                 ties + int(tied[ok].sum()),
                 answered + int(ok.sum()),
             )
             for name, values in block.items():
-                # Of 50,000 pictures the columns of all frames would take a gigabyte.
-                parts.setdefault(name, []).append(values if all(single) else values[:, of_pictures])
-        found, expected = pictures * run.views, run.expected_rows
+                # Of 50,000 images the columns of all frames would take a gigabyte.
+                parts.setdefault(name, []).append(values if all(single) else values[:, of_images])
+        found, expected = images * run.views, run.expected_rows
         if found != expected:
             raise UserError(
                 f"{run.path} is not finished ({found:,} of {expected:,} predictions); "
@@ -140,20 +140,20 @@ class Observed:
         self.unlabelled = int((self.complete & ~with_label).sum())
         whole = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
         self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
-        # Of pictures without labels only what steps of the pipeline change is scored.
+        # Of images without labels only what steps of the pipeline change is scored.
         self.answered: Observed = self
         if steps and not self.kept.any():
             answers = {name: one[self.complete] for name, one in whole.items()}
             self.answered = self._like(self.complete, answers)
 
     def over(self, rows: NDArray[np.int64]) -> Observed:
-        """The same of some of the scored pictures, given in ascending order."""
+        """The same of some of the scored images, given in ascending order."""
         kept = np.zeros_like(self.kept)
         kept[np.flatnonzero(self.kept)[rows]] = True
         return self._like(kept, {name: values[rows] for name, values in self._values.items()})
 
     def _like(self, kept: NDArray[np.bool_], values: dict[str, NDArray[Any]]) -> Observed:
-        """The same with other pictures kept."""
+        """The same with other images kept."""
         found = Observed.__new__(Observed)
         for name in ("_run", "_ids", "conditions", "unscored", "tie_share", "complete", "left_out",
                      "unlabelled"):  # fmt: skip
@@ -162,7 +162,7 @@ class Observed:
         return found
 
     def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:
-        """The pictures of a block that failed; `before` it stand so many pictures."""
+        """The images of a block that failed; `before` it stand so many images."""
         found = []
         for row in np.flatnonzero(~ok.all(axis=1)):
             place = int(row) * ok.shape[1] + int(ok[row].argmin())
@@ -173,12 +173,12 @@ class Observed:
 
     @cached_property
     def ids(self) -> NDArray[Any]:
-        """The pictures' ids."""
+        """The images' ids."""
         return self._ids[self.kept]
 
     @cached_property
     def labels(self) -> list[tuple[int, ...]]:
-        """The pictures' classes, as indices of the data's label space."""
+        """The images' classes, as indices of the data's label space."""
         rows = self._run.samples["labels"].to_pylist()
         return [tuple(row) for row, kept in zip(rows, self.kept, strict=True) if kept]
 
@@ -242,7 +242,7 @@ class Observed:
         return np.where(self.not_finite, least, self._log_probability(self._values["label_score"]))
 
     def _log_probability(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The logarithm of the probability that a score stands for, picture by picture.
+        """The logarithm of the probability that a score stands for, image by image.
 
         A stored probability of 0 counts as the least that float32 holds in full, 1.2e-38.
         """

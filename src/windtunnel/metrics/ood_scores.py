@@ -1,4 +1,4 @@
-"""Out-of-distribution scores: from what a model says of a picture to one number, high where it is out.
+"""Out-of-distribution scores: from what a model says of an image to one number, high where it is out.
 
 With z the logits over the classes that count, p their softmax, p1 and p2 its two largest:
 
@@ -8,7 +8,7 @@ energy       = -ln sum exp z
 entropy      = -sum p ln p
 margin       = -(p1 - p2)
 gen          = sum over the M largest p of (p (1 - p))^gamma     gamma 0.1, M 100, or all classes if fewer
-kl_matching  = min over classes c of KL(p || d_c), d_c the mean p of template pictures predicted as c
+kl_matching  = min over classes c of KL(p || d_c), d_c the mean p of template images predicted as c
 
 Max logit and energy need logits: a softmax has lost what they measure.
 """
@@ -80,7 +80,7 @@ def energy(logits: NDArray[np.float32]) -> Numbers:
 
 
 class Templates:
-    """KL-matching's templates: the mean softmax of pictures predicted as each class, gathered in blocks."""
+    """KL-matching's templates: the mean softmax of images predicted as each class, gathered in blocks."""
 
     def __init__(self, classes: int) -> None:
         self._sums = np.zeros((classes, classes))
@@ -88,21 +88,21 @@ class Templates:
 
     @property
     def count(self) -> int:
-        """How many pictures they are made of."""
+        """How many images they are made of."""
         return int(self._counts.sum())
 
     def add(self, log_share: Numbers) -> None:
-        """Take these pictures in."""
+        """Take these images in."""
         share, chosen = np.exp(log_share), log_share.argmax(axis=1)
         for place in np.unique(chosen):
             self._sums[place] += share[chosen == place].sum(axis=0)
         self._counts += np.bincount(chosen, minlength=len(self._counts))
 
     def distance(self, log_share: Numbers) -> Numbers:
-        """min over classes c that some template picture was predicted as of KL(p || d_c), in nats."""
+        """min over classes c that some template image was predicted as of KL(p || d_c), in nats."""
         found = np.flatnonzero(self._counts)
         means = np.log(np.maximum(self._sums[found] / self._counts[found, None], LEAST))
-        # A product of pictures x classes x classes is most of the work; float32 is exact to about 1e-5 nats.
+        # A product of images x classes x classes is most of the work; float32 is exact to about 1e-5 nats.
         share = np.exp(log_share).astype(np.float32)
         nearest = (share @ means.astype(np.float32).T).max(axis=1)
         return np.asarray(-nearest - entropy(log_share), np.float64)
@@ -128,7 +128,7 @@ WORDS = {
     "gen": f"generalised entropy, gamma {GEN_GAMMA:g}, the {GEN_LARGEST} largest probabilities",
     KL_MATCHING: (
         "least Kullback-Leibler divergence from the mean softmax of a class; these means are of about half "
-        "of the in-distribution pictures, drawn by id, or by group where there are groups, which are left "
+        "of the in-distribution images, drawn by id, or by group where there are groups, which are left "
         "out here"
     ),
 }

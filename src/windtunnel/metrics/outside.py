@@ -1,4 +1,4 @@
-"""Detection scores of a run: every out-of-distribution score, judged on the run's out and clean pictures."""
+"""Detection scores of a run: every out-of-distribution score, judged on the run's out and clean images."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from windtunnel.wording import counted
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
-# A mean of fewer pictures is no template of a class.
+# A mean of fewer images is no template of a class.
 LEAST_TEMPLATES = 2
 
 
 class Outside:
-    """Every out-of-distribution score of a run's out and clean pictures, read from its shards in blocks.
+    """Every out-of-distribution score of a run's out and clean images, read from its shards in blocks.
 
     Attributes:
-        rows: which of the run's scored pictures these are, ascending.
+        rows: which of the run's scored images these are, ascending.
         out: which of them are out.
         not_finite: which of them have outputs that are not finite, and so no score: an image that is out is
             then ranked below every other, one that is in above.
         template: which of them KL-matching's templates are made of: about half of the ID images, chosen by a
             hash of their ids, or about half of the groups, so that no group is on both sides. Of these, the
             images with finite outputs.
-        values: by score, a number per picture.
-        few: how many classes of the in pictures have too few templates for KL-matching, and of how many.
+        values: by score, a number per image.
+        few: how many classes of the in images have too few templates for KL-matching, and of how many.
     """
 
     def __init__(self, run: Run, rows: NDArray[np.int64], out: Truths) -> None:
@@ -75,7 +75,7 @@ class Outside:
                     found[where] = templates.distance(shares)
 
     def _classes_with_few(self, run: Run) -> tuple[int, int]:
-        """How many classes have fewer template pictures than a mean needs, and how many classes there are."""
+        """How many classes have fewer template images than a mean needs, and how many classes there are."""
         labels = [run.observed.labels[row] for row in self.rows]
         taken = Counter(one for row, made in zip(labels, self.template, strict=True) if made for one in row)
         there = {one for row, out in zip(labels, self.out, strict=True) if not out for one in row}
@@ -100,14 +100,14 @@ class Outside:
         kept = np.flatnonzero(projection.mask_for(int(run.recipe["model"]["classes"])))
         for shard in run.shards(["logits"]):
             column = shard["logits"].combine_chunks()
-            pictures = len(column) // run.views
-            inside = (scored >= before) & (scored < before + pictures)
+            images = len(column) // run.views
+            inside = (scored >= before) & (scored < before + images)
             where = np.flatnonzero(inside & ~self.not_finite)
             if len(where):
                 told = column.take((scored[where] - before) * run.views)
                 scores = np.asarray(told.flatten(), np.float32).reshape(len(where), -1)
                 yield where, projection.apply(scores)[:, kept]
-            before += pictures
+            before += images
 
     def taken_by(self, score: str) -> NDArray[np.int64]:
         """Rows a score is judged on: all, but for KL-matching none of its templates' images or groups."""
@@ -127,7 +127,7 @@ class Outside:
         if 2 * few > classes or self._both_sides_scored:
             return (
                 f"{few:,} of {classes:,} classes have fewer than {LEAST_TEMPLATES} of the clean "
-                "pictures that its templates are made of, about half of all"
+                "images that its templates are made of, about half of all"
             )
         return (
             "its templates are made of about half of the groups, and without these no ID or no OOD image is "
@@ -157,7 +157,7 @@ def _template_units(run: Run, rows: NDArray[np.int64]) -> NDArray[np.object_]:
 
 
 def outside_of(run: Run) -> Outside | None:
-    """The out-of-distribution scores of a run that has out and clean pictures; None for others."""
+    """The out-of-distribution scores of a run that has out and clean images; None for others."""
     out, inside = part_of_role(run, "out"), part_of_role(run, "clean")
     if out is None or inside is None or not len(out.rows) or not len(inside.rows):
         return None
@@ -176,7 +176,7 @@ def out_and_in(out: Truths) -> Truths:
 
 
 def in_alone(out: Truths) -> Truths:
-    """The side of the in pictures: a false positive rate is a share of them."""
+    """The side of the in images: a false positive rate is a share of them."""
     return ~out[:, None]
 
 
@@ -188,8 +188,8 @@ class Judge:
         metric: its name.
         words: what it is.
         of: what makes it of a curve.
-        chance: whether a score that says nothing has the share of out pictures.
-        sides: from which pictures are out to the sides that it rests on, pictures x sides.
+        chance: whether a score that says nothing has the share of out images.
+        sides: from which images are out to the sides that it rests on, images x sides.
     """
 
     metric: str
@@ -199,7 +199,7 @@ class Judge:
     sides: Callable[[Truths], Truths] = out_and_in
 
     def measure(self, values: Numbers, out: Truths) -> Measure:
-        """It, of pictures with these values of which these are out."""
+        """It, of images with these values of which these are out."""
 
         def remake(some: NDArray[np.int64]) -> Numbers:
             if out[some].all() or not out[some].any():
@@ -234,13 +234,13 @@ AUPR_TRAPEZOID = Judge(
 )
 FPR95 = Judge(
     "fpr95",
-    "share of in pictures called out at the first threshold that finds 95 % of the out ones",
+    "share of in images called out at the first threshold that finds 95 % of the out ones",
     detection.fpr_at_recall,
     sides=in_alone,
 )
 FPR95_COMPAT = Judge(
     "fpr95_compat",
-    "share of in pictures called out at the threshold whose recall of out pictures is nearest to 95 %, as in "
+    "share of in images called out at the threshold whose recall of out images is nearest to 95 %, as in "
     "ImageNet-O's code",
     detection.fpr_near_recall,
     sides=in_alone,
@@ -248,7 +248,7 @@ FPR95_COMPAT = Judge(
 
 
 def judged(judge: Judge, run: Run, _seen: Observed, only: str = "") -> list[Measure]:
-    """A detection metric of every score, or of one; none where the run has no out pictures."""
+    """A detection metric of every score, or of one; none where the run has no out images."""
     found = run.detectors
     if found is None:
         return []
@@ -268,14 +268,14 @@ def _check_asked(score: str, found: Outside) -> None:
         )
     if score not in found.values:
         raise UserError(
-            f"There is no {score}: {found.why_no_kl_matching}; give more clean pictures of each class."
+            f"There is no {score}: {found.why_no_kl_matching}; give more clean images of each class."
         )
 
 
 def _measure(judge: Judge, score: str, found: Outside) -> Measure:
     taken = found.taken_by(score)
     out = found.out[taken]
-    made_of = f"; templates of {found.template.sum():,} pictures" if score == KL_MATCHING else ""
+    made_of = f"; templates of {found.template.sum():,} images" if score == KL_MATCHING else ""
     chance = f"; a score that says nothing has {100 * out.mean():.1f} %" if judge.chance else ""
     lost = int(found.not_finite[taken].sum())
     ranked = f"; {counted(lost, 'output is', 'outputs are')} not finite and ranked wrong" if lost else ""
@@ -309,7 +309,7 @@ def detection_notes(run: Run) -> list[str]:
     if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
         return []
     found = run.detectors
-    lines = ["AUPR depends on how many pictures are out: compare it only at the same numbers of both."]
+    lines = ["AUPR depends on how many images are out: compare it only at the same numbers of both."]
     if found and KL_MATCHING in found.values:
         scored = found.out[found.taken_by(KL_MATCHING)]
         fewer = int((~found.out).sum() - (~scored).sum())

@@ -1,4 +1,4 @@
-"""The parts of a natural set: which of a run's pictures are shifted, clean or out of distribution."""
+"""The parts of a natural set: which of a run's images are shifted, clean or out of distribution."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """Some of a run's pictures that scores stand for on their own.
+    """Some of a run's images that scores stand for on their own.
 
     Attributes:
         name: the condition under which they are scored, such as `imagenet-a` or `clean`.
         role: `shifted` or `clean`, which have labels, or `out`, which has none.
-        rows: which of the run's scored pictures they are, ascending.
+        rows: which of the run's scored images they are, ascending.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Part:
 
     @property
     def labelled(self) -> bool:
-        """Whether its pictures have labels."""
+        """Whether its images have labels."""
         return self.role != "out"
 
 

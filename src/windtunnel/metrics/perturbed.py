@@ -1,7 +1,7 @@
 """Scores of perturbation sequences: how often and how far answers change between frames.
 
 Flip probabilities, top-5 distances (`metrics/stability.py`) and their means over the run's sequences. The
-picture is the unit: its pairs of frames, and its sequences, do not count as many pictures.
+image is the unit: its pairs of frames, and its sequences, do not count as many images.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SIGMA = "sigma(i) being the later frame's rank of the earlier frame's i-th class"
 
 Numbers = NDArray[np.float64]
-# From best classes (pictures, frames, 5) and pairs of frames to pictures x pairs.
+# From best classes (images, frames, 5) and pairs of frames to images x pairs.
 Distance = Callable[[NDArray[np.int32], tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[Any]]
 
 
@@ -76,7 +76,7 @@ def rivals_of(run: Run) -> int:
 
 
 def flips_of(run: Run, condition: dict[str, Any]) -> NDArray[np.bool_]:
-    """Whether the answer changes, pictures x compared pairs of frames."""
+    """Whether the answer changes, images x compared pairs of frames."""
     return changes(FLIPS, run.clips, name(condition), run, condition)
 
 
@@ -228,7 +228,7 @@ def changes(kind: Kind, clips: Clips, named: str, run: Run, condition: dict[str,
 
 
 def groups_of(run: Run) -> Groups:
-    """Which of the complete pictures were drawn together."""
+    """Which of the complete images were drawn together."""
     return run.groups_of(run.clips.kept)
 
 

@@ -1,11 +1,11 @@
 """Steps of the pipeline: what swapping one costs, how many answers it changes, how an axis scatters.
 
-step cost         = accuracy before the swap - accuracy after it, on the same pictures
-step flip share   = share of pictures whose best-placed class differs after the swap
+step cost         = accuracy before the swap - accuracy after it, on the same images
+step flip share   = share of images whose best-placed class differs after the swap
 axis mean, std    = mean and sample standard deviation (n - 1) of the accuracies of an axis's methods
-axis std corrected = sqrt(max(0, std^2 - what chance adds to it on this many pictures))
+axis std corrected = sqrt(max(0, std^2 - what chance adds to it on this many images))
 axis range        = largest accuracy minus smallest
-axis flip share   = share of pictures whose best-placed class is not the same by every method
+axis flip share   = share of images whose best-placed class is not the same by every method
 
 The methods of an axis are its steps and what the canvas has itself.
 """
@@ -29,7 +29,7 @@ from windtunnel.stats.spread import noise_variance, range_interval, std_interval
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
-IDENTICAL = "the pixels are identical on every picture"
+IDENTICAL = "the pixels are identical on every image"
 
 
 def step_columns(run: Run) -> list[int]:
@@ -44,7 +44,7 @@ def reference_of(seen: Observed) -> str:
 
 
 def identical_steps(run: Run, seen: Observed) -> set[str]:
-    """The steps that changed no pixel of any picture, though they might have."""
+    """The steps that changed no pixel of any image, though they might have."""
     columns = [column for column in step_columns(run) if axis_of(seen.conditions[column]) != "numerics"]
     return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
 
@@ -78,7 +78,7 @@ def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
     """How many answers every step changes, right or wrong; labels are not needed."""
     seen = seen.answered
     same, before = identical_steps(run, seen), reference_of(seen)
-    formula = f"share of pictures whose best-placed class differs from that under {before}"
+    formula = f"share of images whose best-placed class differs from that under {before}"
     return [
         Measure(
             "step_flip_share",
@@ -116,7 +116,7 @@ def axis_accuracy(run: Run, seen: Observed) -> list[Measure]:
 def distinct_methods(seen: Observed, parts: Sequence[str]) -> int:
     """How many of an axis's methods differ; the first is the canvas.
 
-    Those whose pixels are equally far from the canvas's on every picture, mean and largest, are taken for the
+    Those whose pixels are equally far from the canvas's on every image, mean and largest, are taken for the
     same. Other arithmetic is always another method.
     """
     steps = [seen.column(part) for part in parts[1:]]
@@ -166,7 +166,7 @@ def _accuracy_of_axis(
     yield Measure(
         f"{axis}_accuracy_std",
         "",
-        f"sample standard deviation (n - 1) of top-1 accuracy {over}; few pictures raise it, the interval is "
+        f"sample standard deviation (n - 1) of top-1 accuracy {over}; few images raise it, the interval is "
         "for what it is without that",
         parts,
         right,
@@ -178,7 +178,7 @@ def _accuracy_of_axis(
         f"{axis}_accuracy_std_corrected",
         "",
         f"sample standard deviation (n - 1) of top-1 accuracy {over}, less what chance adds to it on this "
-        "many pictures",
+        "many images",
         parts,
         with_noise(right, groups),
         combine=corrected_std,
@@ -189,7 +189,7 @@ def _accuracy_of_axis(
     yield Measure(
         f"{axis}_accuracy_range",
         "",
-        f"largest minus smallest top-1 accuracy {over}; few pictures raise it, the interval is for what "
+        f"largest minus smallest top-1 accuracy {over}; few images raise it, the interval is for what "
         "it is without that",
         parts,
         right,
@@ -203,7 +203,7 @@ def _flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDA
     return Measure(
         f"{axis}_flip_share",
         "",
-        f"share of pictures whose best-placed class is not the same {_over(parts, distinct)}",
+        f"share of images whose best-placed class is not the same {_over(parts, distinct)}",
         parts,
         np.asarray(flipped(chosen, chosen[:, :1]).any(axis=1, keepdims=True)),
         limits=_limits(distinct),

@@ -5,7 +5,7 @@ With p the probabilities and l the label:
 Brier = sum_k (p_k - [k = l])^2 = sum_k p_k^2 - 2 p_l + 1      from 0 to 2
 NLL   = -ln p_l                                                in nats
 
-Of a picture with several labels the best-placed one counts as the label.
+Of an image with several labels the best-placed one counts as the label.
 """
 
 from __future__ import annotations

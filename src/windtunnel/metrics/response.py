@@ -1,6 +1,6 @@
 """Area under the response rate accuracy curve: how well does confidence say which answers to trust?
 
-Answer only the most confident share of pictures: AURRA is the accuracy at every such share, averaged.
+Answer only the most confident share of images: AURRA is the accuracy at every such share, averaged.
 
 AURRA = mean over k = 1..n of (right answers among the k most confident) / k
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def aurra_values(confidence: Numbers, right: Truths) -> Numbers:
-    """AURRA as one value per picture (pictures x conditions pooled): AURRA plus the picture's influence.
+    """AURRA as one value per image (images x conditions pooled): AURRA plus the image's influence.
 
     With a_k the accuracy of the k most confident, a prediction r at place p has the influence
     a_p - AURRA + sum over k >= p of (r - a_k)/k; influences sum to zero. Equal confidences stand in every
@@ -41,13 +41,13 @@ def aurra_values(confidence: Numbers, right: Truths) -> Numbers:
 
 def aurra_interval(measure: Measure) -> tuple[float, float]:
     """95 % confidence interval of AURRA, also where few predictions are wrong."""
-    return accuracy_area_interval(measure.picture_values, measure.groups)
+    return accuracy_area_interval(measure.image_values, measure.groups)
 
 
 def aurra(run: Run, seen: Observed) -> list[Measure]:
     """AURRA of every condition, and pooled over the corruptions."""
     formula = (
-        "area under the response rate accuracy curve: accuracy among the most confident pictures, averaged "
+        "area under the response rate accuracy curve: accuracy among the most confident images, averaged "
         "over all shares answered"
     )
     return confident_measures(run, seen, "aurra", formula, aurra_values, aurra_interval)

@@ -51,7 +51,7 @@ class Score:
         condition: under which condition, or "" for a score over several.
         value: a fraction.
         low, high: 95 % interval.
-        n: pictures it rests on.
+        n: images it rests on.
         formula: in words.
         parts: the conditions it is made of.
         recipe: digest of the run's recipe.
@@ -81,35 +81,35 @@ class Score:
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 # From columns, bootstrap replicates of their means (replicates, columns) and groups to an interval.
 Ends = Callable[[NDArray[Any], NDArray[np.float64], Groups], tuple[float, float]]
-# From rows of pictures to the columns of a score over these pictures alone.
+# From rows of images to the columns of a score over these images alone.
 Remake = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A score before it is a number: what is averaged over pictures, and what is made of the averages.
+    """A score before it is a number: what is averaged over images, and what is made of the averages.
 
-    The value is `combine(means)`, or `means @ weights`, of the columns' means over pictures. One definition
+    The value is `combine(means)`, or `means @ weights`, of the columns' means over images. One definition
     serves the value, its interval, and its paired difference between two models.
 
     Attributes:
         metric, condition, formula, parts: as of the score.
-        columns: pictures x columns, numbers or truth values.
+        columns: images x columns, numbers or truth values.
         weights: of each column, for scores that are linear in the means.
         combine: for all others: from means (..., columns) to values (...).
         limits: between which the score must lie, and so its interval.
-        groups: which pictures were drawn together, a number each; None where every one stands for itself.
-        remake: for columns that hang on all pictures together: what they are for some of them.
+        groups: which images were drawn together, a number each; None where every one stands for itself.
+        remake: for columns that hang on all images together: what they are for some of them.
         ends: for scores that chance alone raises: the interval of what is left without it.
-        rows: which of the run's scored pictures the columns are of, ascending; None for all of them.
+        rows: which of the run's scored images the columns are of, ascending; None for all of them.
         interval_of: how the interval is made, where what the columns are does not tell.
-        sides: pictures x sides, which pictures are on a side that the score rests on: it is as sure as the
-            smallest side is large; None for one side of all pictures.
-        detail: what else to say of it that is this run's own, such as counts; other pictures have none.
+        sides: images x sides, which images are on a side that the score rests on: it is as sure as the
+            smallest side is large; None for one side of all images.
+        detail: what else to say of it that is this run's own, such as counts; other images have none.
         facets: corruption, severity and codec of its condition.
 
     A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
-    is the score, each picture's being the score plus the picture's influence on it. Over other pictures these
+    is the score, each image's being the score plus the image's influence on it. Over other images these
     are other values, which `remake` gives.
     """
 
@@ -132,19 +132,19 @@ class Measure:
 
     @property
     def units(self) -> int:
-        """How many pictures, or groups of them, the score rests on."""
+        """How many images, or groups of them, the score rests on."""
         return unit_count(len(self.columns), self.groups)
 
     @property
     def deciding_units(self) -> int:
-        """How many pictures, or groups of them, the smallest of its sides has."""
+        """How many images, or groups of them, the smallest of its sides has."""
         if self.sides is None:
             return self.units
         groups = np.arange(len(self.columns)) if self.groups is None else self.groups
         return min(unit_count(int(side.sum()), groups[side]) for side in self.sides.T)
 
     def over(self, rows: NDArray[np.int64]) -> Measure:
-        """The same score over some of the run's scored pictures, in this order."""
+        """The same score over some of the run's scored images, in this order."""
         if self.rows is None:
             return self._over(rows)
         place = np.full(max(int(rows.max(initial=-1)), int(self.rows.max(initial=-1))) + 1, -1, np.int64)
@@ -153,7 +153,7 @@ class Measure:
         return replace(self._over(place[rows[inside]]), rows=inside)
 
     def in_groups(self, groups: Groups) -> Measure:
-        """The same score where all scored pictures have these groups; groups of one are none."""
+        """The same score where all scored images have these groups; groups of one are none."""
         own = groups if groups is None or self.rows is None else groups[self.rows]
         return replace(self, groups=None if own is None or unit_count(len(own), own) == len(own) else own)
 
@@ -191,12 +191,12 @@ class Measure:
         return np.ones(self.columns.shape[1]) if self.weights is None else self.weights
 
     @cached_property
-    def picture_values(self) -> NDArray[np.float64]:
-        """Of a linear score, what each picture adds: their mean is the value."""
+    def image_values(self) -> NDArray[np.float64]:
+        """Of a linear score, what each image adds: their mean is the value."""
         return np.asarray(self.columns @ self.linear_weights, np.float64)
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval, the picture (or its group) being the unit: see `docs/statistics.md`."""
+        """95 % interval, the image (or its group) being the unit: see `docs/statistics.md`."""
         return self.within_limits(self._interval())
 
     def within_limits(self, ends: tuple[float, float]) -> tuple[float, float]:
@@ -218,15 +218,15 @@ class Measure:
         weights = self.linear_weights
         if (weights >= 0).all():
             whole = float(weights.sum())
-            values = self.picture_values / whole
+            values = self.image_values / whole
             low, high = clustered_share(values, self.columns.shape[1], groups=self.groups)
             return low * whole, high * whole
         whole = float(weights[weights > 0].sum())
         if not np.isclose(weights.sum(), 0, atol=1e-9 * whole):
             return self._interval_of_mean()
-        # Errors less other errors of the same pictures: what changed in a picture, between -1 and 1.
+        # Errors less other errors of the same images: what changed in an image, between -1 and 1.
         answers = max(int((weights > 0).sum()), int((weights < 0).sum()))
-        change = shares_of_change(self.picture_values / whole, answers, self.groups)
+        change = shares_of_change(self.image_values / whole, answers, self.groups)
         tail = (1 - CONFIDENCE) / 2
         return change.end(tail) * whole, change.end(1 - tail) * whole
 
@@ -237,8 +237,8 @@ class Measure:
         return self.ends(self.columns, replicates, self.groups)
 
     def _interval_of_mean(self) -> tuple[float, float]:
-        """Student's; one picture says nothing of how far others would lie, only the limits do."""
-        return mean_interval(self.picture_values, groups=self.groups) if self.units > 1 else self.limits
+        """Student's; one image says nothing of how far others would lie, only the limits do."""
+        return mean_interval(self.image_values, groups=self.groups) if self.units > 1 else self.limits
 
     def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
         """The number, with everything that belongs to it; the interval where it is known already."""
@@ -258,20 +258,20 @@ class Measure:
 
 
 def exact_interval(measure: Measure) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share of pictures, or of groups of them."""
-    return exact_share(measure.picture_values, measure.groups)
+    """Clopper and Pearson's interval of a share of images, or of groups of them."""
+    return exact_share(measure.image_values, measure.groups)
 
 
 def log_odds_interval(measure: Measure) -> tuple[float, float]:
     """Student's interval of a linear score between 0 and 1, on the scale of its log odds."""
-    return mean_between_0_and_1(measure.picture_values, measure.groups, measure.deciding_units)
+    return mean_between_0_and_1(measure.image_values, measure.groups, measure.deciding_units)
 
 
 def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
-    """Wilson's of a linear score between 0 and its upper limit, of so many answers a picture.
+    """Wilson's of a linear score between 0 and its upper limit, of so many answers an image.
 
-    As of shares of that limit, at the number of pictures they are worth: where nothing changes, some change
-    may still be among the pictures not seen. Of one picture nothing but the limits is known. An image that
+    As of shares of that limit, at the number of images they are worth: where nothing changes, some change
+    may still be among the images not seen. Of one image nothing but the limits is known. An image that
     changes in all of its answers is taken to change by as much as answers do that change.
     """
     most = measure.limits[1]
@@ -279,16 +279,14 @@ def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
         return measure.limits
     changed = measure.columns[measure.columns > 0]
     failing = float(changed.mean() * measure.linear_weights.sum() / most) if len(changed) else 1.0
-    low, high = clustered_share(
-        measure.picture_values / most, answers, groups=measure.groups, failing=failing
-    )
+    low, high = clustered_share(measure.image_values / most, answers, groups=measure.groups, failing=failing)
     return low * most, high * most
 
 
 def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:
     """Every score a run's suite asks for, before it is a number; without labels those that need none.
 
-    Weights ask for the weighted error, a baseline for what is divided by it. Pictures of one group stay
+    Weights ask for the weighted error, a baseline for what is divided by it. Images of one group stay
     together in every interval.
     """
     seen = run.observed
@@ -306,12 +304,12 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
         for metric in wanted
         for one in _measured(metric, run, seen)
     ]
-    # What is divided by a baseline rests on fewer pictures and has their groups already.
+    # What is divided by a baseline rests on fewer images and has their groups already.
     return [one if one.groups is not None else one.in_groups(run.groups) for one in found]
 
 
 def _measured(metric: str, run: Run, seen: Observed) -> list[Measure]:
-    """A metric of a run; where its pictures are of several parts, of each part under the part's name."""
+    """A metric of a run; where its images are of several parts, of each part under the part's name."""
     measurer = _measurer(metric)
     if not run.parts or metric.partition(":")[0] in ACROSS_PARTS:
         return [_with_detail(one, run, seen) for one in measurer(run, seen)]
@@ -362,7 +360,7 @@ def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]
 
 
 def _drawn_as(measure: Measure) -> tuple[int, bytes]:
-    """What two measures must share to be bootstrapped together: as many pictures, in the same groups."""
+    """What two measures must share to be bootstrapped together: as many images, in the same groups."""
     return len(measure.columns), b"" if measure.groups is None else measure.groups.tobytes()
 
 

@@ -1,14 +1,14 @@
-"""Slices: a score over the pictures of one class, one size, or one value of a column.
+"""Slices: a score over the images of one class, one size, or one value of a column.
 
-Few pictures make extreme scores by chance. Slices with fewer than `minimum` pictures are left out, and the
+Few images make extreme scores by chance. Slices with fewer than `minimum` images are left out, and the
 order of the rest goes by a shrunk value:
 
 shrunk = overall + (mean - overall) * B / (B + V),  B = variance between slices, V = variance of the mean
 
-by the moments of the analysis of variance. Where every picture stands for itself V = W / n, with W the
-variance within slices and n the slice's pictures; for error rates the shrunk value then is the posterior mean
-of the beta-binomial model. Where pictures belong to groups (patients), W = P + G, of pictures within groups
-and of groups: V = (P * n + G * sum of m^2) / n^2, with m the pictures of each group in the slice. Where
+by the moments of the analysis of variance. Where every image stands for itself V = W / n, with W the
+variance within slices and n the slice's images; for error rates the shrunk value then is the posterior mean
+of the beta-binomial model. Where images belong to groups (patients), W = P + G, of images within groups
+and of groups: V = (P * n + G * sum of m^2) / n^2, with m the images of each group in the slice. Where
 slices differ no more than chance makes them, all shrink to the overall mean.
 """
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from windtunnel.store.run import Run
 
 MINIMUM = 10
-# Metrics that are means over pictures; every one is the worse the higher it is.
+# Metrics that are means over images; every one is the worse the higher it is.
 SLICED = (
     "top1_error", "top5_error", "mean_error", "weighted_error", "residual_robustness", "flip_share", "brier",
     "nll", "flip_probability", "mfp", "ut5d", "mean_ut5d",
 )  # fmt: skip
-# Short sides in pixels at which one bucket of picture sizes ends and the next begins.
+# Short sides in pixels at which one bucket of image sizes ends and the next begins.
 SIZE_EDGES = (32, 64, 128, 256, 512, 1024)
 NO_VALUE = "(none)"
 
 
 @dataclass(frozen=True)
 class Slice(Score):
-    """A score of some pictures.
+    """A score of some images.
 
     Attributes:
-        by: what divides the pictures: `class`, `size` or a column.
+        by: what divides the images: `class`, `size` or a column.
         group: which of them these are.
-        shrunk: the score drawn towards that of all pictures, by which slices are ordered.
+        shrunk: the score drawn towards that of all images, by which slices are ordered.
     """
 
     by: str = ""
@@ -58,14 +58,14 @@ class Slice(Score):
 def slices(
     run: Run, by: str, metric: str = "top1_error", condition: str | None = None, *, minimum: int = MINIMUM
 ) -> list[Slice]:
-    """A score of every slice with at least `minimum` pictures, the worst (shrunk) first.
+    """A score of every slice with at least `minimum` images, the worst (shrunk) first.
 
     Args:
         run: a finished run.
         by: `class`, `size` (short side in pixels), or a column of the data's table.
-        metric: a metric that is a mean over pictures.
+        metric: a metric that is a mean over images.
         condition: as `fog:3`; by default clean, or all corruptions for metrics over several conditions, or of
-            a natural set its own pictures.
+            a natural set its own images.
         minimum: images a slice needs, at least 1; one image alone has no interval and is never a slice.
     """
     _check_minimum(minimum)
@@ -74,7 +74,7 @@ def slices(
     if not parts:
         return []
     together = [part.groups for part in parts.values() if part.groups is not None] or None
-    pulled = shrink([part.picture_values for part in parts.values()], measure.value, together)
+    pulled = shrink([part.image_values for part in parts.values()], measure.value, together)
     found = []
     for (group, part), shrunk in zip(parts.items(), pulled, strict=True):
         if len(part.columns) >= minimum and part.units > 1:
@@ -115,7 +115,7 @@ def _check_minimum(minimum: int) -> None:
 
 def _parts(run: Run, by: str, measure: Measure) -> dict[str, Measure]:
     """A score of every slice that has images; of a natural set the score may be of one part only."""
-    every = {group: measure.over(rows) for group, rows in group_of_pictures(run, by).items()}
+    every = {group: measure.over(rows) for group, rows in group_of_images(run, by).items()}
     return {group: part for group, part in every.items() if len(part.columns)}
 
 
@@ -127,9 +127,9 @@ def shrink(
     """Each slice's mean, drawn towards the overall mean: overall + (mean - overall) * B / (B + V).
 
     Args:
-        slices: the pictures' values, slice by slice.
+        slices: the images' values, slice by slice.
         overall: what to draw towards.
-        groups: of the same pictures the number of their group; None where every one stands for itself.
+        groups: of the same images the number of their group; None where every one stands for itself.
     """
     sizes = np.array([len(one) for one in slices], np.float64)
     means = np.array([one.mean() for one in slices])
@@ -153,7 +153,7 @@ def _chance(
 ) -> tuple[NDArray[np.float64], float] | None:
     """The variance of every slice's mean, and of the mean of all, if slices differed by chance alone.
 
-    P and G by the moments of the nested analysis of variance: cells are the pictures of one group in one
+    P and G by the moments of the nested analysis of variance: cells are the images of one group in one
     slice. None where every slice is one cell: what slices and what groups do then looks the same.
     """
     values = np.concatenate(slices)
@@ -167,19 +167,19 @@ def _chance(
     cell_means = np.bincount(cell, values) / in_cell
     slice_means = np.bincount(place, values) / in_slice
     freedom = len(values) - len(slice_of)
-    pictures = float(((values - cell_means[cell]) ** 2).sum() / freedom) if freedom else 0.0
+    images = float(((values - cell_means[cell]) ** 2).sum() / freedom) if freedom else 0.0
     squares = np.bincount(slice_of, in_cell**2)
     spread = float((in_cell * (cell_means - slice_means[slice_of]) ** 2).sum())
-    expected = (len(slice_of) - len(slices)) * pictures
+    expected = (len(slice_of) - len(slices)) * images
     alike = max(0.0, (spread - expected) / (len(values) - float((squares / in_slice).sum())))
     in_group = np.bincount(np.unique(group, return_inverse=True)[1].ravel()).astype(np.float64)
-    of_means = (pictures * in_slice + alike * squares) / in_slice**2
-    of_centre = (pictures * len(values) + alike * float((in_group**2).sum())) / len(values) ** 2
+    of_means = (images * in_slice + alike * squares) / in_slice**2
+    of_centre = (images * len(values) + alike * float((in_group**2).sum())) / len(values) ** 2
     return np.asarray(of_means, np.float64), of_centre
 
 
-def group_of_pictures(run: Run, by: str) -> dict[str, NDArray[np.int64]]:
-    """Which of the scored pictures belong to which slice; one with several classes belongs to each."""
+def group_of_images(run: Run, by: str) -> dict[str, NDArray[np.int64]]:
+    """Which of the scored images belong to which slice; one with several classes belongs to each."""
     found: dict[str, list[int]] = {}
     for row, names in enumerate(_names(run, by)):
         for name in names:
@@ -188,7 +188,7 @@ def group_of_pictures(run: Run, by: str) -> dict[str, NDArray[np.int64]]:
 
 
 def _names(run: Run, by: str) -> list[list[str]]:
-    """The slices of every scored picture."""
+    """The slices of every scored image."""
     rows = np.flatnonzero(run.scored)
     if by == "class":
         classes, labels = run.info["data"]["classes"], run.samples["labels"].to_pylist()
@@ -205,7 +205,7 @@ def _names(run: Run, by: str) -> list[list[str]]:
 
 
 def size_bucket(side_px: int) -> str:
-    """The bucket of a picture's short side, as `128-255 px`."""
+    """The bucket of an image's short side, as `128-255 px`."""
     edges = (0, *SIZE_EDGES)
     place = int(np.searchsorted(edges, side_px, side="right")) - 1
     if place == len(edges) - 1:
@@ -231,7 +231,7 @@ def _sequence_name(condition: str) -> str:
 def _measure(run: Run, metric: str, condition: str | None) -> Measure:
     metric = metric_named(metric)
     if metric not in SLICED:
-        raise unknown_name("metric to slice (it must be a mean over pictures)", metric, SLICED)
+        raise unknown_name("metric to slice (it must be a mean over images)", metric, SLICED)
     found = {measure.condition: measure for measure in measure_run(run, [metric])}
     if not found:
         raise UserError(f"{run.path} has no {metric}; windtunnel report says why.")

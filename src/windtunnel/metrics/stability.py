@@ -4,9 +4,9 @@ A noise sequence compares every frame with the first, which is clean; a temporal
 `stride` before it. With tau the ranking of classes and sigma(i) the rank in the later frame of the class
 ranked i in the earlier one:
 
-flip probability   FP   = mean over pictures and pairs of [best class differs]
+flip probability   FP   = mean over images and pairs of [best class differs]
 top-5 distance     d    = sum over i = 1..5 of |i - min(sigma(i), 6)|
-                   uT5D = mean over pictures and pairs of d
+                   uT5D = mean over images and pairs of d
 discounted         d_w  = sum over i = 1..K of w_i * |w_i - w_sigma(i)|
                    w_i  = 1/i (Zipf), or 1/log2(i + 1)
 
@@ -61,7 +61,7 @@ def frame_pairs(frames: int, comparison: Comparison, stride: int = 1) -> tuple[P
 
 
 def flips(best: Classes, pairs: tuple[Places, Places]) -> NDArray[np.bool_]:
-    """Whether the best class changes, pictures x pairs, of best classes (pictures, frames)."""
+    """Whether the best class changes, images x pairs, of best classes (images, frames)."""
     earlier, later = pairs
     return np.asarray(best[:, earlier] != best[:, later])
 

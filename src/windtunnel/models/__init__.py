@@ -30,13 +30,13 @@ class Model(Protocol):
         fingerprint: hash of weights, graph or source, so that another model is noticed.
         classes: names of the outputs in order, or () where only their number is known.
         class_count: how many scores come out.
-        preprocess: how it wants its pictures.
+        preprocess: how it wants its images.
         outputs: `logits` or `probabilities`.
         outputs_from: `declared` or `probed`.
         trained_on: data sets it has seen, as declared; empty for unknown.
         about: family, number of parameters and tags, as declared.
         portable: whether another process can load it again.
-        batch: how many pictures one call should hold.
+        batch: how many images one call should hold.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Model(Protocol):
     batch: int
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
-        """Scores (n, k) of a batch of uint8 NHWC pictures."""
+        """Scores (n, k) of a batch of uint8 NHWC images."""
         ...
 
 
@@ -109,7 +109,7 @@ def load_model(
     raise UserError(f"{spec} is no model; give an .onnx file, module:factory or file.py:factory.")
 
 
-def probe_pictures(preprocess: Preprocess, count: int, size: Size | None = None) -> NDArray[np.uint8]:
+def probe_images(preprocess: Preprocess, count: int, size: Size | None = None) -> NDArray[np.uint8]:
     """Fixed images of the model's input size, or of another, to try it on: a ramp, turned each time."""
     side = preprocess.geometry.output_px or 224
     height, width = size or (side, side)
@@ -126,7 +126,7 @@ def check_scores(scores: Any, count: int, name: str) -> Scores:
         array = array[..., 0]
     if array.ndim != 2 or array.shape[0] != count or array.shape[1] < 2:
         raise UserError(
-            f"{name} gives an output of shape {np.shape(scores)} for {count} picture(s); "
+            f"{name} gives an output of shape {np.shape(scores)} for {count} image(s); "
             f"a classifier gives ({count}, classes)."
         )
     return np.ascontiguousarray(array, dtype=np.float32)
@@ -138,7 +138,7 @@ def finite_rows(scores: Scores) -> NDArray[np.bool_]:
 
 
 def behaviour(scores: Scores) -> str:
-    """A digest of what a model says of the probe pictures, rough enough to survive another thread count."""
+    """A digest of what a model says of the probe images, rough enough to survive another thread count."""
     # An infinite scale would turn every finite score into 0.
     scale = float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0)) or 1.0
     rough = np.round(scores.astype(np.float64) / scale, 3) + 0.0
@@ -170,9 +170,7 @@ def output_facts(declaration: Declaration, probe: Scores, name: str) -> OutputFa
     """Reconcile what is declared of a model's outputs with what a trial run gave."""
     count = probe.shape[1]
     if not np.isfinite(probe).all():
-        raise UserError(
-            f"{name} gives numbers that are not finite for a plain picture; check its preprocess."
-        )
+        raise UserError(f"{name} gives numbers that are not finite for a plain image; check its preprocess.")
     classes = imagenet_1k().classes if declaration.labels == (IMAGENET_1K,) else declaration.labels
     if classes and len(classes) != count:
         raise UserError(f"{name} has {count} outputs, but {len(classes)} labels are declared.")

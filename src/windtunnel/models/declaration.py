@@ -31,7 +31,7 @@ def declaration_text(
     """A TOML file that declares a preprocess and keeps what else was declared before.
 
     Args:
-        preprocess: how the model wants its pictures.
+        preprocess: how the model wants its images.
         before: the parsed declaration that it replaces, {} for none.
         labels: class names in the order of the outputs, if they change.
         outputs: what the outputs are, if that changes.

@@ -1,4 +1,4 @@
-"""Feature networks: any output of an ONNX file as one row of numbers per picture."""
+"""Feature networks: any output of an ONNX file as one row of numbers per image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
 from windtunnel.extras import install, load_extra
-from windtunnel.models import Scores, probe_pictures
+from windtunnel.models import Scores, probe_images
 from windtunnel.models.onnx import (
     DTYPES,
     DYNAMIC_BATCH,
@@ -31,10 +31,10 @@ class FeatureNetwork:
         name: of the file, without its ending.
         output: which output is read.
         family: as declared in the network's TOML; "" for unknown.
-        preprocess: how it wants its pictures.
-        count: features per picture.
+        preprocess: how it wants its images.
+        count: features per image.
         grid: height and width that features were averaged over, or None where they have no place.
-        batch: how many pictures one call should hold.
+        batch: how many images one call should hold.
     """
 
     def __init__(self, path: Path, output: str | None = None, preprocess: str | Path | None = None) -> None:
@@ -58,7 +58,7 @@ class FeatureNetwork:
         self.count = self._probe().shape[1]
 
     def features(self, batch: NDArray[np.uint8]) -> Scores:
-        """Features (n, count) of a batch of uint8 NHWC pictures."""
+        """Features (n, count) of a batch of uint8 NHWC images."""
         return in_batches(self._rows, self.preprocess.tensor.apply(batch), self._fixed_batch)
 
     def _rows(self, tensor: NDArray[Any]) -> Scores:
@@ -66,8 +66,8 @@ class FeatureNetwork:
         shape = found.shape
         if found.ndim not in (2, 4) or shape[0] != len(tensor) or found.dtype.kind != "f":
             raise UserError(
-                f"{self._path.name}:{self.output} is {found.dtype} {shape} for {len(tensor)} picture(s); "
-                "features are floating-point numbers, (pictures, features) or with two axes of place beside."
+                f"{self._path.name}:{self.output} is {found.dtype} {shape} for {len(tensor)} image(s); "
+                "features are floating-point numbers, (images, features) or with two axes of place beside."
             )
         if found.ndim == 4:
             axes = (2, 3) if self.preprocess.tensor.layout == "nchw" else (1, 2)
@@ -78,7 +78,7 @@ class FeatureNetwork:
 
     def _probe(self) -> Scores:
         try:
-            return self.features(probe_pictures(self.preprocess, 2))
+            return self.features(probe_images(self.preprocess, 2))
         except UserError:
             raise
         except Exception as error:  # ONNX Runtime's own exceptions share no base class

@@ -5,7 +5,7 @@ float16   every stored number and every tensor between two layers is rounded to 
           ONNX Runtime has no such layers on processors: the rounding is spelt out in the graph.
 int8      what integer kernels keep: weights as signed bytes with a scale per output channel, the inputs of
           every weighted layer as unsigned bytes with a scale and zero point of that tensor. Scales come from
-          each picture itself, so that no calibration pictures are needed and none can leak; sums stay
+          each image itself, so that no calibration images are needed and none can leak; sums stay
           float32, where int32 would hold them exactly.
 """
 
@@ -37,10 +37,10 @@ OLDEST_OPSET = 11  # the first that rounds to bytes by itself
 
 def why_no_variant(model: Model, name: str) -> str:
     """Why a model has no variant in some arithmetic, in one line; "" where it has, made and tried out."""
-    from windtunnel.models import probe_pictures
+    from windtunnel.models import probe_images
 
     try:
-        variant_of(model, name).predict(probe_pictures(model.preprocess, 1))
+        variant_of(model, name).predict(probe_images(model.preprocess, 1))
     except UserError as error:
         return str(error).removeprefix(f"numerics={name} ").rstrip(".")
     except Exception as error:  # whatever ONNX and ONNX Runtime say of a graph they cannot take
@@ -64,7 +64,7 @@ def _variant(model: Any, name: str) -> Model:
     proto = _graph(model)
     if reason := _why_not(proto):
         raise UserError(f"numerics={name} {reason}.")
-    # Scales belong to a picture, not to its neighbours in a batch.
+    # Scales belong to an image, not to its neighbours in a batch.
     batch = 1 if name == "int8" else model.batch
     graph = VARIANTS[name](proto).SerializeToString()
     found: Model = model.with_graph(graph, f"{model.name}-{name}", batch)

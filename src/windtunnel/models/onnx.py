@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.errors import UserError, unknown_name
-from windtunnel.models import Scores, behaviour, check_scores, output_facts, probe_pictures
+from windtunnel.models import Scores, behaviour, check_scores, output_facts, probe_images
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 
-# More take longer per picture on one thread, and the network's activations grow with them.
+# More take longer per image on one thread, and the network's activations grow with them.
 DYNAMIC_BATCH = 16
 DTYPES: dict[str, Dtype] = {
     "tensor(float)": "float32",
@@ -64,7 +64,7 @@ class OnnxModel:
         self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
-        """Scores (n, k) of a batch of uint8 NHWC pictures."""
+        """Scores (n, k) of a batch of uint8 NHWC images."""
         tensor = self.preprocess.tensor.apply(batch)
         return in_batches(self._scores, tensor, self._fixed_batch)
 
@@ -83,7 +83,7 @@ class OnnxModel:
 
     @property
     def fixed_size(self) -> bool:
-        """Whether the graph takes pictures of one size only."""
+        """Whether the graph takes images of one size only."""
         return self._fixed_size
 
     def redeclared(self, preprocess: Preprocess) -> OnnxModel:
@@ -97,15 +97,15 @@ class OnnxModel:
         return check_scores(found, len(tensor), self._path.name)
 
     def _probe(self) -> Scores:
-        pictures = probe_pictures(self.preprocess, 2)
+        images = probe_images(self.preprocess, 2)
         try:
-            return self.predict(pictures)
+            return self.predict(images)
         except UserError:
             raise
         except Exception as error:  # ONNX Runtime's own exceptions share no base class
-            side = pictures.shape[1]
+            side = images.shape[1]
             raise UserError(
-                f"{self._path} cannot be run on {side}x{side} pictures: {first_line(error)} "
+                f"{self._path} cannot be run on {side}x{side} images: {first_line(error)} "
                 f"Declare its preprocess in {self._path.name}.toml."
             ) from error
 
@@ -174,12 +174,12 @@ def first_line(error: Exception) -> str:
 
 
 def single_image_input(session: Any, path: Path) -> Any:
-    """The input that takes the pictures; a network with any other inputs is refused."""
+    """The input that takes the images; a network with any other inputs is refused."""
     inputs = session.get_inputs()
     if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in DTYPES:
         found = "; ".join(f"{item.name} {item.type} {item.shape}" for item in inputs)
         raise UserError(
-            f"{path} takes {found}; a classifier takes one batch of pictures (4 axes, {', '.join(DTYPES)})."
+            f"{path} takes {found}; a classifier takes one batch of images (4 axes, {', '.join(DTYPES)})."
         )
     return inputs[0]
 
@@ -214,12 +214,12 @@ def fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype
     if sides[0] is None or sides[1] is None:
         return preprocess
     if sides[0] != sides[1]:
-        raise UserError(f"{path} takes {sides[1]}x{sides[0]} pictures; windtunnel feeds square pictures.")
+        raise UserError(f"{path} takes {sides[1]}x{sides[0]} images; windtunnel feeds square images.")
     if preprocess.geometry.output_px == sides[0]:
         return preprocess
     if declaration.fixed_size:
         raise UserError(
-            f"{path} takes {sides[0]}x{sides[0]} pictures, its declared preprocess gives "
+            f"{path} takes {sides[0]}x{sides[0]} images, its declared preprocess gives "
             f"{preprocess.geometry.describe()}; correct crop_px in [geometry]."
         )
     return preprocess.scaled_to(sides[0])

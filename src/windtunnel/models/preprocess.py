@@ -1,4 +1,4 @@
-"""How a model wants its pictures: the geometry, and the arithmetic from bytes to its input tensor."""
+"""How a model wants its images: the geometry, and the arithmetic from bytes to its input tensor."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Tensor:
         return np.stack([1.0 / (self.divisor * std), -mean / std])
 
     def apply(self, batch: NDArray[np.uint8]) -> NDArray[Any]:
-        """The model's input for a batch of uint8 NHWC RGB pictures."""
+        """The model's input for a batch of uint8 NHWC RGB images."""
         if self.channels == "grey":
             batch = np.stack([cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in batch])[..., None]
         elif self.channels == "bgr":

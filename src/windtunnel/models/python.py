@@ -22,7 +22,7 @@ from windtunnel.models import (
     behaviour,
     check_scores,
     output_facts,
-    probe_pictures,
+    probe_images,
 )
 from windtunnel.models.preprocess import Declaration, Preprocess, declared
 from windtunnel.registry import import_file
@@ -145,7 +145,7 @@ class CallableModel:
         undeclared = self.preprocess.geometry.output_px is None
         sizes = (None, data_size) if undeclared and data_size else (None,)
         for size in sizes:
-            images = probe_pictures(self.preprocess, 2, size)
+            images = probe_images(self.preprocess, 2, size)
             try:
                 return size, self.predict(images)
             except Exception as error:  # the user's own code
@@ -174,5 +174,5 @@ class CallableModel:
         return self._predictor
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
-        """Scores (n, k) of a batch of uint8 NHWC pictures."""
+        """Scores (n, k) of a batch of uint8 NHWC images."""
         return check_scores(self._predictor(batch), len(batch), self.name)

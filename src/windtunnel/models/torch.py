@@ -15,7 +15,7 @@ from windtunnel.models.preprocess import Tensor
 
 
 class TorchPredictor:
-    """A torch module as a callable from uint8 NHWC pictures to scores, on the device of its weights."""
+    """A torch module as a callable from uint8 NHWC images to scores, on the device of its weights."""
 
     def __init__(self, module: Any, tensor: Tensor) -> None:
         self._module = module

@@ -89,19 +89,19 @@ def score_predictions(
         predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
             the scores of every class, or the best few classes. Rows of images that the data has and the run
             does not score are ignored and counted; rows of unknown images are refused.
-        data: the pictures they are of.
+        data: the images they are of.
         suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished or
             natural set is. Conditions without any prediction are told and left out.
-        clean: the clean pictures a finished set was made from, or a natural set is compared with; predictions
+        clean: the clean images a finished set was made from, or a natural set is compared with; predictions
             of those of a natural set have the ids `clean/...`.
         outputs: `logits`, `probabilities` or `top-k`, where the columns do not say.
         label_map, mask, labels_are_outputs, labels: as of `run`.
-        seed: the seed the pictures were made with.
-        partial: leave out pictures that lack some prediction; otherwise they are refused.
+        seed: the seed the images were made with.
+        partial: leave out images that lack some prediction; otherwise they are refused.
         out: the run folder.
-        group: a column of the data's table whose values say which pictures stay together in intervals.
+        group: a column of the data's table whose values say which images stay together in intervals.
         include: Python files with your own corruptions.
-        advance: called with (pictures looked at, of how many).
+        advance: called with (images looked at, of how many).
     """
     include_units(map(Path, include))
     dataset, chosen = open_for_suite(data, suite, clean, usual="imagenet-c")
@@ -186,7 +186,7 @@ def _model(
 ) -> GivenModel:
     fingerprint = _digest(file.path)
     if file.layout.outputs == TOP_K:
-        # Names that the data do not know are classes of their own, which no picture has.
+        # Names that the data do not know are classes of their own, which no image has.
         extra = sorted(set(look.names) - set(space.classes))
         if look.names and len(extra) == len(look.names):
             raise UserError(
@@ -256,7 +256,7 @@ def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Run:
         folder.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
         start = 0
         for chunk in plan.chunks:
-            count = len(chunk.pictures)
+            count = len(chunk.images)
             if not folder.has_shard(chunk.name, count * len(plan.conditions)):
                 folder.write_shard(chunk.name, rows.table(start, start + count))
             start += count

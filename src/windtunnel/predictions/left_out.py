@@ -66,7 +66,7 @@ def reason_left_out(dataset: Dataset) -> Reason:
 
 
 def _of_natural(dataset: NaturalDataset) -> Reason:
-    own = dataset.pictures.dataset
+    own = dataset.images.dataset
     ids = {sample.id for sample in own.samples()}
     beside = dataset.clean.dataset.samples() if dataset.clean else ()
     clean = {f"{CLEAN}/{sample.id}" for sample in beside}

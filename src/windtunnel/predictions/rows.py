@@ -27,7 +27,7 @@ MISSING = "predictions missing"
 
 
 class Rows:
-    """Summaries of every picture under every condition, in memory: about 60 bytes each.
+    """Summaries of every image under every condition, in memory: about 60 bytes each.
 
     Of conditions whose full outputs the plan keeps these are held too, four bytes a number.
     """
@@ -50,7 +50,7 @@ class Rows:
         self._columns: dict[str, NDArray[Any]] = {}
         self._wrong: dict[str, tuple[int, str]] = {}
         kept = [condition.name in plan.logits_for for condition in plan.conditions]
-        # Where the outputs of a condition stand among those of a picture that are kept, -1 for nowhere.
+        # Where the outputs of a condition stand among those of an image that are kept, -1 for nowhere.
         self._slots = np.where(kept, np.cumsum(kept) - 1, -1)
         self._logits = np.zeros((len(self._ids) * sum(kept), plan.model.class_count), np.float32)
 
@@ -151,8 +151,8 @@ class Rows:
         slot = self._slots[place % self._width]
         kept = slot >= 0
         if kept.any():
-            per_picture = int(self._slots.max()) + 1
-            self._logits[(samples * per_picture + slot)[kept]] = values[kept]
+            per_image = int(self._slots.max()) + 1
+            self._logits[(samples * per_image + slot)[kept]] = values[kept]
 
     def _indices(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """Best classes as indices of outputs; -1 where there are fewer."""
@@ -199,7 +199,7 @@ class Rows:
         self._wrong[what] = before + count, first
 
     def table(self, start: int, stop: int) -> pa.Table:
-        """The rows of some pictures as a shard holds them."""
+        """The rows of some images as a shard holds them."""
         part = slice(start * self._width, stop * self._width)
         given = self._given[part]
         ok = given & ~self._not_finite[part]
@@ -238,10 +238,10 @@ class Rows:
         return pa.table([columns[one.name].cast(one.type) for one in wanted], schema=wanted)
 
     def _kept_outputs(self, start: int, stop: int, given: NDArray[np.bool_]) -> pa.Array:
-        """The full outputs of some pictures' rows as lists, null where they are not kept or not given."""
-        per_picture = int(self._slots.max()) + 1
+        """The full outputs of some images' rows as lists, null where they are not kept or not given."""
+        per_image = int(self._slots.max()) + 1
         kept = given & np.tile(self._slots >= 0, stop - start)
-        outputs = self._logits[start * per_picture : stop * per_picture]
+        outputs = self._logits[start * per_image : stop * per_image]
         outputs = outputs[given.reshape(stop - start, -1)[:, self._slots >= 0].ravel()]
         lengths = np.where(kept, self._logits.shape[1], 0)
         offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))

@@ -18,7 +18,7 @@ alexnet_perturbation_normalisers.csv  AlexNet's flip probability and top-5 dista
 paper_rows.csv    networks in the ImageNet-C and -P paper: certain, and empty where they are not
 paper_cells.csv   of the paper's tables 1 to 4, the cells that a text copy confirms; no other is here
 leaderboard.csv   the README's leaderboards of ResNet-50 backbones: certain as listed
-robustbench_5k.csv  RobustBench's 12 models on its fixed 5,000 pictures: certain; fractions
+robustbench_5k.csv  RobustBench's 12 models on its fixed 5,000 images: certain; fractions
 natural_rows.csv  figures that the texts of the ImageNet-A and -O paper and of the video paper state: certain
 testbed_rows.csv  some rows of imagenet-testbed's table, top-1 accuracy and pm-k: certain, to two decimals
 imagenet_s_decoders.csv, imagenet_s_resizes.csv  ImageNet-S tables 2 to 5, top-1 accuracy in per cent:

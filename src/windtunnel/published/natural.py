@@ -44,7 +44,7 @@ class NaturalSet:
     masked: bool = False
 
     def networks_that_filtered(self, *texts: str) -> tuple[str, ...]:
-        """Which of the networks that chose the pictures a model's name or family says it is."""
+        """Which of the networks that chose the images a model's name or family says it is."""
         return tuple(one for one in self.filtered_by if any(names_network(text, one) for text in texts))
 
     def conflicts_with(self, trained_on: Iterable[str]) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def masked_classes(column: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def several_ids(table: str) -> dict[str, tuple[int, ...]]:
-    """By folder, as `folder_key` spells it, the ImageNet-1k indices that are right for its pictures."""
+    """By folder, as `folder_key` spells it, the ImageNet-1k indices that are right for its images."""
     rows = csv.DictReader(io.StringIO(published.read_text(table)))
     return {folder_key(row["folder"]): tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
 

@@ -44,11 +44,11 @@ def natural_measured_on(run: Run) -> Measured:
 
     counts = {part.role: len(part.rows) for part in run.parts}
     frames = judge_frames(run)
-    pictures = len(frames.sets.names) if frames else counts.get("out") or counts.get("shifted", 0)
+    images = len(frames.sets.names) if frames else counts.get("out") or counts.get("shifted", 0)
     return Measured(
         benchmark=str(run.natural["set"]),
         edition=0,
-        pictures=pictures,
+        images=images,
         files=STORED,
         canvas=OWN_PREPROCESSING,
         codec="none",

@@ -24,8 +24,8 @@ BENCHMARKS = (
     "imagenet-a", "imagenet-o", "objectnet-masked", "vid-robust", "ytbb-robust",
 )  # fmt: skip
 PUBLISHED, STORED, MADE = "published", "stored", "made"
-PUBLISHED_PICTURES = 50_000
-ALEXNET_50K = "AlexNet on the 50,000 published pictures"
+PUBLISHED_IMAGES = 50_000
+ALEXNET_50K = "AlexNet on the 50,000 published images"
 ALEXNET_CLIPS = "AlexNet on the published clips"
 USUAL_CANVAS = "the edition's own"
 
@@ -64,22 +64,22 @@ class Measured:
     Attributes:
         benchmark: one of `BENCHMARKS`.
         edition: whose severity table, in pixels; 0 for natural sets, which have none.
-        pictures: how many.
+        images: how many.
         files: `published` (the benchmark's own), `stored` (a finished set that does not say who made it,
-            taken for the published one) or `made` (from pictures at hand).
-        canvas: how a picture becomes what is corrupted.
+            taken for the published one) or `made` (from images at hand).
+        canvas: how an image becomes what is corrupted.
         codec: how it is stored before the model sees it.
         normaliser: whose errors divide mCE and its like, "" for nobody's.
         classes: how many outputs compete.
         own_frost: frost was made with windtunnel's textures.
         difficulty: of sequences.
-        unit: what is counted in `pictures`.
+        unit: what is counted in `images`.
         id_images: how many ID images the OOD images are compared with.
     """
 
     benchmark: str
     edition: int
-    pictures: int
+    images: int
     files: str
     canvas: str
     codec: str
@@ -87,18 +87,18 @@ class Measured:
     classes: int = 1000
     own_frost: bool = False
     difficulty: int = 1
-    unit: str = "pictures"
+    unit: str = "images"
     id_images: int = 0
 
     def describe(self) -> str:
         """The same in words."""
         if not self.edition:
             clean = f" and {self.id_images:,} ID images" if self.id_images else ""
-            return f"{self.pictures:,} {self.files} {self.unit}{clean}, {self.classes:,} classes compete"
+            return f"{self.images:,} {self.files} {self.unit}{clean}, {self.classes:,} classes compete"
         by = f", divided by {self.normaliser}" if self.normaliser else ""
         hard = f", difficulty {self.difficulty}" if self.difficulty != 1 else ""
         return (
-            f"{self.pictures:,} {self.files} pictures, edition {self.edition}, canvas {self.canvas}, "
+            f"{self.images:,} {self.files} images, edition {self.edition}, canvas {self.canvas}, "
             f"codec {self.codec}{hard}{by}"
         )
 
@@ -287,11 +287,11 @@ def _differences(yours: Measured, theirs: Measured) -> Iterator[tuple[str, str]]
         if mine != other:
             yield about, f"{about} {mine}, theirs {other}"
     if yours.files == MADE and theirs.files == PUBLISHED:
-        yield "files", "made from pictures at hand, theirs are the published files"
-    if yours.pictures != theirs.pictures:
-        yield "pictures", f"{yours.pictures:,} {theirs.unit}, theirs {theirs.pictures:,}"
-    elif theirs.edition and yours.pictures != PUBLISHED_PICTURES:
-        yield "pictures", f"both {yours.pictures:,} pictures, but perhaps not the same ones"
+        yield "files", "made from images at hand, theirs are the published files"
+    if yours.images != theirs.images:
+        yield "images", f"{yours.images:,} {theirs.unit}, theirs {theirs.images:,}"
+    elif theirs.edition and yours.images != PUBLISHED_IMAGES:
+        yield "images", f"both {yours.images:,} images, but perhaps not the same ones"
     if yours.id_images != theirs.id_images:
         yield "id_images", f"{yours.id_images:,} ID images, theirs {theirs.id_images:,}"
     if yours.codec not in (theirs.codec, STORED):
@@ -303,9 +303,9 @@ def _differences(yours: Measured, theirs: Measured) -> Iterator[tuple[str, str]]
     if yours.normaliser != theirs.normaliser:
         yield "normaliser", f"divided by {_whose(yours)}, theirs by {_whose(theirs)}"
     elif yours.normaliser in (ALEXNET_50K, ALEXNET_CLIPS) and (
-        yours.files == MADE or yours.pictures != PUBLISHED_PICTURES
+        yours.files == MADE or yours.images != PUBLISHED_IMAGES
     ):
-        yield "normaliser", "the baseline was measured on other pictures than yours"
+        yield "normaliser", "the baseline was measured on other images than yours"
 
 
 def _textures(measured: Measured) -> str:
@@ -333,7 +333,7 @@ def measured_on(run: Run) -> Measured:
     return Measured(
         benchmark=_benchmark(run),
         edition=int(recipe["canvas"]["edition"]),
-        pictures=len(run.observed.ids),
+        images=len(run.observed.ids),
         files=STORED if codecs == {STORED} else MADE,
         canvas=Geometry(**recipe["canvas"]["geometry"]).describe() if unusual else USUAL_CANVAS,
         codec=" and ".join(sorted(codecs)) or "none",

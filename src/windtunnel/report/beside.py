@@ -61,10 +61,10 @@ def placed_figures(placed: Sequence[Placed]) -> dict[str, Any]:
 
 
 def unmeasured(shifts: Sequence[Shift]) -> list[str]:
-    """Which runs have no drop to show, or one of fewer pictures than the accuracies beside it, and why."""
+    """Which runs have no drop to show, or one of fewer images than the accuracies beside it, and why."""
     lacking = [
         f"{one.model}, {one.test}: "
-        + ("no clean pictures, so no drop." if one.shifted else "no accuracy on shifted pictures.")
+        + ("no clean images, so no drop." if one.shifted else "no accuracy on shifted images.")
         for one in shifts
         if one.drop is None
     ]
@@ -96,7 +96,7 @@ def run_lines(found: Several) -> list[tuple[str, str]]:
 
 
 def shift_rows(shifts: Sequence[Shift]) -> list[list[str]]:
-    """A row per run: model, test, drop and accuracies with their intervals, pictures."""
+    """A row per run: model, test, drop and accuracies with their intervals, images."""
     return [
         [
             _model(one),
@@ -317,7 +317,7 @@ def _test(one: Shift) -> str:
 
 
 def _counts(one: Shift) -> str:
-    """Of natural sets clean and shifted pictures are different ones, but frame sets have the same anchors."""
+    """Of natural sets clean and shifted images are different ones, but frame sets have the same anchors."""
     if one.natural and not one.frames and one.clean and one.shifted:
         return f"{one.clean.n:,} + {one.shifted.n:,}"
     share = one.shifted or one.clean

@@ -1,4 +1,4 @@
-"""What happens inside sequences: where answers flip, and which pictures are the least steady."""
+"""What happens inside sequences: where answers flip, and which images are the least steady."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from windtunnel.metrics.stability import farthest_top5
 from windtunnel.report.originals import label_names
 from windtunnel.store.run import Run
 
-# Pictures the document names, the least steady first.
+# Images the document names, the least steady first.
 UNSTEADY_LISTED = 20
 
 
 def sequence_rows(run: Run) -> list[dict[str, Any]]:
-    """Every sequence: how its frames are compared, and at each pair the share of pictures that flip."""
+    """Every sequence: how its frames are compared, and at each pair the share of images that flip."""
     found = []
     for one in sequences_of(run):
         earlier, later = pairs_of(run, one)
@@ -43,7 +43,7 @@ def sequence_rows(run: Run) -> list[dict[str, Any]]:
                 "earlier": earlier.tolist(),
                 "later": later.tolist(),
                 "flip_share": shares.tolist(),
-                # The frame at which most pictures flip, the first of several; None where none does.
+                # The frame at which most images flip, the first of several; None where none does.
                 "peak": int(later[shares.argmax()]) if shares.any() else None,
             }
         )
@@ -51,12 +51,12 @@ def sequence_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def flip_shares(run: Run) -> NDArray[np.float64]:
-    """The share of compared frames whose answer differs, pictures x sequences."""
+    """The share of compared frames whose answer differs, images x sequences."""
     return np.stack([flips_of(run, one).mean(axis=1) for one in sequences_of(run)], axis=1)
 
 
-def unsteady_pictures(run: Run, count: int = UNSTEADY_LISTED) -> list[dict[str, Any]]:
-    """The pictures whose answers flip most, mean over all sequences, and under which they flip most."""
+def unsteady_images(run: Run, count: int = UNSTEADY_LISTED) -> list[dict[str, Any]]:
+    """The images whose answers flip most, mean over all sequences, and under which they flip most."""
     found = sequences_of(run)
     if not found or not len(run.clips.ids):
         return []
@@ -65,7 +65,7 @@ def unsteady_pictures(run: Run, count: int = UNSTEADY_LISTED) -> list[dict[str, 
     order = np.argsort(-means, kind="stable")[:count]
     return [
         {
-            "picture": str(run.clips.ids[row]),
+            "image": str(run.clips.ids[row]),
             "label": label_of(run, str(run.clips.ids[row])),
             "flip_probability": float(means[row]),
             "worst": name(found[int(shares[row].argmax())]),
@@ -76,7 +76,7 @@ def unsteady_pictures(run: Run, count: int = UNSTEADY_LISTED) -> list[dict[str, 
     ]
 
 
-def label_of(run: Run, picture: str) -> str:
-    """What people call a picture's classes, "" where it has none."""
-    row = run.samples["id"].to_pylist().index(picture)
+def label_of(run: Run, image: str) -> str:
+    """What people call an image's classes, "" where it has none."""
+    row = run.samples["id"].to_pylist().index(image)
     return label_names(run, run.samples["labels"][row].as_py())

@@ -16,8 +16,8 @@ from windtunnel.report.amounts import amount, change, number, unit
 from windtunnel.stats.paired import Difference
 from windtunnel.wording import counted
 
-# Flipped pictures that a JSON document lists, the most broken first.
-PICTURES_LISTED = 100
+# Flipped images that a JSON document lists, the most broken first.
+IMAGES_LISTED = 100
 
 CSV_COLUMNS = (
     "metric", "condition", "corruption", "severity", "codec",
@@ -27,11 +27,11 @@ CSV_COLUMNS = (
 
 
 def comparison_document(found: Comparison) -> dict[str, Any]:
-    """Everything a comparison found, as one JSON document; the most flipped pictures only."""
+    """Everything a comparison found, as one JSON document; the most flipped images only."""
     return {
         "schema": 1,
         "runs": [asdict(column) for column in found.columns],
-        "pictures": found.pictures,
+        "images": found.images,
         "paired": not found.unpaired_because,
         "unpaired_because": found.unpaired_because,
         "warnings": list(found.warnings),
@@ -57,14 +57,14 @@ def comparison_document(found: Comparison) -> dict[str, Any]:
         "flips": [
             {
                 "run": found.columns[flips.other].run,
-                "flipped_pictures": len(flips.pictures),
+                "flipped_images": len(flips.images),
                 "conditions": {
                     name: {"broken": broken, "mended": mended}
                     for name, (broken, mended) in flips.conditions.items()
                 },
-                "pictures": [
-                    {"picture": id_, "broken": broken, "mended": mended}
-                    for id_, broken, mended in flips.pictures[:PICTURES_LISTED]
+                "images": [
+                    {"image": id_, "broken": broken, "mended": mended}
+                    for id_, broken, mended in flips.images[:IMAGES_LISTED]
                 ],
             }
             for flips in found.flips
@@ -100,9 +100,9 @@ def comparison_csv(found: Comparison) -> str:
 
 
 def flips_csv(found: Comparison) -> str:
-    """Every flipped picture as one line of CSV: run, picture, conditions broken, conditions mended."""
-    rows = [[found.columns[one.other].run, *picture] for one in found.flips for picture in one.pictures]
-    return _csv(("run", "picture", "broken", "mended"), rows)
+    """Every flipped image as one line of CSV: run, image, conditions broken, conditions mended."""
+    rows = [[found.columns[one.other].run, *image] for one in found.flips for image in one.images]
+    return _csv(("run", "image", "broken", "mended"), rows)
 
 
 def run_names(found: Comparison) -> list[str]:
@@ -158,7 +158,7 @@ def changed_columns(found: Comparison, other: int) -> list[str]:
 
 
 def _counts_answers(found: Comparison, other: int) -> bool:
-    """Whether some changed condition is of single pictures, whose answers are right or wrong."""
+    """Whether some changed condition is of single images, whose answers are right or wrong."""
     return any(one.metric == "top1_error" for one in found.changed(other))
 
 
@@ -179,7 +179,7 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
     ]
     lines += [(f"{name} by", column.made_by) for name, column in zip(names, found.columns, strict=True)]
     how = " or more in each run, not paired" if found.unpaired_because else ", the same for all, paired"
-    lines.append(("pictures", f"{found.pictures:,}{how}"))
+    lines.append(("images", f"{found.images:,}{how}"))
     for other, score in found.against_first.items():
         title = DIVIDED[score.metric]
         lines.append(("against base", f"{names[other]} {title} {_with_interval(score)}   {score.formula}"))
@@ -190,7 +190,7 @@ def summary_lines(found: Comparison) -> list[tuple[str, str]]:
         text = f"{names[one.other]}: {changed} of {of} conditions (Holm, {100 * SIGNIFICANT:.0f} %)"
         if one.conditions:
             under = f" under {' and '.join(one.conditions)}; frames are not counted" if has_clips else ""
-            on = f" on {counted(len(one.pictures), 'picture')}" if one.pictures else ""
+            on = f" on {counted(len(one.images), 'image')}" if one.images else ""
             text += f"; {counted(broken, 'answer')} broken and {mended:,} mended{on}{under}"
         lines.append(("changed", text))
     lines += [("warning", text) for text in found.warnings]

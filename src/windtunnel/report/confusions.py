@@ -1,4 +1,4 @@
-"""What a model takes for what: its most frequent wrong answers, each with a picture."""
+"""What a model takes for what: its most frequent wrong answers, each with an image."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ from windtunnel.report.hanging import Explain, Hanging, explain_nothing
 from windtunnel.report.originals import class_names, label_names, open_originals, thumbnail
 from windtunnel.store.run import Run
 
-# Fewer different pictures than this, or groups of pictures, are anecdotes.
+# Fewer different images than this, or groups of images, are anecdotes.
 MINIMUM = 3
 SHOWN = 10
-PICTURE_PX = 96
+IMAGE_PX = 96
 
 
 @dataclass(frozen=True)
 class Example:
-    """A picture that was confused so, surely, and what the answer hangs on."""
+    """An image that was confused so, surely, and what the answer hangs on."""
 
-    picture: str
+    image: str
     hanging: Hanging | None
 
 
 @dataclass(frozen=True)
 class Examples:
-    """By condition, picture and answer, pictures of confusions; and why there are not more."""
+    """By condition, image and answer, images of confusions; and why there are not more."""
 
-    pictures: dict[tuple[str, str, int], Example]
+    images: dict[tuple[str, str, int], Example]
     note: str
 
     @property
     def has_maps(self) -> bool:
         """Whether any image has a saliency map."""
-        return any(example.hanging for example in self.pictures.values())
+        return any(example.hanging for example in self.images.values())
 
 
 def plain_condition(run: Run) -> str:
-    """The condition that does nothing to pictures: the model's own way, or the canvas; "" for none."""
+    """The condition that does nothing to images: the model's own way, or the canvas; "" for none."""
     return next((name for name in ("native", "clean") if name in run.observed.conditions), "")
 
 
 def part_in_question(run: Run) -> Part | None:
-    """The part of a natural run whose failures are shown: the shifted pictures, else the clean ones."""
+    """The part of a natural run whose failures are shown: the shifted images, else the clean ones."""
     return part_of_role(run, "shifted") or part_of_role(run, "clean")
 
 
 def rows_in_question(run: Run) -> NDArray[np.int64]:
-    """The scored pictures whose failures are shown: all, or a natural run's part."""
+    """The scored images whose failures are shown: all, or a natural run's part."""
     part = part_in_question(run)
     return np.arange(len(run.observed.ids)) if part is None else part.rows
 
 
 def confusions(run: Run) -> list[dict[str, Any]]:
-    """Wrong answers by (said, right), the most frequent first: of plain pictures, and of corrupted ones.
+    """Wrong answers by (said, right), the most frequent first: of plain images, and of corrupted ones.
 
-    share = wrong answers so / answers to pictures of the right class. A confusion counts from three different
-    pictures on, or three groups where pictures belong together: fewer are anecdotes.
+    share = wrong answers so / answers to images of the right class. A confusion counts from three different
+    images on, or three groups where images belong together: fewer are anecdotes.
     """
     part, plain, spoilt = part_in_question(run), plain_condition(run), corruption_columns(run)
     parts = {part.name if part else plain: [run.observed.column(plain)]} if plain else {}
@@ -84,9 +84,9 @@ def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
     place, offset = np.nonzero(wrong)
     said = seen.chosen[rows][:, columns][wrong].astype(np.int64)
     pairs, pair, count = np.unique(said * len(kinds) + right[place], return_inverse=True, return_counts=True)
-    pictures = _different(pair, place, len(pairs))
+    images = _different(pair, place, len(pairs))
     groups = run.groups
-    units = pictures if groups is None else _different(pair, groups[rows][place], len(pairs))
+    units = images if groups is None else _different(pair, groups[rows][place], len(pairs))
     asked = np.bincount(right, minlength=len(kinds))[pairs % len(kinds)] * len(columns)
     order = np.lexsort((pairs, -count / asked, -count))
     shown = [int(one) for one in order if units[one] >= MINIMUM][:SHOWN]
@@ -103,11 +103,11 @@ def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
                 "said": names.get(answer, f"class {answer}"),
                 "right": label_names(run, kinds[label]),
                 "n": int(count[one]),
-                "pictures": int(pictures[one]),
+                "images": int(images[one]),
                 "of": int(asked[one]),
                 "share": float(count[one] / asked[one]),
                 "output": answer,
-                "picture": str(seen.ids[rows[place[surest]]]),
+                "image": str(seen.ids[rows[place[surest]]]),
                 "condition": seen.conditions[columns[offset[surest]]],
             }
         )
@@ -130,17 +130,17 @@ def _different(pair: NDArray[np.int64], unit: NDArray[np.int64], pairs: int) -> 
 
 
 def examples(run: Run, parts: list[dict[str, Any]], explain: Explain = explain_nothing) -> Examples:
-    """A picture of every confusion that is shown, made again from the recipe."""
+    """An image of every confusion that is shown, made again from the recipe."""
     rows = [row for part in parts for row in part["rows"]]
     originals = open_originals(run) if rows else None
     if originals is None:
         return Examples({}, "")
     made = {}
     for row in rows:
-        frames = originals.under(row["picture"], row["condition"])
+        frames = originals.under(row["image"], row["condition"])
         if frames:
-            made[row["condition"], row["picture"], row["output"]] = frames[0][0]
-    maps = explain([(image, said) for (*_, said), image in made.items()], PICTURE_PX)
+            made[row["condition"], row["image"], row["output"]] = frames[0][0]
+    maps = explain([(image, said) for (*_, said), image in made.items()], IMAGE_PX)
     shown = zip(made.items(), maps.maps, strict=True)
-    pictures = {key: Example(thumbnail(image, PICTURE_PX), one) for (key, image), one in shown}
-    return Examples(pictures, " ".join(filter(None, (originals.note, maps.note))))
+    images = {key: Example(thumbnail(image, IMAGE_PX), one) for (key, image), one in shown}
+    return Examples(images, " ".join(filter(None, (originals.note, maps.note))))

@@ -1,6 +1,6 @@
 """The deployment check: what each swapped step of the pipeline costs, and where it changes pixels.
 
-A page shows it with `section` in its document, `bars` among its figures and `differences` as its pictures.
+A page shows it with `section` in its document, `bars` among its figures and `differences` as its images.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ AXIS_TITLES = {
     "colour": "colour handling",
     "numerics": "numerics",
 }
-# A difference of this many grey levels is drawn white, or the largest of a picture where that is less.
+# A difference of this many grey levels is drawn white, or the largest of an image where that is less.
 WHITE = 64
 
 
@@ -57,7 +57,7 @@ def section(run: Run) -> dict[str, Any] | None:
         "reference": reference_of(seen),
         "labelled": labelled,
         "accuracy": first["accuracy"] + first["cost"]["value"] if labelled else None,
-        "pictures": len(seen.ids),
+        "images": len(seen.ids),
         "answer": step_verdict(rows, len(seen.ids)),
         "rows": rows,
         "axes": _axes(measure_run(run, ["axis_accuracy"]), seen),
@@ -139,7 +139,7 @@ def _axes(measures: Sequence[Measure], seen: Observed) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def step_verdict(rows: Sequence[dict[str, Any]], pictures: int) -> str:
+def step_verdict(rows: Sequence[dict[str, Any]], images: int) -> str:
     """Which step costs most, in a sentence or two; without labels, which changes most answers."""
     if rows[0]["cost"] is None:
         return _unlabelled_answer(rows)
@@ -153,9 +153,9 @@ def step_verdict(rows: Sequence[dict[str, Any]], pictures: int) -> str:
         shown = ", ".join(f"{row['step']} ({-100 * row['cost']['value']:.1f} points)" for row in gains)
         parts.append(f"Surely better than what is declared: {shown}; windtunnel doctor says more.")
     if all(row["identical"] for row in rows):
-        return "No step changes a pixel of any picture: none of them can cost anything here."
+        return "No step changes a pixel of any image: none of them can cost anything here."
     if not parts:
-        parts.append(f"No step surely costs accuracy: {pictures:,} pictures cannot tell these from chance.")
+        parts.append(f"No step surely costs accuracy: {images:,} images cannot tell these from chance.")
     widest = max(rows, key=lambda row: row["flips"]["value"] - abs(row["cost"]["value"]))
     if widest["flips"]["value"] > abs(widest["cost"]["value"]):
         parts.append(
@@ -168,8 +168,8 @@ def step_verdict(rows: Sequence[dict[str, Any]], pictures: int) -> str:
 def _unlabelled_answer(rows: Sequence[dict[str, Any]]) -> str:
     """Which step changes most answers, in a sentence or two."""
     if all(row["identical"] for row in rows):
-        return "No step changes a pixel of any picture: none of them can change an answer here."
-    parts = ["No picture has a label: what a step costs in accuracy cannot be said."]
+        return "No step changes a pixel of any image: none of them can change an answer here."
+    parts = ["No image has a label: what a step costs in accuracy cannot be said."]
     first = rows[0]
     share, low, high = (100 * first["flips"][key] for key in ("value", "low", "high"))
     if share:
@@ -250,9 +250,9 @@ def bars(found: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Seen:
-    """A picture before and after a step, and where the two differ."""
+    """An image before and after a step, and where the two differ."""
 
-    picture: str
+    image: str
     step: str
     change: float
     white: int
@@ -262,9 +262,9 @@ class Seen:
 
 
 def differences(run: Run) -> list[Seen]:
-    """For the step of every axis that changes pixels most, a picture and where it differs.
+    """For the step of every axis that changes pixels most, an image and where it differs.
 
-    Of the pictures whose answer the step changes, or else of all, it is the one that differs most; nothing is
+    Of the images whose answer the step changes, or else of all, it is the one that differs most; nothing is
     shown of one that has changed since.
     """
     seen = run.observed.answered
@@ -302,8 +302,8 @@ def _seen(id_: str, step: str, before: Image, after: Image) -> Seen:
     white = min(WHITE, max(1, int(away.max())))
     drawn = np.minimum(away.max(axis=2) * (255 / white), 255).astype(np.uint8)
     where = np.repeat(drawn[:, :, None], 3, axis=2)
-    pictures = (thumbnail(image, THUMBNAIL_PX) for image in (before, after, where))
-    return Seen(id_, step, float(away.mean()), white, *pictures)
+    images = (thumbnail(image, THUMBNAIL_PX) for image in (before, after, where))
+    return Seen(id_, step, float(away.mean()), white, *images)
 
 
 def markdown(found: dict[str, Any]) -> list[str]:

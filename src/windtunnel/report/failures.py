@@ -1,4 +1,4 @@
-"""Pictures a model gets wrong, made again from the recipe: clean beside corrupted, and what it said."""
+"""Images a model gets wrong, made again from the recipe: clean beside corrupted, and what it said."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from windtunnel.report.hanging import Explain, Hanging, explain_nothing
 from windtunnel.report.originals import class_names, label_names, no_originals, open_originals, thumbnail
 from windtunnel.store.run import Run
 
-PICTURES = 12
+IMAGES = 12
 PER_UNIT = 2
 THUMBNAIL_PX = 160
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A picture that is wrong under a condition, and right clean where something was done to it.
+    """An image that is wrong under a condition, and right clean where something was done to it.
 
-    Of a run in which nothing was done to pictures `clean_picture` and `said_clean` are empty.
+    Of a run in which nothing was done to images `clean_image` and `said_clean` are empty.
     """
 
-    picture: str
+    image: str
     condition: str
     label: str
     said_clean: str
     said: str
     score_clean: float | None
     score: float | None
-    clean_picture: str
-    spoilt_picture: str
+    clean_image: str
+    spoilt_image: str
     hanging: Hanging | None = None
 
 
@@ -45,20 +45,20 @@ class Shown:
     note: str
 
 
-def worst_failures(run: Run, explain: Explain = explain_nothing, count: int = PICTURES) -> Shown:
-    """Pictures that are right clean and surely wrong under the mildest severities, as the model saw them.
+def worst_failures(run: Run, explain: Explain = explain_nothing, count: int = IMAGES) -> Shown:
+    """Images that are right clean and surely wrong under the mildest severities, as the model saw them.
 
-    Mild first, then by the score of the wrong answer; a picture once, a corruption at most twice. Where
-    nothing was done to any picture, those that are surely wrong as they are, a class at most twice.
+    Mild first, then by the score of the wrong answer; an image once, a corruption at most twice. Where
+    nothing was done to any image, those that are surely wrong as they are, a class at most twice.
     """
     seen = run.observed
     plain = {condition["kind"] for condition in run.conditions} <= {"native", "clean"}
     if not plain and "clean" not in seen.conditions:
-        return Shown([], "There are no clean pictures to be right on: none is shown.")
+        return Shown([], "There are no clean images to be right on: none is shown.")
     chosen = _choose_plain(run, count) if plain else _choose(run, count)
     if not chosen:
         where = "wrong" if plain else "right under clean and wrong under a corruption"
-        return Shown([], f"No picture is {where}.")
+        return Shown([], f"No image is {where}.")
     originals = open_originals(run)
     if originals is None:
         return Shown([], no_originals(run))
@@ -74,7 +74,7 @@ def worst_failures(run: Run, explain: Explain = explain_nothing, count: int = PI
 
 
 def _choose_plain(run: Run, count: int) -> list[tuple[int, int]]:
-    """The same of a run in which nothing was done to pictures: the surest wrong answers."""
+    """The same of a run in which nothing was done to images: the surest wrong answers."""
     seen, name = run.observed, plain_condition(run)
     if not name:
         return []
@@ -128,14 +128,14 @@ def _failure(
     at = column if clean is None else seen.column("clean")
     sure = seen.confidence[row] if seen.gives_probabilities else None
     return Failure(
-        picture=str(seen.ids[row]),
+        image=str(seen.ids[row]),
         condition=seen.conditions[column],
         label=label_names(run, seen.labels[row]),
         said_clean="" if clean is None else names.get(int(seen.chosen[row, at]), str(seen.chosen[row, at])),
         said=names.get(int(seen.chosen[row, column]), str(seen.chosen[row, column])),
         score_clean=None if clean is None or sure is None else float(sure[at]),
         score=None if sure is None else float(sure[column]),
-        clean_picture="" if clean is None else thumbnail(clean, THUMBNAIL_PX),
-        spoilt_picture=thumbnail(spoilt, THUMBNAIL_PX),
+        clean_image="" if clean is None else thumbnail(clean, THUMBNAIL_PX),
+        spoilt_image=thumbnail(spoilt, THUMBNAIL_PX),
         hanging=hanging,
     )

@@ -207,7 +207,7 @@ def flip_positions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 "reversescale": True,
                 "hoverongaps": False,
                 "ygap": 3,
-                "hovertemplate": "%{y}<br>%{customdata}<br>%{z:.1f} % of pictures flip<extra></extra>",
+                "hovertemplate": "%{y}<br>%{customdata}<br>%{z:.1f} % of images flip<extra></extra>",
                 "colorbar": {"title": {"text": "%"}, "thickness": 12},
             }
         ],

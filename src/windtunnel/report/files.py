@@ -40,7 +40,7 @@ def write_reports(
 ) -> Written:
     """Write report.html, report.md, scores.json and scores.csv into the run folder.
 
-    `explain` makes maps of what the wrong answers of shown pictures hang on; `placed` is the run among public
+    `explain` makes maps of what the wrong answers of shown images hang on; `placed` is the run among public
     models, where tables of those were given.
     """
     names = ("report.html", "report.md", "scores.json", "scores.csv")

@@ -39,7 +39,7 @@ class ShownFrame:
     offset: int
     said: str
     right: bool
-    picture: str
+    image: str
 
     @property
     def colour(self) -> str:
@@ -104,8 +104,8 @@ def worst_sets(run: Run, count: int = SETS_SHOWN) -> WorstSets:
             made = originals.under(str(seen.ids[row]), seen.conditions[0])
             if made:
                 said = int(seen.chosen[row, 0])
-                picture = thumbnail(made[0][0], FRAME_PX)
-                frames.append(ShownFrame(offset, prediction_name(names, said), right, picture))
+                image = thumbnail(made[0][0], FRAME_PX)
+                frames.append(ShownFrame(offset, prediction_name(names, said), right, image))
         if frames:
             label = label_of(run, _anchor_id(run, found, place))
             shown.append(ShownSet(found.sets.names[place], label, wrong, of, nearest, frames))
@@ -167,7 +167,7 @@ def _worst(found: Judged, count: int) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _frames_of(found: Judged, place: int) -> list[tuple[int, int, bool]]:
-    """Of a set's nearest frames and its anchor: offset, row among the pictures, and whether it is right."""
+    """Of a set's nearest frames and its anchor: offset, row among the images, and whether it is right."""
     sets = found.sets
     near = np.flatnonzero((sets.owner == place) & sets.within(FRAMES_SHOWN))
     frames = [(int(sets.offsets[one]), int(sets.rows[one]), bool(found.right[one])) for one in near]

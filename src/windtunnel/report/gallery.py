@@ -29,7 +29,7 @@ EDITION = 224
 QUALITIES = range(90, 35, -5)
 STRIP_BYTES = 60_000
 FRAMES_BYTES = 30_000
-# Tables with more rows than this say less than the picture does.
+# Tables with more rows than this say less than the image does.
 TABLE_ROWS = 3
 
 HEAD = """\
@@ -37,9 +37,9 @@ HEAD = """\
 
 <!-- Written by `windtunnel dev gallery`; change the units, not this page. -->
 
-Every corruption at every severity: the untouched picture, then severities 1 to 5. The harbour is drawn by \
+Every corruption at every severity: the untouched image, then severities 1 to 5. The harbour is drawn by \
 windtunnel itself, corrupted at {edition} pixels with the values of edition {edition}, and shown at three \
-quarters of its size; `fog:3` is what you type for fog at severity 3. To see one on a picture of your own:
+quarters of its size; `fog:3` is what you type for fog at severity 3. To see one on an image of your own:
 
 ```
 $ windtunnel show fog --image my.jpg           # writes fog.png
@@ -53,7 +53,7 @@ choose with them as you like. The two are never mixed into one score.
 SEQUENCES_HEAD = """\
 ## Sequences
 
-A sequence changes a picture little by little, and asks how often the answer flips. Eight of its frames are \
+A sequence changes an image little by little, and asks how often the answer flips. Eight of its frames are \
 shown, the first and the last among them, as suite `{test_suite}` makes them at {edition} pixels. \
 **Noise** is drawn anew in every frame, and each is compared with the first, which is clean; **temporal** \
 frames follow from each other, and each is compared with the one before. To see one move:
@@ -127,11 +127,11 @@ def gallery_strip(unit: Unit) -> bytes:
     return encode_strip(strip(unit, _scene(edition), edition), STRIP_BYTES)
 
 
-def encode_strip(picture: Image, most_bytes: int) -> bytes:
+def encode_strip(image: Image, most_bytes: int) -> bytes:
     """A strip as a JPEG file, as good as its size allows."""
     for quality in QUALITIES:
         file = io.BytesIO()
-        PillowImage.fromarray(picture).save(file, "JPEG", quality=quality, optimize=True)
+        PillowImage.fromarray(image).save(file, "JPEG", quality=quality, optimize=True)
         if file.tell() <= most_bytes:
             break
     return file.getvalue()
@@ -182,9 +182,9 @@ def _sequences(clips: Sequence[Perturbation]) -> Iterator[str]:
         yield f"![{name}: frames of the sequence]({STRIPS}/{strip_name(unit)})\n"
         if unit.met_by:
             yield f"- Who meets it: {unit.met_by}"
-        clean = "none is the untouched picture" if table.clean is None else f"frame {table.clean} is clean"
+        clean = "none is the untouched image" if table.clean is None else f"frame {table.clean} is clean"
         yield f"- Frames: {table.frames}, {unit.type}; {clean}."
-        yield f"- Random: {'yes, every picture gets a draw of its own.' if unit.random else 'no.'}"
+        yield f"- Random: {'yes, every image gets a draw of its own.' if unit.random else 'no.'}"
         yield f"- Source: {unit.source}."
         yield ""
 
@@ -192,7 +192,7 @@ def _sequences(clips: Sequence[Perturbation]) -> Iterator[str]:
 def _facts(unit: Corruption) -> Iterator[tuple[str, str]]:
     if unit.met_by:
         yield "Who meets it", unit.met_by
-    yield "Random", "yes, every picture gets a draw of its own." if unit.random else "no."
+    yield "Random", "yes, every image gets a draw of its own." if unit.random else "no."
     if _edition(unit) != EDITION:
         yield "Edition", f"{_edition(unit)}, at that size."
     if len(unit.params) > TABLE_ROWS:

@@ -46,7 +46,7 @@ def verdict(found: Gate) -> str:
         "not worse": found.count("not worse"),
     }
     counts = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
-    return f"{VERDICTS[found.verdict]}: {counts} ({found.pictures:,} images, paired)"
+    return f"{VERDICTS[found.verdict]}: {counts} ({found.images:,} images, paired)"
 
 
 def full_verdict(found: Gate) -> str:

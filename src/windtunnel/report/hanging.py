@@ -1,4 +1,4 @@
-"""What wrong answers hang on: maps of shown pictures, while time lasts."""
+"""What wrong answers hang on: maps of shown images, while time lasts."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from windtunnel.report.originals import class_names, thumbnail
 from windtunnel.report.overlay import overlay, scale_of
 from windtunnel.store.run import Run
 
-# So many pictures of each part of the report, and no longer than this for each part.
-PICTURES = 6
+# So many images of each part of the report, and no longer than this for each part.
+IMAGES = 6
 SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Hanging:
-    """A picture's map, small, and what it shows in words."""
+    """An image's map, small, and what it shows in words."""
 
-    map_picture: str
+    map_image: str
     words: str
 
 
 @dataclass(frozen=True)
 class Hangings:
-    """Maps of some pictures, None where there is none, and why there are not more."""
+    """Maps of some images, None where there is none, and why there are not more."""
 
     maps: list[Hanging | None]
     note: str = ""
 
 
-# Pictures with the class that was said of each, and the side of their maps on the page.
+# Images with the class that was said of each, and the side of their maps on the page.
 Explain = Callable[[Sequence[tuple[Image, int]], int], Hangings]
 
 
-def explain_nothing(pictures: Sequence[tuple[Image, int]], _side_px: int) -> Hangings:
-    """No map of any picture: the model is not at hand."""
-    return Hangings([None] * len(pictures))
+def explain_nothing(images: Sequence[tuple[Image, int]], _side_px: int) -> Hangings:
+    """No map of any image: the model is not at hand."""
+    return Hangings([None] * len(images))
 
 
 def explain_with(
@@ -53,7 +53,7 @@ def explain_with(
     advance: Callable[[int, int], None] = lambda _done, _total: None,
     seconds: float = SECONDS,
 ) -> Explain:
-    """How to explain a run's pictures by its model; another model is refused.
+    """How to explain a run's images by its model; another model is refused.
 
     Args:
         run: a finished run.
@@ -64,7 +64,7 @@ def explain_with(
     recipe = run.recipe["model"]
     declared = json.loads(json.dumps(model.preprocess.to_json()))
     alike = declared == {key: recipe[key] for key in declared}
-    # A fingerprint holds what the model says of a picture, and that hangs on the preprocess too.
+    # A fingerprint holds what the model says of an image, and that hangs on the preprocess too.
     if alike and model.fingerprint != recipe["fingerprint"]:
         raise UserError(f"{model.name} is not the model of {run.path}; give the one that was run.")
     if not alike:
@@ -76,9 +76,9 @@ def explain_with(
     names = class_names(run)
     promised: list[int] = []
 
-    def explain(pictures: Sequence[tuple[Image, int]], side_px: int) -> Hangings:
+    def explain(images: Sequence[tuple[Image, int]], side_px: int) -> Hangings:
         end = time.monotonic() + seconds
-        chosen = [(fitted(image, model), said) for image, said in pictures[:PICTURES]]
+        chosen = [(fitted(image, model), said) for image, said in images[:IMAGES]]
         promised.append(sum(len(patches_of(*image.shape[:2])) for image, _ in chosen))
 
         def watch(done: int, _patches: int) -> None:
@@ -104,7 +104,7 @@ def explain_with(
             f"{len(maps)} of {len(chosen)} maps could be made in {seconds:g} seconds; windtunnel explain "
             "takes the time it needs."
         )
-        rest = [None] * (len(pictures) - len(maps))
+        rest = [None] * (len(images) - len(maps))
         return Hangings([*maps, *rest], note if len(maps) < len(chosen) else "")
 
     return explain
@@ -115,5 +115,5 @@ class _OutOfTime(Exception):
 
 
 def _hanging(found: Explanation, side_px: int) -> Hanging:
-    drawn = overlay(found.picture, found.map, scale_of(found).full)
+    drawn = overlay(found.image, found.map, scale_of(found).full)
     return Hanging(thumbnail(drawn, side_px), f"It hangs on {found.words}.")

@@ -40,7 +40,7 @@ def run_markdown(document: dict[str, Any]) -> str:
     lines = [
         f"# {info['model']['name']} on {info['data']['name']}",
         "",
-        f"Suite {info['suite']}, {recipe['data']['count']:,} pictures, "
+        f"Suite {info['suite']}, {recipe['data']['count']:,} images, "
         f"{len(recipe['conditions'])} condition{'' if len(recipe['conditions']) == 1 else 's'}, "
         f"seed {recipe['seed']}, recipe {document['recipe_digest'][:8]}.",
         "",
@@ -76,7 +76,7 @@ def several_markdown(found: Several) -> str:
         lines = [
             f"# {several_title(found)}",
             "",
-            f"Not compared picture by picture, since {found.not_compared}.",
+            f"Not compared image by image, since {found.not_compared}.",
             "",
             *costs,
             *(f"- {line}" for line in [*marked(found.shifts), *unmeasured(found.shifts)]),
@@ -110,7 +110,7 @@ def _headline(document: dict[str, Any]) -> list[str]:
         return markdown_table(["score", "value", "95 % interval", "n", "what it is"], rows)
     return [
         "No error rates: "
-        + ("no picture has a label." if document["unlabelled"] else "no picture could be scored.")
+        + ("no image has a label." if document["unlabelled"] else "no image could be scored.")
     ]
 
 
@@ -163,12 +163,12 @@ def _cell(score: dict[str, Any] | None) -> str:
 
 
 def _unsteady(document: dict[str, Any]) -> list[str]:
-    """The pictures that flip most."""
+    """The images that flip most."""
     rows = [
-        [one["picture"], one["label"], f"{100 * one['flip_probability']:.1f} %", one["worst"]]
+        [one["image"], one["label"], f"{100 * one['flip_probability']:.1f} %", one["worst"]]
         for one in document["unsteady"][:UNSTEADY_SHOWN]
     ]
-    header = ["least steady pictures", "label", "flips, mean over sequences", "most under"]
+    header = ["least steady images", "label", "flips, mean over sequences", "most under"]
     return [*markdown_table(header, rows), ""] if rows else []
 
 
@@ -207,11 +207,11 @@ def _confusions(document: dict[str, Any]) -> list[str]:
     lines = []
     for part in document["confusions"]:
         rows = [
-            [row["said"], row["right"], f"{row['n']:,}", f"{row['pictures']:,}", f"{100 * row['share']:.1f}"]
+            [row["said"], row["right"], f"{row['n']:,}", f"{row['images']:,}", f"{100 * row['share']:.1f}"]
             for row in part["rows"]
         ]
         if rows:
-            header = ["said", "right was", "answers", "pictures", "share of that class, %"]
+            header = ["said", "right was", "answers", "images", "share of that class, %"]
             lines += [f"## What it takes for what: {part['part']}", "", *markdown_table(header, rows), ""]
     return lines
 
@@ -228,23 +228,23 @@ def _other_scores(document: dict[str, Any]) -> list[str]:
 
 
 def _failures(document: dict[str, Any]) -> list[str]:
-    """The pictures that could not be scored, the first of them by name and reason."""
-    failed = document["failed_pictures"]
+    """The images that could not be scored, the first of them by name and reason."""
+    failed = document["failed_images"]
     if not failed:
-        return ["## Failures", "", "None: every picture was scored under every condition.", ""]
+        return ["## Failures", "", "None: every image was scored under every condition.", ""]
     rows = [
-        [one["picture"], f"{one['conditions']:,}", one["condition"], one["status"], one["reason"]]
+        [one["image"], f"{one['conditions']:,}", one["condition"], one["status"], one["reason"]]
         for one in document["failures"][:FAILURES_SHOWN]
     ]
     more = failed - len(rows)
     count = "predictions" if document["sequences"] else "conditions"
-    pictures = counted(document["recipe"]["data"]["count"], "picture")
+    images = counted(document["recipe"]["data"]["count"], "image")
     return [
         "## Failures",
         "",
-        f"{failed:,} of {pictures} could not be scored under at least one condition.",
+        f"{failed:,} of {images} could not be scored under at least one condition.",
         "",
-        *markdown_table(["picture", count, "first under", "status", "reason"], rows),
+        *markdown_table(["image", count, "first under", "status", "reason"], rows),
         "",
         *([f"{more:,} more in report.html and scores.json.", ""] if more else []),
     ]

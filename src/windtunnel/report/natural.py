@@ -39,12 +39,12 @@ def natural_notes(run: Run) -> list[str]:
     """What a reader must know of a natural set's scores before comparing them."""
     if not run.natural:
         return []
-    lines = [f"Pictures: {parts_text(run.natural)}. {counted_text(run.recipe).capitalize()}."]
+    lines = [f"Images: {parts_text(run.natural)}. {counted_text(run.recipe).capitalize()}."]
     lines += [f"{mark}." for mark in marks(run)]
     unanswerable = _without_output(run)
     if unanswerable:
         lines.append(
-            f"{counted(unanswerable, 'picture is', 'pictures are')} of classes that no output of the model "
+            f"{counted(unanswerable, 'image is', 'images are')} of classes that no output of the model "
             "stands for, and counted as wrong."
         )
     return lines
@@ -62,7 +62,7 @@ def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _without_output(run: Run) -> int:
-    """How many scored pictures have only labels that no output stands for."""
+    """How many scored images have only labels that no output stands for."""
     projection = run.projection
     kept = set(projection.kept) or set(range(len(projection.outputs) or int(run.recipe["model"]["classes"])))
     possible = {label for label, output in enumerate(run.recipe["projection"]["labels"]) if output in kept}

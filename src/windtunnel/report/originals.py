@@ -1,4 +1,4 @@
-"""A run's pictures again: opened where they lay, and shown only if they are what they were."""
+"""A run's images again: opened where they lay, and shown only if they are what they were."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from windtunnel.data import Dataset, content_hash
 from windtunnel.data.finished import open_with_clean
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.survey import Surveyed
-from windtunnel.engine.pictures import Source, geometry_under
+from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.plan import parse_settings
-from windtunnel.errors import PictureError, RunFailed, UserError
+from windtunnel.errors import ImageError, RunFailed, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import UPRIGHT
@@ -27,7 +27,7 @@ THUMBNAIL_QUALITY = 80
 
 
 class Originals:
-    """The pictures of a run, as far as they are still there.
+    """The images of a run, as far as they are still there.
 
     Attributes:
         gone: how many that were asked for have changed or gone.
@@ -42,14 +42,14 @@ class Originals:
         self._hashes = dict(hashes)
         self.gone = 0
 
-    def under(self, picture: str, *conditions: str) -> list[list[Image]] | None:
-        """All frames of a picture under each condition, or None where the picture is not what it was."""
-        found = self._remade(picture, conditions)
+    def under(self, image: str, *conditions: str) -> list[list[Image]] | None:
+        """All frames of an image under each condition, or None where the image is not what it was."""
+        found = self._remade(image, conditions)
         self.gone += found is None
         return found
 
-    def _remade(self, picture: str, conditions: tuple[str, ...]) -> list[list[Image]] | None:
-        sample, expected = self._samples.get(picture), self._hashes[picture]
+    def _remade(self, image: str, conditions: tuple[str, ...]) -> list[list[Image]] | None:
+        sample, expected = self._samples.get(image), self._hashes[image]
         if sample is None:
             return None
         seed = int(self._run.recipe["seed"])
@@ -61,11 +61,11 @@ class Originals:
             return [
                 list(source.frames_under(condition, self._geometry_of(condition), seed)) for condition in made
             ]
-        except (PictureError, RunFailed, UserError):
+        except (ImageError, RunFailed, UserError):
             return None
 
     def _geometry_of(self, condition: Condition) -> Geometry:
-        """How a condition's picture was made: the model's way for `native`, else the suite's or near it."""
+        """How a condition's image was made: the model's way for `native`, else the suite's or near it."""
         recipe = self._run.recipe
         if condition.kind == "native":
             return Geometry(**recipe["model"]["geometry"])
@@ -73,8 +73,8 @@ class Originals:
 
     @property
     def note(self) -> str:
-        """What to say of pictures that are not shown."""
-        gone = f"{self.gone} pictures have changed or gone since the run and are not shown."
+        """What to say of images that are not shown."""
+        gone = f"{self.gone} images have changed or gone since the run and are not shown."
         return gone if self.gone else ""
 
 
@@ -87,7 +87,7 @@ def _reopened(run: Run) -> Dataset:
 
 
 def open_originals(run: Run) -> Originals | None:
-    """The run's pictures, or None where its data is gone."""
+    """The run's images, or None where its data is gone."""
     try:
         return Originals(run)
     except UserError:
@@ -96,7 +96,7 @@ def open_originals(run: Run) -> Originals | None:
 
 def no_originals(run: Run) -> str:
     """What to say where the run's data is gone."""
-    return f"The pictures are no longer at {run.info['data']['location']}: none can be shown."
+    return f"The images are no longer at {run.info['data']['location']}: none can be shown."
 
 
 def stored_condition(run: Run, name: str) -> Condition:
@@ -130,20 +130,18 @@ def output_of(run: Run, label: int) -> int:
 
 
 def label_names(run: Run, labels: Sequence[int]) -> str:
-    """What people call a picture's classes."""
+    """What people call an image's classes."""
     names = class_names(run)
     return ", ".join(names.get(output_of(run, label), str(label)) for label in labels)
 
 
 def thumbnail(image: Image, side_px: int) -> str:
-    """A small JPEG as a data address; pictures smaller than that are enlarged by whole pixels."""
-    picture = PillowImage.fromarray(np.ascontiguousarray(image))
-    grow = side_px // max(picture.size)
+    """A small JPEG as a data address; images smaller than that are enlarged by whole pixels."""
+    small = PillowImage.fromarray(np.ascontiguousarray(image))
+    grow = side_px // max(small.size)
     if grow > 1:
-        picture = picture.resize(
-            (picture.width * grow, picture.height * grow), PillowImage.Resampling.NEAREST
-        )
-    picture.thumbnail((side_px, side_px))
+        small = small.resize((small.width * grow, small.height * grow), PillowImage.Resampling.NEAREST)
+    small.thumbnail((side_px, side_px))
     out = io.BytesIO()
-    picture.save(out, "JPEG", quality=THUMBNAIL_QUALITY)
+    small.save(out, "JPEG", quality=THUMBNAIL_QUALITY)
     return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()

@@ -17,7 +17,7 @@ BINS = 25
 
 
 def detection_section(run: Run) -> dict[str, Any]:
-    """How many pictures are out and in, and how the paper's score falls over both; {} for other runs."""
+    """How many images are out and in, and how the paper's score falls over both; {} for other runs."""
     found = run.detectors if set(OF_DETECTION) & set(run.metrics) else None
     if found is None:
         return {}
@@ -39,10 +39,10 @@ def detection_section(run: Run) -> dict[str, Any]:
 
 
 def detection_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per out-of-distribution score: its name, pictures, chance, and by metric how it tells them.
+    """One row per out-of-distribution score: its name, images, chance, and by metric how it tells them.
 
     KL-matching is judged on fewer images, and so has a chance of its own:
-    chance = out pictures / (out + in pictures), the AUPR of a score that says nothing.
+    chance = out images / (out + in images), the AUPR of a score that says nothing.
     """
     rows: dict[str, dict[str, Any]] = {}
     for score in document["scores"]:
@@ -62,18 +62,18 @@ def detection_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def confidence_histogram(section: Mapping[str, Any]) -> dict[str, Any]:
-    """How sure the model is of out and of in pictures, as shares of each."""
+    """How sure the model is of out and of in images, as shares of each."""
     edges = section["edges"]
     middles = [50 * (low + high) for low, high in pairwise(edges)]
     return {
         "data": [
             {
                 "type": "bar",
-                "name": f"{name}, {section[f'n_{name}']:,} pictures",
+                "name": f"{name}, {section[f'n_{name}']:,} images",
                 "x": middles,
                 "y": [100 * share for share in section[name]],
                 "marker": {"color": colour, "opacity": 0.6},
-                "hovertemplate": f"about %{{x:.0f}} % sure: %{{y:.1f}} % of {name} pictures<extra></extra>",
+                "hovertemplate": f"about %{{x:.0f}} % sure: %{{y:.1f}} % of {name} images<extra></extra>",
             }
             for name, colour in (("in", COLOURS[0]), ("out", COLOURS[1]))
         ],
@@ -81,7 +81,7 @@ def confidence_histogram(section: Mapping[str, Any]) -> dict[str, Any]:
             "barmode": "overlay",
             "bargap": 0,
             "xaxis": {"title": {"text": "largest probability, %"}, "range": [0, 100]},
-            "yaxis": {"title": {"text": "share of pictures, %"}},
+            "yaxis": {"title": {"text": "share of images, %"}},
             "height": 360,
             "showlegend": True,
         },

@@ -102,16 +102,16 @@ def range_text(found: Explanation) -> str:
     return f"falls by up to {100 * falls:.1f} points, rises by up to {100 * rises:.1f} points"
 
 
-def overlay(picture: Image, values: NDArray[np.float64], full: float) -> Image:
+def overlay(image: Image, values: NDArray[np.float64], full: float) -> Image:
     """A pale grey image under a map: orange for positive values, blue for negative ones.
 
     Args:
-        picture: what the model saw.
+        image: what the model saw.
         values: a number per pixel.
         full: the size of a value drawn in full colour; larger ones look the same. The strength of the colour
             grows with the square root of the value.
     """
-    grey = picture.astype(np.float64) @ (0.299, 0.587, 0.114)
+    grey = image.astype(np.float64) @ (0.299, 0.587, 0.114)
     base = (PALE * 255 + (1 - PALE) * grey)[..., None]
     amount = (STRONGEST * np.sqrt(np.minimum(np.abs(values) / full, 1)))[..., None]
     paint = np.where(values[..., None] >= 0, np.array(FOR, np.float64), np.array(AGAINST, np.float64))
@@ -123,14 +123,14 @@ def side_by_side(found: Explanation) -> PillowImage.Image:
 
     Small images are enlarged by whole pixels.
     """
-    picture, scale = found.picture, scale_of(found)
-    height, width = picture.shape[:2]
+    image, scale = found.image, scale_of(found)
+    height, width = image.shape[:2]
     grow = max(1, SIDE_PX // max(height, width))
     both = 2 * grow * width + GAP_PX
     legend = _legend(found, scale, max(both, LEGEND_PX))
     sheet = PillowImage.new("RGB", (legend.width, grow * height + legend.height), "white")
     places = (0, grow * width + GAP_PX)
-    for left, one in zip(places, (picture, overlay(picture, found.map, scale.full)), strict=True):
+    for left, one in zip(places, (image, overlay(image, found.map, scale.full)), strict=True):
         cell = PillowImage.fromarray(one).resize(
             (grow * width, grow * height), PillowImage.Resampling.NEAREST
         )

@@ -49,7 +49,7 @@ def render(
     sets: WorstSets | None = None,
     public: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of one run's document, with pictures.
+    """The page of one run's document, with images.
 
     They are failures, clips, confusions, where swapped steps change pixels, and frame sets. `public` holds
     the figures of the run among public models.

@@ -27,10 +27,10 @@ def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tup
         (
             "data",
             f"{info['data']['location']}{_beside(info['data'])}: {data['count']:,} of {data['of']:,} "
-            f"pictures; {classes_text(info['data'])}; "
+            f"images; {classes_text(info['data'])}; "
             f"digest {data['digest']}",
         ),
-        # Pictures that nobody corrupts have no canvas.
+        # Images that nobody corrupts have no canvas.
         *([] if "natural" in data else [("canvas", _canvas(recipe["canvas"]))]),
         ("suite", _suite(info, recipe)),
         *_frames(recipe),
@@ -47,7 +47,7 @@ def classes_text(data: Mapping[str, Any]) -> str:
 
 
 def _beside(data: Mapping[str, Any]) -> str:
-    """Where the clean pictures of a natural set lay."""
+    """Where the clean images of a natural set lay."""
     return f", beside clean {data['clean']}" if "clean" in data else ""
 
 
@@ -68,7 +68,7 @@ def _suite(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
     units = ", ".join(dict.fromkeys(one["unit"] for one in spoilt))
     kinds = {one["kind"] for one in spoilt}
     if "natural" in recipe["data"]:
-        return f"{info['suite']}: pictures as they are, by the model's own preprocess"
+        return f"{info['suite']}: images as they are, by the model's own preprocess"
     if kinds == {"pipeline"}:
         return f"{info['suite']}: {units}; one step swapped at a time"
     what = "difficulty" if "sequence" in kinds else "severities"

@@ -1,4 +1,4 @@
-"""A harbour with a cat, drawn by code: the picture that corruptions are shown on.
+"""A harbour with a cat, drawn by code: the image that corruptions are shown on.
 
 It holds what corruptions act on: smooth sky, fine texture, straight and organic edges, small text,
 muted and saturated colours. Lengths and places are shares of the side, with y downwards.
@@ -58,16 +58,16 @@ _DRAWS = Draws(0, "harbour", "scene", 0)
 
 
 def scene(side_px: int) -> Image:
-    """The harbour as a square picture of this side; the same pixels at every call."""
+    """The harbour as a square image of this side; the same pixels at every call."""
     factor = -(-DRAWN_PX // side_px)
-    picture = np.zeros((side_px * factor, side_px * factor, 3), np.float32)
+    image = np.zeros((side_px * factor, side_px * factor, 3), np.float32)
     for paint in (_sky, _hills, _lighthouse, _houses, _tree, _shore, _water, _boat, _quay, _flowers, _cat):
-        paint(picture)
-    drawn = PillowImage.fromarray(np.clip(picture + 0.5, 0, 255).astype(np.uint8))
+        paint(image)
+    drawn = PillowImage.fromarray(np.clip(image + 0.5, 0, 255).astype(np.uint8))
     return np.array(drawn.reduce(factor))
 
 
-# Shapes: masks from 0 to 1 of the whole picture.
+# Shapes: masks from 0 to 1 of the whole image.
 
 
 def _polygon(px: int, points: Sequence[Point]) -> Plane:
@@ -148,14 +148,14 @@ def _cloudy(px: int, purpose: str, across: int, down: int, octaves: int) -> Plan
     return np.asarray(sum(layers) / sum(0.55**octave for octave in range(octaves)), np.float32)
 
 
-def _lay(picture: Plane, mask: Plane, colour: Colour | Plane, strength: float = 1.0) -> None:
-    """Lay a colour over the picture where the mask is."""
+def _lay(image: Plane, mask: Plane, colour: Colour | Plane, strength: float = 1.0) -> None:
+    """Lay a colour over the image where the mask is."""
     rows, columns = np.nonzero(mask.any(axis=1))[0], np.nonzero(mask.any(axis=0))[0]
     if not rows.size:
         return
     part = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    paint = np.broadcast_to(np.asarray(colour, np.float32), picture.shape)[part]
-    picture[part] += (paint - picture[part]) * (mask[part] * np.float32(strength))[..., None]
+    paint = np.broadcast_to(np.asarray(colour, np.float32), image.shape)[part]
+    image[part] += (paint - image[part]) * (mask[part] * np.float32(strength))[..., None]
 
 
 def _tint(colour: Colour, *shades: Plane) -> Plane:
@@ -171,7 +171,7 @@ def _mix(low: Colour | Plane, high: Colour | Plane, share: Plane | Numbers) -> P
 
 
 def _dots(
-    picture: Plane,
+    image: Plane,
     xs: Numbers,
     ys: Numbers,
     sizes: Numbers,
@@ -180,37 +180,37 @@ def _dots(
     bright: Colour,
 ) -> None:
     """Leaves or petals: flat dots between two colours, the brightest on top."""
-    px = len(picture)
-    drawn = PillowImage.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
+    px = len(image)
+    drawn = PillowImage.fromarray(np.clip(image, 0, 255).astype(np.uint8))
     pen = ImageDraw.Draw(drawn)
     colours = _mix(dark, bright, tones.astype(np.float32)).astype(int)
     for i in np.argsort(tones, kind="stable"):
         wide, high = sizes[i], 0.75 * sizes[i]
         place = [(xs[i] - wide) * px, (ys[i] - high) * px, (xs[i] + wide) * px, (ys[i] + high) * px]
         pen.ellipse(place, fill=tuple(colours[i].tolist()))
-    picture[:] = np.asarray(drawn, np.float32)
+    image[:] = np.asarray(drawn, np.float32)
 
 
 # The scene, from far to near.
 
 
-def _sky(picture: Plane) -> None:
-    px = len(picture)
+def _sky(image: Plane) -> None:
+    px = len(image)
     x, y = _grid(px)
     up = np.clip(1 - y / 0.5, 0, 1) ** 0.8 + 0 * x
     sky = _mix((248, 214, 178), (58, 118, 190), up)
     glow = np.exp(-((x - 0.83) ** 2 + (y - 0.40) ** 2) / 0.05)
-    picture[:] = _mix(sky, (255, 238, 200), 0.7 * glow)
+    image[:] = _mix(sky, (255, 238, 200), 0.7 * glow)
     cloud = _cloudy(px, "clouds", 4, 9, 6)
     down, across = px // 90, px // 60
     lit = np.pad(cloud, ((down, 0), (0, across)), mode="edge")[:px, across:] - cloud
     body = np.clip((cloud - 0.50 + 0.05 * np.sin(9 * y)) / 0.13, 0, 1)
     shade = _mix((196, 190, 205), (255, 250, 242), 0.62 + 3.2 * lit)
-    _lay(picture, np.asarray(body * np.clip((0.50 - y) / 0.15, 0, 1), np.float32), shade, 0.92)
+    _lay(image, np.asarray(body * np.clip((0.50 - y) / 0.15, 0, 1), np.float32), shade, 0.92)
 
 
-def _hills(picture: Plane) -> None:
-    px = len(picture)
+def _hills(image: Plane) -> None:
+    px = len(image)
     x, y = _grid(px)
     for purpose, height, rough, colour in (
         ("far", 0.475, 0.13, (136, 150, 178)),
@@ -220,30 +220,30 @@ def _hills(picture: Plane) -> None:
         wood = _cloudy(px, f"{purpose} wood", 40, 60, 3)
         shade = _tint(colour, 0.82 + 0.36 * wood)
         haze = np.clip((y - height) / 0.16, 0, 1) + 0 * x
-        _lay(picture, (y > ridge).astype(np.float32), _mix(shade, (222, 204, 186), 0.55 * haze))
+        _lay(image, (y > ridge).astype(np.float32), _mix(shade, (222, 204, 186), 0.55 * haze))
 
 
-def _lighthouse(picture: Plane) -> None:
-    px = len(picture)
+def _lighthouse(image: Plane) -> None:
+    px = len(image)
     x, y = _grid(px)
     rock = _cloudy(px, "rock", 30, 30, 4)
     head = [(0.74, 0.61), (0.79, 0.575), (0.84, 0.555), (0.92, 0.55), (1.01, 0.56), (1.01, 0.61)]
-    _lay(picture, _polygon(px, head), _tint((132, 118, 104), 0.55 + 0.9 * rock))
-    _lay(picture, _polygon(px, [(0.8, 0.572), (0.85, 0.551), (0.93, 0.546), (1.01, 0.557)]), (110, 140, 70))
+    _lay(image, _polygon(px, head), _tint((132, 118, 104), 0.55 + 0.9 * rock))
+    _lay(image, _polygon(px, [(0.8, 0.572), (0.85, 0.551), (0.93, 0.546), (1.01, 0.557)]), (110, 140, 70))
     tower = _polygon(px, [(0.868, 0.29), (0.912, 0.29), (0.928, 0.555), (0.852, 0.555)])
     band = ((y - 0.29) * 19 % 2 < 1) + 0 * x
     round_ = 0.62 + 0.5 * np.clip(1 - ((x - 0.905) / 0.05) ** 2, 0, 1)
-    _lay(picture, tower, _mix((246, 242, 234), (206, 38, 34), band) * round_[..., None])
-    _lay(picture, _rectangle(px, (0.858, 0.278, 0.922, 0.292)), (62, 62, 70))
-    _lay(picture, _rectangle(px, (0.872, 0.236, 0.908, 0.280)), (255, 236, 150))
+    _lay(image, tower, _mix((246, 242, 234), (206, 38, 34), band) * round_[..., None])
+    _lay(image, _rectangle(px, (0.858, 0.278, 0.922, 0.292)), (62, 62, 70))
+    _lay(image, _rectangle(px, (0.872, 0.236, 0.908, 0.280)), (255, 236, 150))
     for left in (0.872, 0.889, 0.904):
-        _lay(picture, _rectangle(px, (left, 0.236, left + 0.004, 0.280)), (62, 62, 70))
-    _lay(picture, _polygon(px, [(0.864, 0.240), (0.890, 0.205), (0.916, 0.240)]), (170, 34, 32))
+        _lay(image, _rectangle(px, (left, 0.236, left + 0.004, 0.280)), (62, 62, 70))
+    _lay(image, _polygon(px, [(0.864, 0.240), (0.890, 0.205), (0.916, 0.240)]), (170, 34, 32))
     for top in (0.36, 0.46):
-        _lay(picture, _rectangle(px, (0.884, top, 0.896, top + 0.026)), (52, 60, 76))
+        _lay(image, _rectangle(px, (0.884, top, 0.896, top + 0.026)), (52, 60, 76))
 
 
-def _houses(picture: Plane) -> None:
+def _houses(image: Plane) -> None:
     houses = (
         # left, right, eaves, ridge, wall, roof, rows of windows, columns of windows
         (-0.03, 0.135, 0.335, 0.235, (214, 168, 74), (124, 70, 54), 3, 2),
@@ -251,23 +251,23 @@ def _houses(picture: Plane) -> None:
         (0.285, 0.470, 0.320, 0.215, (92, 140, 150), (136, 78, 58), 3, 3),
         (0.470, 0.615, 0.395, 0.315, (236, 226, 204), (112, 66, 54), 2, 2),
     )
-    px = len(picture)
+    px = len(image)
     x, y = _grid(px)
     glass = _mix((38, 50, 66), (170, 196, 214), 0.5 + 0.5 * np.cos(2 * np.pi * (9 * x + 14.3 * y)))
     for left, right, eaves, ridge, wall, roof, rows, columns in houses:
-        _house(picture, left, right, eaves, ridge, wall, roof)
-        _windows(picture, glass, left, right, eaves, rows, columns)
-    _lay(picture, _rectangle(px, (0.492, 0.512, 0.594, 0.546)), (24, 66, 60))
-    _lay(picture, _text(px, 0.543, 0.5295, 0.031, "CAFE"), (250, 240, 214))
+        _house(image, left, right, eaves, ridge, wall, roof)
+        _windows(image, glass, left, right, eaves, rows, columns)
+    _lay(image, _rectangle(px, (0.492, 0.512, 0.594, 0.546)), (24, 66, 60))
+    _lay(image, _text(px, 0.543, 0.5295, 0.031, "CAFE"), (250, 240, 214))
     for number, left in enumerate(np.arange(0.488, 0.598, 0.0137)):
         slat = [(left, 0.548), (left + 0.0138, 0.548), (left + 0.0138, 0.566), (left, 0.566)]
-        _lay(picture, _polygon(px, slat), (198, 44, 44) if number % 2 else (246, 240, 228))
+        _lay(image, _polygon(px, slat), (198, 44, 44) if number % 2 else (246, 240, 228))
 
 
 def _house(
-    picture: Plane, left: float, right: float, eaves: float, ridge: float, wall: Colour, roof: Colour
+    image: Plane, left: float, right: float, eaves: float, ridge: float, wall: Colour, roof: Colour
 ) -> None:
-    px = len(picture)
+    px = len(image)
     x, y = _grid(px)
     middle = (left + right) / 2
     planks = 0.93 + 0.07 * np.cos(2 * np.pi * x * 75) + 0 * y
@@ -275,19 +275,19 @@ def _house(
     damp = 1 - 0.28 * np.clip((y - 0.50) / 0.12, 0, 1)
     light = 0.90 + 0.14 * (x - left) / (right - left)
     outline = [(left, 0.62), (left, eaves), (middle, ridge), (right, eaves), (right, 0.62)]
-    _lay(picture, _polygon(px, outline), _tint(wall, planks, stain, damp, light))
+    _lay(image, _polygon(px, outline), _tint(wall, planks, stain, damp, light))
     tiles = 0.84 + 0.16 * np.cos(2 * np.pi * (y * 95 + 0.25 * np.cos(2 * np.pi * x * 110)))
     grain = 0.70 + 0.6 * _cloudy(px, f"roof {left}", 60, 60, 2)
     for side, shade in ((left, 0.78), (right, 1.12)):
         out = 0.012 if side == right else -0.012
         slope = [(middle, ridge - 0.022), (middle, ridge + 0.016), (side + out, eaves + 0.022)]
-        _lay(picture, _polygon(px, [*slope, (side + out, eaves - 0.016)]), _tint(roof, tiles, grain) * shade)
+        _lay(image, _polygon(px, [*slope, (side + out, eaves - 0.016)]), _tint(roof, tiles, grain) * shade)
 
 
 def _windows(
-    picture: Plane, glass: Plane, left: float, right: float, eaves: float, rows: int, columns: int
+    image: Plane, glass: Plane, left: float, right: float, eaves: float, rows: int, columns: int
 ) -> None:
-    px = len(picture)
+    px = len(image)
     wide, high, frame = 0.026, 0.040, (250.0, 246.0, 236.0)
     for row in range(rows):
         for column in range(columns):
@@ -296,20 +296,20 @@ def _windows(
             bar = top + 0.42 * high
             box = (middle - wide / 2, top, middle + wide / 2, top + high)
             is_lit = _DRAWS.uniform(f"lamp {left} {row} {column}") > 0.72
-            _lay(picture, _rectangle(px, _grown(box, 0.0055)), frame)
-            _lay(picture, _rectangle(px, box), (255, 206, 112) if is_lit else glass)
-            _lay(picture, _rectangle(px, (middle - 0.0018, top, middle + 0.0018, top + high)), frame)
-            _lay(picture, _rectangle(px, (box[0], bar - 0.0018, box[2], bar + 0.0018)), frame)
+            _lay(image, _rectangle(px, _grown(box, 0.0055)), frame)
+            _lay(image, _rectangle(px, box), (255, 206, 112) if is_lit else glass)
+            _lay(image, _rectangle(px, (middle - 0.0018, top, middle + 0.0018, top + high)), frame)
+            _lay(image, _rectangle(px, (box[0], bar - 0.0018, box[2], bar + 0.0018)), frame)
 
 
 def _grown(box: Box, by: float) -> Box:
     return box[0] - by, box[1] - by, box[2] + by, box[3] + by
 
 
-def _tree(picture: Plane) -> None:
-    px = len(picture)
+def _tree(image: Plane) -> None:
+    px = len(image)
     trunk = [(0.682, 0.61), (0.690, 0.50), (0.674, 0.44), (0.686, 0.44), (0.696, 0.475), (0.712, 0.43)]
-    _lay(picture, _polygon(px, [*trunk, (0.720, 0.44), (0.704, 0.50), (0.708, 0.61)]), (84, 62, 48))
+    _lay(image, _polygon(px, [*trunk, (0.720, 0.44), (0.704, 0.50), (0.708, 0.61)]), (84, 62, 48))
     count = 900
     angle = _DRAWS.uniforms("leaf angle", count, 0, 2 * np.pi)
     reach = np.sqrt(_DRAWS.uniforms("leaf reach", count))
@@ -319,19 +319,19 @@ def _tree(picture: Plane) -> None:
     xs = 0.695 + 0.092 * reach * lumps * np.cos(angle)
     ys = 0.405 + 0.098 * reach * lumps * np.sin(angle)
     light = np.clip(0.5 + 2.6 * (xs - 0.695) - 3.4 * (ys - 0.405) + tone, 0, 1)
-    _dots(picture, xs, ys, size, light, (26, 58, 34), (178, 196, 74))
+    _dots(image, xs, ys, size, light, (26, 58, 34), (178, 196, 74))
 
 
-def _shore(picture: Plane) -> None:
-    px = len(picture)
+def _shore(image: Plane) -> None:
+    px = len(image)
     wall = _cloudy(px, "shore", 60, 90, 3)
-    _lay(picture, _rectangle(px, (-0.01, 0.582, 0.76, 0.62)), _tint((146, 134, 120), 0.6 + 0.8 * wall))
-    _lay(picture, _rectangle(px, (-0.01, 0.580, 0.76, 0.586)), (196, 184, 164))
+    _lay(image, _rectangle(px, (-0.01, 0.582, 0.76, 0.62)), _tint((146, 134, 120), 0.6 + 0.8 * wall))
+    _lay(image, _rectangle(px, (-0.01, 0.580, 0.76, 0.586)), (196, 184, 164))
 
 
-def _water(picture: Plane) -> None:
+def _water(image: Plane) -> None:
     """Everything above, mirrored in ripples that grow towards the viewer."""
-    px = len(picture)
+    px = len(image)
     x, y = _grid(px)
     depth = np.clip((y - WATERLINE) / (1 - WATERLINE), 0, 1)
     near = _cloudy(px, "ripples", 7, 110, 3) - 0.5
@@ -339,7 +339,7 @@ def _water(picture: Plane) -> None:
     ripple = near * depth + far * (1 - depth)
     rows = WATERLINE - (y - WATERLINE) * 1.15 + ripple * (0.02 + 0.20 * depth)
     columns = x + ripple * 0.03
-    mirrored = picture[
+    mirrored = image[
         np.clip(rows * px, 0, WATERLINE * px - 1).astype(np.intp),
         np.clip(columns * px, 0, px - 1).astype(np.intp),
     ]
@@ -347,20 +347,20 @@ def _water(picture: Plane) -> None:
     water = _mix(mirrored * 0.84, deep, 0.42 + 0.34 * depth + 0.5 * ripple)
     sparkle = np.clip((ripple - 0.17) / 0.08, 0, 1) * np.exp(-(((x - 0.84) / 0.16) ** 2))
     water = _mix(water, (255, 240, 206), 0.85 * sparkle)
-    _lay(picture, (y > WATERLINE + 0 * x).astype(np.float32), water)
+    _lay(image, (y > WATERLINE + 0 * x).astype(np.float32), water)
 
 
-def _boat(picture: Plane) -> None:
+def _boat(image: Plane) -> None:
     """A fishing boat, and below its own waterline the same upside down and rippled."""
-    px = len(picture)
+    px = len(image)
     x, y = _grid(px)
-    boat = picture.copy()
+    boat = image.copy()
     covered = _boat_itself(boat)
     ripple = _cloudy(px, "boat ripples", 8, 120, 2) - 0.5
     rows = np.clip((2 * KEEL - y + 0.05 * ripple) * px, 0, px - 1).astype(np.intp)
     columns = np.clip((x + 0.035 * ripple) * px, 0, px - 1).astype(np.intp)
-    _lay(picture, covered[rows, columns] * (y > KEEL), boat[rows, columns] * np.float32(0.62), 0.72)
-    _lay(picture, covered * (y <= KEEL), boat)
+    _lay(image, covered[rows, columns] * (y > KEEL), boat[rows, columns] * np.float32(0.62), 0.72)
+    _lay(image, covered * (y <= KEEL), boat)
 
 
 def _boat_itself(boat: Plane) -> Plane:
@@ -398,8 +398,8 @@ def _boat_itself(boat: Plane) -> Plane:
     return covered
 
 
-def _quay(picture: Plane) -> None:
-    px = len(picture)
+def _quay(image: Plane) -> None:
+    px = len(image)
     x, y = _grid(px)
     wide, high = 0.125, 0.058
     grain = _cloudy(px, "stone", 70, 70, 4)
@@ -409,36 +409,36 @@ def _quay(picture: Plane) -> None:
     joint = np.clip((to_joint + 0.004 * (grain - 0.5)) / 0.0035, 0.45, 1)
     tone = 0.88 + 0.12 * np.sin(np.floor(block) * 12.9 + np.floor(course) * 78.2)
     stone = _tint((164, 148, 128), 0.56 + 0.84 * grain, tone, joint, 1 - 0.5 * (y - QUAY))
-    _lay(picture, (y > QUAY + 0 * x).astype(np.float32), stone)
+    _lay(image, (y > QUAY + 0 * x).astype(np.float32), stone)
     kerb = _rectangle(px, (-0.01, QUAY - 0.016, 1.01, QUAY + 0.010))
-    _lay(picture, kerb, _tint((206, 192, 170), 0.72 + 0.5 * grain))
-    _lay(picture, _rectangle(px, (-0.01, QUAY + 0.010, 1.01, QUAY + 0.018)), (60, 52, 48), 0.5)
+    _lay(image, kerb, _tint((206, 192, 170), 0.72 + 0.5 * grain))
+    _lay(image, _rectangle(px, (-0.01, QUAY + 0.010, 1.01, QUAY + 0.018)), (60, 52, 48), 0.5)
 
 
-def _flowers(picture: Plane) -> None:
+def _flowers(image: Plane) -> None:
     """Geraniums in a pot."""
-    px = len(picture)
+    px = len(image)
     x, y = _grid(px)
     side = 0.75 + 0.6 * (x - 0.86) / 0.10 + 0 * y
-    _lay(picture, _ellipse(px, 0.908, QUAY + 0.004, 0.068, 0.010), (40, 34, 34), 0.45)
+    _lay(image, _ellipse(px, 0.908, QUAY + 0.004, 0.068, 0.010), (40, 34, 34), 0.45)
     pot = [(0.862, 0.790), (0.954, 0.790), (0.940, 0.848), (0.876, 0.848)]
-    _lay(picture, _polygon(px, pot), _tint((190, 98, 60), side))
-    _lay(picture, _rectangle(px, (0.855, 0.780, 0.961, 0.798)), _tint((206, 112, 70), side))
+    _lay(image, _polygon(px, pot), _tint((190, 98, 60), side))
+    _lay(image, _rectangle(px, (0.855, 0.780, 0.961, 0.798)), _tint((206, 112, 70), side))
     count = 110
     tones = _DRAWS.uniforms("leaf tones", count)
     xs = 0.908 + 0.068 * (_DRAWS.uniforms("leaf x", count, -1, 1))
     ys = _DRAWS.uniforms("leaf y", count, 0.745, 0.792)
-    _dots(picture, xs, ys, np.full(count, 0.011), tones, (26, 70, 34), (112, 168, 66))
+    _dots(image, xs, ys, np.full(count, 0.011), tones, (26, 70, 34), (112, 168, 66))
     head = _DRAWS.uniforms("head", 2 * count, 0, 7).astype(int)
     xs = 0.854 + 0.018 * head + _DRAWS.uniforms("petal x", 2 * count, -0.016, 0.016)
     ys = 0.738 + 0.016 * np.sin(2.4 * head) + _DRAWS.uniforms("petal y", 2 * count, -0.016, 0.016)
     tones = _DRAWS.uniforms("petal tones", 2 * count)
-    _dots(picture, xs, ys, np.full(2 * count, 0.0062), tones, (196, 8, 52), (255, 112, 140))
+    _dots(image, xs, ys, np.full(2 * count, 0.0062), tones, (196, 8, 52), (255, 112, 140))
 
 
-def _cat(picture: Plane) -> None:
+def _cat(image: Plane) -> None:
     """A ginger cat on the quay, looking at us."""
-    px = len(picture)
+    px = len(image)
     x, y = _grid(px)
     fur = 0.76 + 0.5 * _cloudy(px, "fur", 110, 40, 3)
     wander = _noise(px, "wander", 9, 9)
@@ -446,55 +446,55 @@ def _cat(picture: Plane) -> None:
     light = 0.70 + 1.6 * np.clip(x - 0.10, 0, 0.36)
     ginger = _mix((222, 138, 62), (158, 78, 28), 0.85 * bands) * (fur * light)[..., None]
     white = _tint((246, 238, 226), 0.80 + 0.34 * _cloudy(px, "bib", 110, 40, 3), light**0.4 + 0 * y)
-    _lay(picture, _ellipse(px, 0.29, QUAY + 0.004, 0.19, 0.016), (36, 30, 30), 0.5)
-    _lay(picture, _blob(px, CAT_BODY), ginger)
-    _lay(picture, _blob(px, _mirrored(CAT_BIB)), white)
+    _lay(image, _ellipse(px, 0.29, QUAY + 0.004, 0.19, 0.016), (36, 30, 30), 0.5)
+    _lay(image, _blob(px, CAT_BODY), ginger)
+    _lay(image, _blob(px, _mirrored(CAT_BIB)), white)
     for sign in (-1, 1):
-        _lay(picture, _blob(px, _beside(CAT_LEG, sign)), ginger * np.float32(1.05))
-        _lay(picture, _ellipse(px, CAT + sign * 0.033, 0.848, 0.031, 0.018), white)
+        _lay(image, _blob(px, _beside(CAT_LEG, sign)), ginger * np.float32(1.05))
+        _lay(image, _ellipse(px, CAT + sign * 0.033, 0.848, 0.031, 0.018), white)
         for toe in (0.024, 0.042):
-            _lay(picture, _line(px, _beside(((toe, 0.846), (toe, 0.864)), sign), 0.0028), (150, 120, 104))
-    _lay(picture, _line(px, [(CAT, 0.775), (CAT, 0.852)], 0.005), (96, 50, 26), 0.8)
-    _lay(picture, _blob(px, CAT_TAIL), ginger * np.float32(0.96))
-    _head(picture, ginger * np.float32(1.06), white)
+            _lay(image, _line(px, _beside(((toe, 0.846), (toe, 0.864)), sign), 0.0028), (150, 120, 104))
+    _lay(image, _line(px, [(CAT, 0.775), (CAT, 0.852)], 0.005), (96, 50, 26), 0.8)
+    _lay(image, _blob(px, CAT_TAIL), ginger * np.float32(0.96))
+    _head(image, ginger * np.float32(1.06), white)
 
 
-def _head(picture: Plane, ginger: Plane, white: Plane) -> None:
-    px = len(picture)
+def _head(image: Plane, ginger: Plane, white: Plane) -> None:
+    px = len(image)
     for sign in (-1, 1):
-        _lay(picture, _polygon(px, _beside(CAT_EAR, sign)), ginger * np.float32(0.9))
-        _lay(picture, _polygon(px, _beside(CAT_INNER_EAR, sign)), (222, 150, 138))
-    _lay(picture, _ellipse(px, CAT, 0.600, 0.085, 0.020), (84, 44, 24), 0.35)
-    _lay(picture, _blob(px, _mirrored(CAT_FACE)), ginger)
+        _lay(image, _polygon(px, _beside(CAT_EAR, sign)), ginger * np.float32(0.9))
+        _lay(image, _polygon(px, _beside(CAT_INNER_EAR, sign)), (222, 150, 138))
+    _lay(image, _ellipse(px, CAT, 0.600, 0.085, 0.020), (84, 44, 24), 0.35)
+    _lay(image, _blob(px, _mirrored(CAT_FACE)), ginger)
     for a in (-0.026, 0.0, 0.026):
         mark = [(CAT + a - 0.006, 0.424), (CAT + a + 0.006, 0.424), (CAT + a * 0.7, 0.470)]
-        _lay(picture, _blob(px, mark), (150, 74, 28), 0.9)
-    _lay(picture, _blob(px, _mirrored(CAT_BLAZE)), white, 0.8)
+        _lay(image, _blob(px, mark), (150, 74, 28), 0.9)
+    _lay(image, _blob(px, _mirrored(CAT_BLAZE)), white, 0.8)
     for sign in (-1, 1):
         for drop in (0.0, 0.026):
             out = 0.124 - 0.4 * drop
             stripe = ((out, 0.515 + drop), (0.085, 0.527 + 0.8 * drop), (out, 0.527 + drop))
-            _lay(picture, _polygon(px, _beside(stripe, sign)), (150, 74, 28), 0.85)
-        _lay(picture, _ellipse(px, CAT + sign * 0.030, 0.566, 0.040, 0.030), white)
-        _eye(picture, CAT + sign * 0.056, 0.505)
-    _lay(picture, _ellipse(px, CAT, 0.588, 0.026, 0.018), white)
-    _lay(picture, _blob(px, _mirrored(CAT_NOSE)), (214, 112, 112))
-    _lay(picture, _line(px, [(CAT, 0.556), (CAT, 0.572)], 0.0035), (110, 64, 56))
+            _lay(image, _polygon(px, _beside(stripe, sign)), (150, 74, 28), 0.85)
+        _lay(image, _ellipse(px, CAT + sign * 0.030, 0.566, 0.040, 0.030), white)
+        _eye(image, CAT + sign * 0.056, 0.505)
+    _lay(image, _ellipse(px, CAT, 0.588, 0.026, 0.018), white)
+    _lay(image, _blob(px, _mirrored(CAT_NOSE)), (214, 112, 112))
+    _lay(image, _line(px, [(CAT, 0.556), (CAT, 0.572)], 0.0035), (110, 64, 56))
     for sign in (-1, 1):
-        _lay(picture, _line(px, _beside(CAT_MOUTH, sign), 0.0035), (110, 64, 56))
+        _lay(image, _line(px, _beside(CAT_MOUTH, sign), 0.0035), (110, 64, 56))
         for lift, start in ((-0.020, 0.558), (0.002, 0.566), (0.024, 0.574)):
             whisker = ((0.042, start), (0.10, start + 0.5 * lift - 0.004), (0.165, start + lift))
-            _lay(picture, _line(px, _beside(whisker, sign), 0.0028), (255, 252, 244), 0.9)
+            _lay(image, _line(px, _beside(whisker, sign), 0.0028), (255, 252, 244), 0.9)
 
 
-def _eye(picture: Plane, across: float, down: float) -> None:
-    px = len(picture)
+def _eye(image: Plane, across: float, down: float) -> None:
+    px = len(image)
     x, y = _grid(px)
     iris = _mix((196, 214, 84), (62, 132, 62), np.hypot((x - across) / 0.026, (y - down - 0.007) / 0.026))
-    _lay(picture, _ellipse(px, across, down, 0.030, 0.0245), (58, 34, 24))
-    _lay(picture, _ellipse(px, across, down, 0.026, 0.0205), iris)
-    _lay(picture, _ellipse(px, across, down, 0.0085, 0.0185), (14, 12, 14))
-    _lay(picture, _ellipse(px, across + 0.008, down - 0.008, 0.0055, 0.0055), (255, 255, 250))
+    _lay(image, _ellipse(px, across, down, 0.030, 0.0245), (58, 34, 24))
+    _lay(image, _ellipse(px, across, down, 0.026, 0.0205), iris)
+    _lay(image, _ellipse(px, across, down, 0.0085, 0.0185), (14, 12, 14))
+    _lay(image, _ellipse(px, across + 0.008, down - 0.008, 0.0055, 0.0055), (255, 255, 250))
 
 
 def _beside(points: Sequence[Point], sign: int) -> list[Point]:

@@ -74,7 +74,7 @@ def _render_compared(found: Comparison, around: Several) -> str:
         significant=SIGNIFICANT,
         holds_sequences=any(metric == "flip_probability" for metric, _ in found.scores),
         shown=CHANGED_SHOWN,
-        flips=[one.pictures[:FLIPPED_SHOWN] for one in found.flips],
+        flips=[one.images[:FLIPPED_SHOWN] for one in found.flips],
     )
 
 

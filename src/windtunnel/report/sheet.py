@@ -11,8 +11,8 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw
 
 from windtunnel.corruptions import SEVERITIES, Corruption
-from windtunnel.engine.pictures import Stages, clip_of, stages_of
-from windtunnel.errors import PictureError, UserError
+from windtunnel.engine.images import Stages, clip_of, stages_of
+from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.files import read_file
@@ -43,20 +43,20 @@ Captioned = Sequence[tuple[str, Image]]
 def contact_sheet(unit: Corruption, file: Path | None, seed: int, edition: int) -> Image:
     """Clean and the five severities in two rows of three, captioned; small editions are enlarged."""
     canvas = scene(edition) if file is None else _stages(file, edition)[-1]
-    pictures = _severities(unit, canvas, file.name if file else "scene", seed, edition)
-    return _laid_out(pictures, columns=3, cell_px=CELL_PX)
+    images = _severities(unit, canvas, file.name if file else "scene", seed, edition)
+    return _laid_out(images, columns=3, cell_px=CELL_PX)
 
 
 def strip(unit: Corruption, canvas: Image, edition: int) -> Image:
     """Clean and the five severities of a scene in one row, captioned and shrunk to a page's width."""
-    pictures = _severities(unit, canvas, "scene", 0, edition)
-    return _laid_out(pictures, columns=len(pictures), cell_px=STRIP_CELL_PX)
+    images = _severities(unit, canvas, "scene", 0, edition)
+    return _laid_out(images, columns=len(images), cell_px=STRIP_CELL_PX)
 
 
 def sequence_frames(
     unit: Perturbation, file: Path | None, seed: int, edition: int, difficulty: int = 1
 ) -> list[Image]:
-    """All frames of a sequence as a run makes them, of a picture or of the scene."""
+    """All frames of a sequence as a run makes them, of an image or of the scene."""
     stages = _stages(file, edition)
     rng = unit.draws(seed, file.name if file else "scene", difficulty)
     return list(clip_of(unit, stages, rng, difficulty, edition, GEOMETRIES[edition]))
@@ -65,8 +65,8 @@ def sequence_frames(
 def frame_strip(frames: Sequence[Image], cell_px: int = STRIP_CELL_PX) -> Image:
     """Some frames in one row, the first and the last among them, each captioned with its number."""
     numbers = np.linspace(0, len(frames) - 1, min(STRIP_FRAMES, len(frames))).round().astype(int)
-    pictures = [(f"frame {number}", frames[number]) for number in numbers]
-    return _laid_out(pictures, columns=len(pictures), cell_px=cell_px)
+    images = [(f"frame {number}", frames[number]) for number in numbers]
+    return _laid_out(images, columns=len(images), cell_px=cell_px)
 
 
 def animation(frames: Sequence[Image]) -> bytes:
@@ -98,21 +98,21 @@ def _severities(unit: Corruption, canvas: Image, sample_id: str, seed: int, edit
     return [("clean", canvas), *spoilt]
 
 
-def _laid_out(pictures: Captioned, columns: int, cell_px: int) -> Image:
-    rows = -(-len(pictures) // columns)
+def _laid_out(images: Captioned, columns: int, cell_px: int) -> Image:
+    rows = -(-len(images) // columns)
     step_x, step_y = cell_px + GAP_PX, cell_px + CAPTION_PX + GAP_PX
     sheet = PillowImage.new("RGB", (columns * step_x + GAP_PX, rows * step_y + GAP_PX), "white")
     pen = ImageDraw.Draw(sheet)
-    for number, (caption, picture) in enumerate(pictures):
+    for number, (caption, image) in enumerate(images):
         left = GAP_PX + number % columns * step_x
         top = GAP_PX + number // columns * step_y
         pen.text((left + 2, top + 4), caption, fill="black", font_size=14)
-        sheet.paste(_cell(picture, cell_px), (left, top + CAPTION_PX))
+        sheet.paste(_cell(image, cell_px), (left, top + CAPTION_PX))
     return np.asarray(sheet)
 
 
-def _cell(picture: Image, cell_px: int) -> PillowImage.Image:
-    cell = PillowImage.fromarray(picture)
+def _cell(image: Image, cell_px: int) -> PillowImage.Image:
+    cell = PillowImage.fromarray(image)
     if cell.size == (cell_px, cell_px):
         return cell
     grows = min(cell.size) < cell_px
@@ -121,14 +121,14 @@ def _cell(picture: Image, cell_px: int) -> PillowImage.Image:
 
 
 def _stages(file: Path | None, edition: int) -> Stages:
-    """A picture, or the scene with the margin its crop takes, at every stage of an edition's geometry."""
+    """An image, or the scene with the margin its crop takes, at every stage of an edition's geometry."""
     if file is None:
         return stages_of(scene(SOURCE_PX[edition]), GEOMETRIES[edition])
     if not file.is_file():
-        raise UserError(f"No such picture: {file}.")
+        raise UserError(f"No such image: {file}.")
     try:
         data = read_file(file)
         source = decode(data, read_header(data))
         return stages_of(np.require(source, requirements=["C", "W"]), GEOMETRIES[edition])
-    except PictureError as error:
+    except ImageError as error:
         raise UserError(f"{file} cannot be shown: {error.reason}.") from error

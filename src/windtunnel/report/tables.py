@@ -29,11 +29,11 @@ from windtunnel.metrics.observed import Observed
 from windtunnel.metrics.outside import detection_notes
 from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Score
-from windtunnel.published.results import PUBLISHED_PICTURES
+from windtunnel.published.results import PUBLISHED_IMAGES
 from windtunnel.report import deployment
 from windtunnel.report.around import published_field
 from windtunnel.report.beside import placed_content
-from windtunnel.report.clips import sequence_rows, unsteady_pictures
+from windtunnel.report.clips import sequence_rows, unsteady_images
 from windtunnel.report.confusions import confusions
 from windtunnel.report.frames import frame_section
 from windtunnel.report.natural import natural_notes
@@ -48,7 +48,7 @@ MISSING_SHOWN = 8
 
 
 def failures(run: Run) -> list[dict[str, Any]]:
-    """Pictures that could not be scored: id, how many conditions, status and reason of the first."""
+    """Images that could not be scored: id, how many conditions, status and reason of the first."""
     return [asdict(one) for one in run.observed.unscored]
 
 
@@ -59,26 +59,26 @@ def notes(run: Run) -> list[str]:
     canvas, suite = run.recipe["canvas"], run.recipe["suite"]
     if seen.left_out:
         lines.append(
-            f"{counted(seen.left_out, 'picture')} could not be scored under some condition: left out of all "
-            "of them, so that every number rests on the same pictures."
+            f"{counted(seen.left_out, 'image')} could not be scored under some condition: left out of all "
+            "of them, so that every number rests on the same images."
         )
     if not_finite := not_finite_note(run):
         lines.append(not_finite)
     if run.groups is not None:
         lines.append(
-            f"{len(run.groups):,} pictures in {run.groups.max() + 1:,} groups by {run.group}: intervals "
-            "draw whole groups, since pictures of one group are not independent."
+            f"{len(run.groups):,} images in {run.groups.max() + 1:,} groups by {run.group}: intervals "
+            "draw whole groups, since images of one group are not independent."
         )
     lines += run.info.get("remarks", [])
     if run.missing:
         shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
         lines.append(f"The set lacks {len(run.missing)} conditions of the suite: {shown}.")
     if seen.unlabelled:
-        have = counted(seen.unlabelled, "picture has", "pictures have")
+        have = counted(seen.unlabelled, "image has", "images have")
         lines.append(f"{have} no label: no error rate counts them.")
     if run.recipe["data"]["count"] != run.recipe["data"]["of"]:
         lines.append(
-            f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} pictures, "
+            f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} images, "
             f"each class in proportion, seed {run.recipe['data']['subset_seed']}."
         )
     lines += natural_notes(run)
@@ -121,11 +121,11 @@ def _score_notes(run: Run) -> list[str]:
     spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]
     if "flip_share" in asked and spoilt and not all(clean_with_codec_of(run, one) for one in spoilt):
         lines.append(
-            "No flip share: there are no clean pictures stored as the corrupted ones are, so that the "
+            "No flip share: there are no clean images stored as the corrupted ones are, so that the "
             "codec's flips would count as the corruption's."
         )
     if "residual_robustness" in asked and spoilt and "clean" not in seen.conditions:
-        lines.append("No residual robustness: it needs the clean pictures.")
+        lines.append("No residual robustness: it needs the clean images.")
     return lines
 
 
@@ -148,12 +148,12 @@ def normaliser_notes(run: Run) -> list[str]:
             f"{counted(len(units), 'such corruption')}."
         )
     elif "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
-        lines.append("No relative mCE: it needs the clean pictures; give them with --clean.")
-    if len(run.observed.ids) != PUBLISHED_PICTURES:
+        lines.append("No relative mCE: it needs the clean images; give them with --clean.")
+    if len(run.observed.ids) != PUBLISHED_IMAGES:
         what = "CE and mCE divide" if units == set(THE_FIFTEEN) else "CE divides"
         lines.append(
-            f"{what} by AlexNet's errors on all 50,000 published pictures; these are other "
-            "pictures, so that they are only near what the same model would get there."
+            f"{what} by AlexNet's errors on all 50,000 published images; these are other "
+            "images, so that they are only near what the same model would get there."
         )
     return lines
 
@@ -179,7 +179,7 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         "traps": [asdict(trap) for trap in traps(run, scores)],
         "scores": [score.to_json() for score in scores],
         "sequences": sequence_rows(run),
-        "unsteady": unsteady_pictures(run),
+        "unsteady": unsteady_images(run),
         "published": published_field(run, scores),
         "public": [placed_content(one, [run]) for one in placed],
         "deployment": deployment.section(run),
@@ -192,14 +192,14 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
         "tie_share": run.observed.tie_share,
         "unlabelled": run.observed.unlabelled,
         "not_finite": not_finite_section(run),
-        "failed_pictures": len(failed),
+        "failed_images": len(failed),
         "failed_by_status": dict(Counter(entry["status"] for entry in failed)),
         "failures": failed[:FAILURES_KEPT],
     }
 
 
 def reliability_bins(run: Run) -> dict[str, list[dict[str, Any]]]:
-    """Confidence beside share of right answers, for clean pictures and for all corrupted ones together."""
+    """Confidence beside share of right answers, for clean images and for all corrupted ones together."""
     seen = run.observed
     if not seen.gives_probabilities or not len(seen.ids):
         return {}
@@ -210,7 +210,7 @@ def reliability_bins(run: Run) -> dict[str, list[dict[str, Any]]]:
 
 
 def calibration_by_chance(run: Run) -> dict[str, float]:
-    """The ECE of a perfectly calibrated model as sure as this one, for the same pictures."""
+    """The ECE of a perfectly calibrated model as sure as this one, for the same images."""
     seen = run.observed
     if not seen.gives_probabilities or not len(seen.ids):
         return {}
@@ -218,7 +218,7 @@ def calibration_by_chance(run: Run) -> dict[str, float]:
 
 
 def _judged(run: Run) -> dict[str, tuple[Observed, list[int]]]:
-    """Pictures and columns whose calibration is shown: clean and corrupted, or a natural set's parts."""
+    """Images and columns whose calibration is shown: clean and corrupted, or a natural set's parts."""
     seen = run.observed
     if run.parts:
         return {one.name: (seen.over(one.rows), [0]) for one in run.parts if one.labelled and len(one.rows)}

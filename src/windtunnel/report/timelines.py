@@ -1,4 +1,4 @@
-"""Timelines: what a model said of every frame of its least steady pictures, made again from the recipe."""
+"""Timelines: what a model said of every frame of its least steady images, made again from the recipe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windtunnel.report.originals import (
 )
 from windtunnel.store.run import Run
 
-PICTURES = 6
+IMAGES = 6
 FRAME_PX = 80
 
 
@@ -33,14 +33,14 @@ class Frame:
     said: str
     colour: str
     flips: bool
-    picture: str
+    image: str
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """A picture under one sequence."""
+    """An image under one sequence."""
 
-    picture: str
+    image: str
     condition: str
     label: str
     compared: str
@@ -63,16 +63,16 @@ class Timelines:
     note: str
 
 
-def timelines(run: Run, count: int = PICTURES) -> Timelines:
-    """The pictures that flip most over all sequences, each under the one it flips most under of those left.
+def timelines(run: Run, count: int = IMAGES) -> Timelines:
+    """The images that flip most over all sequences, each under the one it flips most under of those left.
 
-    No sequence is shown twice: one that unsettles every picture would be all there is to see.
+    No sequence is shown twice: one that unsettles every image would be all there is to see.
     """
     if not sequences_of(run) or not len(run.clips.ids):
         return Timelines([], "")
     chosen = _choose(run, count)
     if not chosen:
-        return Timelines([], "No picture's answer changes in any sequence.")
+        return Timelines([], "No image's answer changes in any sequence.")
     originals = open_originals(run)
     if originals is None:
         return Timelines([], no_originals(run))
@@ -99,7 +99,7 @@ def _choose(run: Run, count: int) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def _timeline(run: Run, row: int, condition: dict[str, Any], pictures: list[Image]) -> Timeline:
+def _timeline(run: Run, row: int, condition: dict[str, Any], images: list[Image]) -> Timeline:
     names = class_names(run)
     best = run.clips.top(name(condition))[row, :, 0]
     said = [prediction_name(names, int(one)) for one in best]
@@ -116,7 +116,7 @@ def _timeline(run: Run, row: int, condition: dict[str, Any], pictures: list[Imag
         len(flipped),
         len(flips),
         [
-            Frame(number, answer, colours[answer], number in flipped, thumbnail(picture, FRAME_PX))
-            for number, (answer, picture) in enumerate(zip(said, pictures, strict=True))
+            Frame(number, answer, colours[answer], number in flipped, thumbnail(image, FRAME_PX))
+            for number, (answer, image) in enumerate(zip(said, images, strict=True))
         ],
     )

@@ -13,7 +13,7 @@ from windtunnel.metrics.names import TITLES
 from windtunnel.metrics.perturbed import bare, sequences_of
 from windtunnel.metrics.score import Score
 from windtunnel.metrics.slices import MINIMUM
-from windtunnel.published.results import PUBLISHED_PICTURES
+from windtunnel.published.results import PUBLISHED_IMAGES
 from windtunnel.store.run import Run
 from windtunnel.wording import counted
 
@@ -56,12 +56,12 @@ def _ten_or_fourteen(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _which_pictures(run: Run, top1: Top1) -> Iterator[str]:
-    if top1 and len(run.observed.ids) != PUBLISHED_PICTURES:
+def _which_images(run: Run, top1: Top1) -> Iterator[str]:
+    if top1 and len(run.observed.ids) != PUBLISHED_IMAGES:
         widest = max(top1.values(), key=lambda score: score.high - score.low)
         yield (
-            f"{widest.n:,} pictures: the interval of one condition's error is up to "
-            f"{100 * (widest.high - widest.low):.1f} points wide. Compare models on the same pictures "
+            f"{widest.n:,} images: the interval of one condition's error is up to "
+            f"{100 * (widest.high - widest.low):.1f} points wide. Compare models on the same images "
             "(windtunnel compare), not through tables."
         )
 
@@ -105,7 +105,7 @@ def _no_mask(run: Run, _: Top1) -> Iterator[str]:
     classes, outputs = len(set(_labels(run))), int(run.recipe["model"]["classes"])
     if run.recipe["projection"]["kind"] == "identity" and 0 < classes < outputs:
         yield (
-            f"The pictures are of {classes:,} classes and all {outputs:,} outputs may win: errors are higher "
+            f"The images are of {classes:,} classes and all {outputs:,} outputs may win: errors are higher "
             "than with --mask."
         )
 
@@ -130,7 +130,7 @@ def _few_per_class(run: Run, _: Top1) -> Iterator[str]:
     small = sum(count < MINIMUM for count in counts.values())
     if small:
         yield (
-            f"{small:,} of {len(counts):,} classes have fewer than {MINIMUM} pictures: nothing can be said "
+            f"{small:,} of {len(counts):,} classes have fewer than {MINIMUM} images: nothing can be said "
             "of any one of them."
         )
 
@@ -166,7 +166,7 @@ def _direction(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _small_pictures(run: Run, _: Top1) -> Iterator[str]:
+def _small_images(run: Run, _: Top1) -> Iterator[str]:
     edition = int(run.recipe["canvas"]["edition"])
     if edition < 224 and sequences_of(run):
         yield (
@@ -187,15 +187,15 @@ def _labels(run: Run) -> Iterator[int]:
 TRAPS: dict[str, Callable[[Run, Top1], Iterator[str]]] = {
     "Fifteen or nineteen?": _fifteen_or_nineteen,
     "Ten or fourteen?": _ten_or_fourteen,
-    "Which pictures?": _which_pictures,
+    "Which images?": _which_images,
     "Files or memory?": _files_or_memory,
     "Clean and corrupted cut differently": _cut_differently,
     "The model's preprocess": _at_chance,
     "With or without the mask": _no_mask,
     "More severity, more error?": _not_monotone,
-    "Few pictures per class": _few_per_class,
+    "Few images per class": _few_per_class,
     "Whose fall is larger?": _whose_fall,
     "ImageNet-P was lossy video": _lossy_video,
     "Top-5 distance has a direction": _direction,
-    "Small pictures with large numbers": _small_pictures,
+    "Small images with large numbers": _small_images,
 }

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from windtunnel.labels import IMAGENET_1K, imagenet_names
-from windtunnel.metrics.slices import MINIMUM, Slice, group_of_pictures, slices
+from windtunnel.metrics.slices import MINIMUM, Slice, group_of_images, slices
 from windtunnel.store.run import Run
 
 SHOWN = 10
-# A column with more values than this divides pictures into names, not into kinds.
+# A column with more values than this divides images into names, not into kinds.
 MOST_VALUES = 20
-# Columns that name pictures, however few there are; and the parts of a natural set, scored on their own.
+# Columns that name images, however few there are; and the parts of a natural set, scored on their own.
 NAMES = ("id", "path", "file", "filename", "part", "video")
 
 
@@ -23,7 +23,7 @@ def worst_slices(run: Run) -> list[dict[str, Any]]:
         return []
     found = []
     for by in ("class", "size", *_columns(run)):
-        groups = group_of_pictures(run, by)
+        groups = group_of_images(run, by)
         if len(groups) < 2:
             continue
         rows = slices(run, by, metric)
@@ -53,7 +53,7 @@ def _metric(run: Run) -> str:
 
 
 def _columns(run: Run) -> list[str]:
-    """Columns of the data's table that divide the pictures into few kinds."""
+    """Columns of the data's table that divide the images into few kinds."""
     if "meta" not in run.samples.column_names:
         return []
     values: dict[str, set[str]] = {}

@@ -33,8 +33,8 @@ DIFFICULTIES = (1, 2, 3)
 USUAL_FRAMES = 31
 # How people tell the sequence tilt from a corruption of that name.
 SEQUENCE_PREFIX = "seq/"
-# What a caller with another kind of picture can do; windtunnel.transforms has no sequences.
-AS_ARRAY = "numpy.asarray(picture.convert('RGB')) makes one of a Pillow picture"
+# What a caller with another kind of image can do; windtunnel.transforms has no sequences.
+AS_ARRAY = "numpy.asarray(image.convert('RGB')) makes one of a Pillow image"
 
 Type = Literal["noise", "temporal"]
 FrameFunction = Callable[..., Iterator[Image]]
@@ -47,7 +47,7 @@ class Table:
     Attributes:
         rows: parameter values, one row for each difficulty (noise) or one in all (temporal).
         frames: how many frames there are.
-        clean: which frame is the untouched picture; None where there is none.
+        clean: which frame is the untouched image; None where there is none.
         stage: where in the geometry it acts.
         cropped: whether the published clips have the edition's size; else only their short side has.
     """
@@ -61,7 +61,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One way to change a picture little by little, as a sequence of frames.
+    """One way to change an image little by little, as a sequence of frames.
 
     Attributes:
         function: the generator of frames.
@@ -72,7 +72,7 @@ class Perturbation:
         imitates: what happens in the real world, in one sentence.
         source: where the definition comes from.
         revision: raised whenever the golden digest changes.
-        golden: digest of the frames of the golden picture (`windtunnel dev golden seq/NAME`).
+        golden: digest of the frames of the golden image (`windtunnel dev golden seq/NAME`).
         random: whether it draws random numbers.
         met_by: which users meet it, in one sentence.
         family: what kind of change it is, one word for listings.
@@ -130,10 +130,10 @@ class Perturbation:
     def apply(
         self, image: Image, rng: Draws, difficulty: int, edition: int, window: Window | None = None
     ) -> Iterator[Image]:
-        """The frames of a picture (uint8 HWC RGB, contiguous), each made when it is asked for.
+        """The frames of an image (uint8 HWC RGB, contiguous), each made when it is asked for.
 
         Args:
-            image: the picture at the stage the edition's table names; it is left untouched and must not
+            image: the image at the stage the edition's table names; it is left untouched and must not
                 change while frames are made.
             rng: the random draws, from `draws`.
             difficulty: 1, 2 or 3 of noise, 1 of temporal sequences.
@@ -250,20 +250,20 @@ def perturb(
     edition: int | None = None,
     difficulty: int = 1,
 ) -> Iterator[NDArray[np.uint8]]:
-    """Change one picture little by little: an iterator of its frames, each made when it is asked for.
+    """Change one image little by little: an iterator of its frames, each made when it is asked for.
 
-    For the frames of a run at edition 224 bring the picture to short side 256 (bilinear), and give
-    edition=224, the run's seed and the picture's id. Of tilt, rotate, scale, translate, shear and zoom_blur
+    For the frames of a run at edition 224 bring the image to short side 256 (bilinear), and give
+    edition=224, the run's seed and the image's id. Of tilt, rotate, scale, translate, shear and zoom_blur
     cut the middle 224x224 out of every frame, which hides most of the black that moves in; for all others
-    cut it out of the picture first.
+    cut it out of the image first.
 
     Args:
         image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is perturbed as RGB and returned in its own
-            shape. At least 32 pixels on each side. It is the whole picture: where content moves out of it,
+            shape. At least 32 pixels on each side. It is the whole image: where content moves out of it,
             black moves in.
         name: the sequence, such as `tilt` or `seq/tilt` (`windtunnel list sequences`).
         seed: the same seed and sample_id give the same frames; None draws afresh.
-        sample_id: which picture this is, so that two pictures never share their noise.
+        sample_id: which image this is, so that two images never share their noise.
         edition: 32, 64, 224 or 299: whose tables; chosen by the short side when None.
         difficulty: 1 to 3, of noise sequences. Temporal ones have the same frames at every difficulty; there
             it is the stride at which frames are compared, and anything but 1 is refused.
@@ -272,13 +272,13 @@ def perturb(
         An iterator of new arrays of the input's shape.
 
     Raises:
-        UserError: an unknown name, or a difficulty or picture that cannot be used.
+        UserError: an unknown name, or a difficulty or image that cannot be used.
     """
     unit = REGISTRY.get(name.removeprefix(SEQUENCE_PREFIX) if isinstance(name, str) else name)
     unit.check_difficulty(difficulty)
     check_seed(seed)
     check_edition(edition)
-    # A copy: frames are made later, and the caller may have changed the picture by then.
+    # A copy: frames are made later, and the caller may have changed the image by then.
     canvas = np.array(as_canvas(image, AS_ARRAY), order="C")
     height, width = canvas.shape[:2]
     rng = unit.draws(fresh_seed() if seed is None else int(seed), sample_id, int(difficulty))

@@ -1,4 +1,4 @@
-"""The picture turns clockwise."""
+"""The image turns clockwise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from windtunnel.sequences import Table, sequence
         64: Table(((1, 15),), clean=15),
         32: Table(((1, 15),), clean=15),
     },
-    imitates="A camera that rolls, or an object that turns in the picture.",
+    imitates="A camera that rolls, or an object that turns in the image.",
     met_by="Telephones, drones, action cameras, document scanners.",
     family="geometry",
     source="Hendrycks & Dietterich 2019, ImageNet-P",

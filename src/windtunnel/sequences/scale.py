@@ -1,4 +1,4 @@
-"""The picture grows."""
+"""The image grows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture leans over."""
+"""The image leans over."""
 
 from __future__ import annotations
 

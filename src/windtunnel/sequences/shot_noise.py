@@ -27,7 +27,7 @@ from windtunnel.sequences import Table, sequence
     golden="57acac6fb47f107d9732f500f2d7f6be",
 )
 def shot_noise(image: Image, rng: Draws, frames: int, *, rate: float) -> Iterator[Image]:
-    """The picture, then the picture in photons, of which full white expects `rate`."""
+    """The image, then the image in photons, of which full white expects `rate`."""
     table = shot_table(rate)
     yield image.copy()
     for number in range(1, frames):

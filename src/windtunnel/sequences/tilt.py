@@ -1,4 +1,4 @@
-"""The picture tilts away, about both of its axes at once."""
+"""The image tilts away, about both of its axes at once."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def tilt(
 
 
 def facing_back(width: int, height: int, angle: float) -> Homography:
-    """From a tilted picture back to one that faces the camera.
+    """From a tilted image back to one that faces the camera.
 
-    The picture lies one unit behind the pivot, and the camera a diagonal's length before it, so that even
+    The image lies one unit behind the pivot, and the camera a diagonal's length before it, so that even
     an angle of 0 shrinks it a little. It is turned about y first (with the reference's sign), then about x.
     """
     cosine, sine, focus = math.cos(angle), math.sin(angle), math.hypot(width, height)

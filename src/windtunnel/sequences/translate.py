@@ -1,4 +1,4 @@
-"""The picture moves to the right."""
+"""The image moves to the right."""
 
 from __future__ import annotations
 

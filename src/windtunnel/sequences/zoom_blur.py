@@ -40,7 +40,7 @@ def zoom_blur(
     window: Window,
     step: float,
 ) -> Iterator[Image]:
-    """The mean of the picture and all its enlargements so far, each larger by a step."""
+    """The mean of the image and all its enlargements so far, each larger by a step."""
     height, width = image.shape[:2]
     warp = AffineWarp(image, window)
     total = np.zeros(window.height * window.width * 3, np.float32)
@@ -50,7 +50,7 @@ def zoom_blur(
 
 @jit
 def _add_and_average(image: Image, total: NDArray[np.float32], count: int) -> Image:
-    """Add a picture, as numbers from 0 to 1, to the total of `count`, and give their mean.
+    """Add an image, as numbers from 0 to 1, to the total of `count`, and give their mean.
 
     Divided and multiplied in the reference's order: in even areas the last bit decides about a level.
     """

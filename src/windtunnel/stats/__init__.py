@@ -1,1 +1,1 @@
-"""Statistics: intervals, bootstraps over pictures, paired differences, ranks."""
+"""Statistics: intervals, bootstraps over images, paired differences, ranks."""

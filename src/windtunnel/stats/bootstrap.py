@@ -1,4 +1,4 @@
-"""The bootstrap over pictures, for scores that are functions of means."""
+"""The bootstrap over images, for scores that are functions of means."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def bootstrap_interval(
     replicates: int = REPLICATES,
     confidence: float = CONFIDENCE,
 ) -> tuple[float, float]:
-    """Interval of a function of column means, whole pictures (or groups of them) drawn anew."""
+    """Interval of a function of column means, whole images (or groups of them) drawn anew."""
     value = float(combine(columns.mean(axis=0, dtype=np.float64)))
     values = replicated_values(columns, combine, groups=groups, seed=seed, replicates=replicates)
     return interval_of_replicates(value, values, unit_count(len(columns), groups), confidence)
@@ -36,12 +36,12 @@ def bootstrap_interval(
 def interval_of_replicates(
     value: float, replicates: NDArray[np.float64], units: int, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """The interval of a score of so many pictures (or groups), from its bootstrap replicates.
+    """The interval of a score of so many images (or groups), from its bootstrap replicates.
 
     On the scale of logarithms where the value and every replicate are positive, else as they are:
     value -+ t*sd, with sd that of the replicates and t Student's quantile, one degree less than units.
     `benchmarks/interval_coverage.py` simulates it; percentile, BCa and studentised intervals of ratios
-    covered too little where errors are near 0 or 1 and pictures few.
+    covered too little where errors are near 0 or 1 and images few.
     """
     values = replicates[np.isfinite(replicates)]
     if units < 2 or not len(values) or not np.isfinite(value):
@@ -76,7 +76,7 @@ def replicated_means(
 ) -> Iterator[NDArray[np.float64]]:
     """Means of the columns in bootstrap replicates, in blocks (replicates, columns).
 
-    A replicate gives every picture (or group) the number of times it is drawn: means are one matrix
+    A replicate gives every image (or group) the number of times it is drawn: means are one matrix
     product, whatever the score.
     """
     sums, sizes = per_group(columns, groups)
@@ -86,9 +86,9 @@ def replicated_means(
 
 
 def _draws(count: int, seed: int, replicates: int) -> Iterator[NDArray[np.float64]]:
-    """How often each of `count` pictures is drawn, in blocks (replicates, pictures).
+    """How often each of `count` images is drawn, in blocks (replicates, images).
 
-    Every replicate is `count` integers of PCG64(seed), counted: the same seed draws the same pictures.
+    Every replicate is `count` integers of PCG64(seed), counted: the same seed draws the same images.
     """
     rng = np.random.default_rng(seed)
     block = max(1, BLOCK // count)
@@ -101,5 +101,5 @@ def _draws(count: int, seed: int, replicates: int) -> Iterator[NDArray[np.float6
 
 @lru_cache(maxsize=1)
 def _all_draws(count: int, seed: int, replicates: int) -> list[NDArray[np.float64]]:
-    """The same, kept for the next score over as many pictures: drawing costs more than all the rest."""
+    """The same, kept for the next score over as many images: drawing costs more than all the rest."""
     return list(_draws(count, seed, replicates))

@@ -1,4 +1,4 @@
-"""Intervals for shares and for means over pictures."""
+"""Intervals for shares and for means over images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRIOR = 2.0
 # Mean square of ln(n/p) over the places p = 1..n, n large.
 AREA_WEIGHT = 2.0
 
-# Which pictures were drawn together: a number per picture, or None where every picture stands for itself.
+# Which images were drawn together: a number per image, or None where every image stands for itself.
 Groups = NDArray[np.int64] | None
 
 
@@ -43,10 +43,10 @@ def clustered_share(
     groups: Groups = None,
     failing: float = 1.0,
 ) -> tuple[float, float]:
-    """Wilson's interval for a mean of per-picture shares, at the number of pictures it is really worth.
+    """Wilson's interval for a mean of per-image shares, at the number of images it is really worth.
 
-    Each value is one picture's share of wrong conditions; the number is `worth` of p(1-p); the normal
-    quantile is replaced by Student's, one degree less than there are pictures (or groups of them). `failing`
+    Each value is one image's share of wrong conditions; the number is `worth` of p(1-p); the normal
+    quantile is replaced by Student's, one degree less than there are images (or groups of them). `failing`
     is the share of an image all of whose conditions fail, on average; 1 for right and wrong.
     """
     share = float(values.mean())
@@ -57,7 +57,7 @@ def clustered_share(
 
 
 def worth(
-    values: NDArray[np.float64], spread: float, per_picture: int, groups: Groups = None, failing: float = 1.0
+    values: NDArray[np.float64], spread: float, per_image: int, groups: Groups = None, failing: float = 1.0
 ) -> float:
     """The number of independent answers of variance `spread` whose mean is known as well as this one.
 
@@ -73,7 +73,7 @@ def worth(
     """
     n = len(values)
     found = _averaged_worth(values, spread, groups, failing)
-    return min(max(found, float(n) if groups is None else 1.0), float(n * per_picture))
+    return min(max(found, float(n) if groups is None else 1.0), float(n * per_image))
 
 
 def _averaged_worth(values: NDArray[np.float64], spread: float, groups: Groups, failing: float) -> float:
@@ -91,9 +91,9 @@ def _averaged_worth(values: NDArray[np.float64], spread: float, groups: Groups, 
 def mean_interval(
     values: NDArray[np.float64], confidence: float = CONFIDENCE, groups: Groups = None
 ) -> tuple[float, float]:
-    """Student's interval for a mean over two pictures (or groups) or more: mean -+ t*sqrt(its variance).
+    """Student's interval for a mean over two images (or groups) or more: mean -+ t*sqrt(its variance).
 
-    One degree of freedom less than there are pictures or groups.
+    One degree of freedom less than there are images or groups.
     """
     quantile = float(stdtrit(unit_count(len(values), groups) - 1, (1 + confidence) / 2))
     mean, reach = float(values.mean()), quantile * math.sqrt(variance_of_mean(values, groups))
@@ -132,9 +132,9 @@ def clopper_pearson(successes: float, n: float, confidence: float = CONFIDENCE) 
 
 
 def exact_share(values: NDArray[np.float64], groups: Groups = None) -> tuple[float, float]:
-    """Clopper and Pearson's interval for a share of pictures, at the number of pictures it is really worth.
+    """Clopper and Pearson's interval for a share of images, at the number of images it is really worth.
 
-    Where pictures come in groups (anchors of one video) their number is `worth` of p(1-p), times the square
+    Where images come in groups (anchors of one video) their number is `worth` of p(1-p), times the square
     of the normal quantile over Student's (Korn and Graubard).
     """
     n, share = float(len(values)), float(values.mean())
@@ -151,7 +151,7 @@ def mean_between_0_and_1(
     """Student's interval for a mean that lies between 0 and 1, on the scale of its log odds.
 
     logit(mean) -+ t*sqrt(its variance) / (mean (1 - mean)). At 0 and 1, and where nothing varies, the exact
-    interval of a share of as many pictures (or groups) as decide the score: all, or the number given.
+    interval of a share of as many images (or groups) as decide the score: all, or the number given.
     """
     mean, units = float(values.mean()), unit_count(len(values), groups)
     error = math.sqrt(variance_of_mean(values, groups))
@@ -179,16 +179,16 @@ def accuracy_area_interval(values: NDArray[np.float64], groups: Groups = None) -
     return _wilson(area, effective, float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)))
 
 
-def unit_count(pictures: int, groups: Groups) -> int:
-    """How many pictures, or groups of them, were drawn one by one."""
-    return pictures if groups is None else len(np.unique(groups))
+def unit_count(images: int, groups: Groups) -> int:
+    """How many images, or groups of them, were drawn one by one."""
+    return images if groups is None else len(np.unique(groups))
 
 
 def variance_of_mean(values: NDArray[np.float64], groups: Groups = None, scale: float | None = None) -> float:
-    """Variance of a mean over pictures that were drawn one by one, or by whole groups.
+    """Variance of a mean over images that were drawn one by one, or by whole groups.
 
     G/(G - 1) * sum_g (S_g - m_g*mean)^2 / n^2, with S_g the sum and m_g the size of a group; without groups
-    every picture is its own. One group alone says nothing of its variance: 0. Deviations that rounding alone
+    every image is its own. One group alone says nothing of its variance: 0. Deviations that rounding alone
     explains are 0; `scale` is the size of the numbers that the values were computed from, by default that of
     the largest value.
     """
@@ -221,7 +221,7 @@ def _variance(away: NDArray[np.float64], n: int) -> float:
 def per_group(
     columns: NDArray[np.float64], groups: Groups
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums of the columns over each group, and how many pictures it has; no groups, one picture each."""
+    """Sums of the columns over each group, and how many images it has; no groups, one image each."""
     values = np.asarray(columns, np.float64)
     if groups is None:
         return values, np.ones(len(values))

@@ -1,4 +1,4 @@
-"""Paired differences: two models on the same pictures, one number for what changed."""
+"""Paired differences: two models on the same images, one number for what changed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Difference:
         low, high: 95 % interval.
         p: of the test that nothing changed, two-sided.
         test: which test that is.
-        n: pictures.
-        discordant: pictures on which the two differ at all.
+        n: images.
+        discordant: images on which the two differ at all.
         effect: the size of the effect.
         effect_name: which measure of it.
     """
@@ -102,10 +102,10 @@ class Symmetric:
 
 @dataclass(frozen=True)
 class Shares:
-    """A difference of two shares on the same pictures, by Tango's score method.
+    """A difference of two shares on the same images, by Tango's score method.
 
-    `up` is the share of pictures that went from right to wrong, `down` the reverse. Where a picture counts
-    under several conditions both are means of parts of pictures, and `worth` is the number of whole ones
+    `up` is the share of images that went from right to wrong, `down` the reverse. Where an image counts
+    under several conditions both are means of parts of images, and `worth` is the number of whole ones
     that would be as sure: worth = (up + down - value^2) / variance of the mean.
     """
 
@@ -136,7 +136,7 @@ class Shares:
     def statistic(self, limit: float) -> float:
         """(value - limit) / sqrt((2q + limit - limit^2) / worth).
 
-        q is the likeliest share of pictures mended if the true difference were `limit`: the root of
+        q is the likeliest share of images mended if the true difference were `limit`: the root of
         2q^2 + (limit*(2 - value) - up - down)*q - down*limit*(1 - limit) = 0.
         """
         if abs(limit) >= 1:
@@ -177,10 +177,10 @@ class Scaled:
 
 
 def estimate_difference(old: Measure, new: Measure) -> Estimate:
-    """The difference new - old of a score on the same pictures, the picture (or its group) being the unit.
+    """The difference new - old of a score on the same images, the image (or its group) being the unit.
 
     Shares, and sums and differences of shares with equal weights: Tango's score method at the number of
-    pictures they are worth. Other sums over pictures: Student's interval of the paired differences.
+    images they are worth. Other sums over images: Student's interval of the paired differences.
     Everything else: both scores in the same bootstrap replicates, their difference's standard deviation.
 
     Equal answers of two models are no proof that they always agree: the standard error of a bootstrapped
@@ -188,9 +188,9 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
     """
     if old.combine is not None or new.combine is not None:
         return _bootstrapped(old, new)
-    change = new.picture_values - old.picture_values
+    change = new.image_values - old.image_values
     if not _same_shares(old, new):
-        scale = float(max(np.abs(one.picture_values).max(initial=0.0) for one in (old, new)))
+        scale = float(max(np.abs(one.image_values).max(initial=0.0) for one in (old, new)))
         error = math.sqrt(variance_of_mean(change, old.groups, scale))
         if error == 0:
             error = _least_error_of_constant(old, new, ROUNDING * scale)
@@ -199,13 +199,13 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
     return Scaled(shares_of_change(change / whole, old.columns.shape[1], old.groups), whole)
 
 
-def shares_of_change(change: NDArray[np.float64], per_picture: int, groups: Groups) -> Shares:
-    """The mean of what changed in each picture, between -1 and 1, in `per_picture` answers or fewer."""
+def shares_of_change(change: NDArray[np.float64], per_image: int, groups: Groups) -> Shares:
+    """The mean of what changed in each image, between -1 and 1, in `per_image` answers or fewer."""
     change = np.where(np.abs(change) <= ROUNDING, 0.0, change)
     up, down = float(np.maximum(change, 0).mean()), float(np.maximum(-change, 0).mean())
-    answers = worth(change, up + down - (up - down) ** 2, per_picture, groups)
+    answers = worth(change, up + down - (up - down) ** 2, per_image, groups)
     # Counts of single answers take the normal quantile, as Wilson's interval; estimated variances Student's.
-    if per_picture == 1 and groups is None:
+    if per_image == 1 and groups is None:
         return Shares(up, down, answers, 0, "paired score test")
     units = unit_count(len(change), groups)
     return Shares(up, down, answers, units - 1, f"paired score test {_over(groups)}")
@@ -223,11 +223,11 @@ def paired_difference(
     estimate: Estimate | None = None,
     confidence: float = CONFIDENCE,
 ) -> Difference:
-    """How a score changed from one model to another on the same pictures.
+    """How a score changed from one model to another on the same images.
 
-    The effect is the odds ratio of discordant pictures, (broken + 1/2)/(mended + 1/2), for one condition's
+    The effect is the odds ratio of discordant images, (broken + 1/2)/(mended + 1/2), for one condition's
     right and wrong answers (p then is McNemar's mid-p), and the mean difference over its standard deviation
-    between pictures for everything else.
+    between images for everything else.
     """
     found = estimate or estimate_difference(old, new)
     tail = (1 - confidence) / 2
@@ -241,7 +241,7 @@ def paired_difference(
         broken = int((new.columns & ~old.columns).sum())
         mended = int((old.columns & ~new.columns).sum())
         p, test = mcnemar(broken, mended), "McNemar, mid-p"
-        effect, name = (broken + 0.5) / (mended + 0.5), "odds ratio of discordant pictures"
+        effect, name = (broken + 0.5) / (mended + 0.5), "odds ratio of discordant images"
     else:
         reach = found.end(float(ndtr(1.0))) - found.end(float(ndtr(-1.0)))
         deviation = reach / 2 * math.sqrt(len(old.columns))
@@ -252,10 +252,10 @@ def paired_difference(
 
 
 def unpaired_difference(old: Measure, new: Measure) -> Difference:
-    """How a score changed between two models on different pictures (Newcombe's square-and-add).
+    """How a score changed between two models on different images (Newcombe's square-and-add).
 
     low = d - sqrt((new - new_low)^2 + (old_high - old)^2), high likewise, from the two scores' own intervals.
-    Where the pictures are in part the same, the interval is wider than it need be.
+    Where the images are in part the same, the interval is wider than it need be.
     """
     (old_low, old_high), (new_low, new_high) = old.interval(), new.interval()
     value = new.value - old.value
@@ -273,9 +273,9 @@ def unpaired_difference(old: Measure, new: Measure) -> Difference:
 
 
 def mcnemar(broken: int, mended: int, method: Literal["mid-p", "exact"] = "mid-p") -> float:
-    """McNemar's test that as many pictures broke as were mended, two-sided.
+    """McNemar's test that as many images broke as were mended, two-sided.
 
-    With k the smaller count of N discordant pictures and X binomial (N, 1/2): exact p = 2*P(X <= k), at most
+    With k the smaller count of N discordant images and X binomial (N, 1/2): exact p = 2*P(X <= k), at most
     1; mid-p = 2*P(X <= k) - P(X = k).
     """
     total, fewer = broken + mended, min(broken, mended)
@@ -323,7 +323,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _over(groups: Groups) -> str:
-    return "over pictures" if groups is None else "over groups of pictures"
+    return "over images" if groups is None else "over groups of images"
 
 
 def _bootstrapped(old: Measure, new: Measure) -> Estimate:
@@ -341,13 +341,13 @@ def _bootstrapped(old: Measure, new: Measure) -> Estimate:
     return Symmetric(new.value - old.value, error, old.units - 1, test)
 
 
-def _least_error(reach: float, pictures: int, groups: Groups) -> float:
-    """The least standard error of a difference that one picture can move by reach/n: 2 * reach / n.
+def _least_error(reach: float, images: int, groups: Groups) -> float:
+    """The least standard error of a difference that one image can move by reach/n: 2 * reach / n.
 
     Where no answer of n differs, up to 3/n of all may (95 %, one-sided); 1.645 * 2/n is no less. With groups
-    n is what pictures all alike within a group are worth.
+    n is what images all alike within a group are worth.
     """
-    return 2 * reach / worth(np.zeros(pictures), 0.0, 1, groups)
+    return 2 * reach / worth(np.zeros(images), 0.0, 1, groups)
 
 
 def _least_error_of_constant(old: Measure, new: Measure, rounding: float) -> float:
@@ -356,7 +356,7 @@ def _least_error_of_constant(old: Measure, new: Measure, rounding: float) -> flo
     An image can move the score by as much as images differ in it; where they do not differ, by the width of
     the score's limits. A score of two sides is as sure as its smaller side is large.
     """
-    reach = max(float(np.ptp(one.picture_values)) for one in (old, new))
+    reach = max(float(np.ptp(one.image_values)) for one in (old, new))
     if reach <= rounding:
         width = old.limits[1] - old.limits[0]
         reach = width if math.isfinite(width) else 0.0
@@ -366,7 +366,7 @@ def _least_error_of_constant(old: Measure, new: Measure, rounding: float) -> flo
 
 
 def _reach(measure: Measure) -> float:
-    """How far apart two pictures' shares in a score are, at most: of ratios by their derivatives."""
+    """How far apart two images' shares in a score are, at most: of ratios by their derivatives."""
     columns = np.asarray(measure.columns, np.float64)
     means = columns.mean(axis=0)
     steps = 1e-6 * np.maximum(np.abs(means), 1e-3)

@@ -33,7 +33,7 @@ def rank_models(
     replicates: int = REPLICATES,
     confidence: float = CONFIDENCE,
 ) -> list[Rank]:
-    """Rank models by one score on the same pictures; every replicate draws the same pictures for all.
+    """Rank models by one score on the same images; every replicate draws the same images for all.
 
     A model's rank is 1 + the number of models strictly better than it; in a replicate ties take the range
     of places they share.

@@ -1,7 +1,7 @@
-"""Intervals of how far several shares of the same pictures lie apart.
+"""Intervals of how far several shares of the same images lie apart.
 
-Few pictures alone scatter the shares, so that a standard deviation or a range is at least as large as chance
-makes it. These intervals are for what is left: the same over as many pictures as there could be. In all of
+Few images alone scatter the shares, so that a standard deviation or a range is at least as large as chance
+makes it. These intervals are for what is left: the same over as many images as there could be. In all of
 them the noise is what bootstrap replicates of the shares scatter around the shares themselves.
 """
 
@@ -22,7 +22,7 @@ Columns = NDArray[Any]
 def noise_variance(columns: Columns, groups: Groups = None) -> float:
     """What chance adds to the sample variance of the columns' means.
 
-    sum_j Var(mean of x_ij - row mean_i) / (m - 1), over m columns, by pictures or by whole groups of them.
+    sum_j Var(mean of x_ij - row mean_i) / (m - 1), over m columns, by images or by whole groups of them.
     """
     values = np.asarray(columns, np.float64)
     sums, sizes = per_group(values - values.mean(axis=1, keepdims=True), groups)
@@ -40,12 +40,12 @@ def std_interval(columns: Columns, replicates: Shares, groups: Groups = None) ->
     low = S - the 97.5 % quantile of the noise's S, or sqrt(S^2 - noise - t*sd(S^2 of the replicates)) where
     that is more. high = sqrt(S^2 - noise + l) + t*sqrt(l), l the noise
     in its strongest direction, since S is at least what it is along the true one. `high` is at least S, and
-    at least what the flips could make that so many pictures do not exclude (`unseen`).
+    at least what the flips could make that so many images do not exclude (`unseen`).
 
     Args:
-        columns: pictures x methods, right or wrong.
+        columns: images x methods, right or wrong.
         replicates: bootstrap replicates of the columns' means, (replicates, methods).
-        groups: which pictures were drawn together.
+        groups: which images were drawn together.
     """
     noise = _Noise(columns, replicates, groups)
     value = float(noise.shares.std(ddof=1))
@@ -80,14 +80,14 @@ def range_interval(columns: Columns, replicates: Shares, groups: Groups = None) 
 
 
 class _Noise:
-    """What chance does to the means of several columns of the same pictures.
+    """What chance does to the means of several columns of the same images.
 
     Attributes:
         shares: the columns' means.
-        units: how many pictures, or groups of them, were drawn.
+        units: how many images, or groups of them, were drawn.
         quantile: Student's, one degree less than units.
         around: replicates less the means, each less its own mean: the noise among the columns.
-        unseen: the largest share of flips that so many pictures do not exclude where they show none.
+        unseen: the largest share of flips that so many images do not exclude where they show none.
     """
 
     def __init__(self, columns: Columns, replicates: Shares, groups: Groups) -> None:
@@ -100,5 +100,5 @@ class _Noise:
         self.around: Shares = away - away.mean(axis=1, keepdims=True)
         flipped = (columns != columns[:, :1]).any(axis=1).astype(np.float64)
         share = float(flipped.mean())
-        # Wilson's upper end of 0, of as many independent pictures as these are worth.
+        # Wilson's upper end of 0, of as many independent images as these are worth.
         self.unseen = self.quantile**2 / (worth(flipped, share * (1 - share), 1, groups) + self.quantile**2)

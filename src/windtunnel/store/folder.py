@@ -43,7 +43,7 @@ PARTS = {
 
 
 def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> pa.Table:
-    """The pictures of a run as a table; `source`, if any, is what a finished picture was made of."""
+    """The images of a run as a table; `source`, if any, is what a finished image was made of."""
     table = pa.table(
         {
             "id": pa.array([one.sample.id for one in surveyed], pa.string()),

@@ -1,4 +1,4 @@
-"""The columns of a shard: one row per picture, condition and frame."""
+"""The columns of a shard: one row per image, condition and frame."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS: list[tuple[str, pa.DataType]] = [
     ("reason", pa.string()),
 ]
 LOGITS = ("logits", pa.list_(pa.float32()))
-# How far a picture's pixels are from the canvas: mean and largest difference in grey levels.
+# How far an image's pixels are from the canvas: mean and largest difference in grey levels.
 PIXELS = [("pixel_change", pa.float32()), ("pixel_change_max", pa.int16())]
 
 

@@ -1,4 +1,4 @@
-"""Reading a run: its recipe, pictures, predictions and scores."""
+"""Reading a run: its recipe, images, predictions and scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 # Id, content hash and keys of the classes.
-Picture = tuple[str, str, tuple[str, ...]]
+ImageIdentity = tuple[str, str, tuple[str, ...]]
 
 
 class Run:
@@ -47,7 +47,7 @@ class Run:
         self.info: dict[str, Any] = content["info"]
         self.digest: str = content["recipe_digest"]
         self.baseline: Run | None = None
-        # The column of the data's table whose values say which pictures belong together, "" for none.
+        # The column of the data's table whose values say which images belong together, "" for none.
         self.group = str(self.info.get("scoring", {}).get("group", ""))
         # Whether nobody asked for these groups: videos, found by looking.
         self.group_found = bool(self.info.get("scoring", {}).get("group_found", False))
@@ -77,16 +77,16 @@ class Run:
 
     @cached_property
     def samples(self) -> pa.Table:
-        """The pictures: id, labels (indices into the data's classes), content hash, width, height, format.
+        """The images: id, labels (indices into the data's classes), content hash, width, height, format.
 
-        `meta` holds what else the data says of a picture, as JSON; runs of an older kind lack it. `source` is
-        the content hash of what a finished picture was made of, in runs over made sets.
+        `meta` holds what else the data says of an image, as JSON; runs of an older kind lack it. `source` is
+        the content hash of what a finished image was made of, in runs over made sets.
         """
         return _read(self.path / SAMPLES_FILE, None, int(self.recipe["data"]["count"]))
 
     @cached_property
     def columns(self) -> dict[str, list[str]]:
-        """What else the data's table says of every picture, by column; "" where it says nothing."""
+        """What else the data's table says of every image, by column; "" where it says nothing."""
         if "meta" not in self.samples.column_names:
             return {}
         rows = [json.loads(text) for text in self.samples["meta"].to_pylist()]
@@ -100,7 +100,7 @@ class Run:
 
     @cached_property
     def outside(self) -> NDArray[np.bool_]:
-        """Which of the run's pictures are out of distribution, and so have no label."""
+        """Which of the run's images are out of distribution, and so have no label."""
         parts = self.natural.get("parts", ())
         names = [one["name"] for one in parts if one["role"] == "out"]
         if not names:
@@ -122,7 +122,7 @@ class Run:
 
     @cached_property
     def detectors(self) -> Outside | None:
-        """Every out-of-distribution score of out and clean pictures; None for runs without either."""
+        """Every out-of-distribution score of out and clean images; None for runs without either."""
         from windtunnel.metrics.outside import outside_of
 
         return outside_of(self)
@@ -134,17 +134,17 @@ class Run:
 
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
-        """Of every scored picture the number of its group, or None where every one stands for itself."""
+        """Of every scored image the number of its group, or None where every one stands for itself."""
         return self.groups_of(self.scored)
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Which of the run's pictures its scores rest on; sequences and swapped steps need no labels."""
+        """Which of the run's images its scores rest on; sequences and swapped steps need no labels."""
         sequences = any(condition["kind"] == "sequence" for condition in self.conditions)
         return self.clips.kept if sequences else self.observed.answered.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
-        """The same of any pictures; one of which the column says nothing is its own group."""
+        """The same of any images; one of which the column says nothing is its own group."""
         if not self.group:
             return None
         if self.group not in self.columns:
@@ -155,11 +155,11 @@ class Run:
         if self.group_found and len(self.group_values(kept)) < 2:
             return None
         if len(names) < 2:
-            raise UserError(f"All pictures of {self.path} have one {self.group}; intervals need two groups.")
+            raise UserError(f"All images of {self.path} have one {self.group}; intervals need two groups.")
         return None if len(names) == len(number) else number
 
     def group_values(self, kept: NDArray[np.bool_]) -> set[str]:
-        """What the column to group by says of some pictures, where it says anything."""
+        """What the column to group by says of some images, where it says anything."""
         return {
             value for value, is_kept in zip(self.columns[self.group], kept, strict=True) if value and is_kept
         }
@@ -173,10 +173,10 @@ class Run:
         return class_keys(self.recipe["data"]["label_space"], [*map(str, self.info["data"]["classes"])])
 
     @cached_property
-    def pictures(self) -> dict[str, Picture]:
-        """By id, what makes a picture the same in two runs: id, content and its classes' keys.
+    def images(self) -> dict[str, ImageIdentity]:
+        """By id, what makes an image the same in two runs: id, content and its classes' keys.
 
-        The content is the source's, so that finished pictures are those they were made of.
+        The content is the source's, so that finished images are those they were made of.
         """
         classes = self.class_keys
         content = self.samples["content"]
@@ -196,11 +196,11 @@ class Run:
 
     @cached_property
     def views(self) -> int:
-        """How many rows a picture has: every condition's frames."""
+        """How many rows an image has: every condition's frames."""
         return sum(map(frames_of, self.conditions))
 
     def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Every prediction as an Arrow table, sorted by picture and condition."""
+        """Every prediction as an Arrow table, sorted by image and condition."""
         wanted = None if columns is None else list(dict.fromkeys(["sample_id", *columns]))
         shards = list(self.shards(wanted))
         if not shards:
@@ -208,7 +208,7 @@ class Run:
         return pa.concat_tables(shards)
 
     def shards(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """The finished shards' columns, in the order of pictures; what is not finished is left out."""
+        """The finished shards' columns, in the order of images; what is not finished is left out."""
         if not self.path.is_dir():
             raise UserError(f"{self.path} has gone since it was opened; restore it, or run again.")
         size, count = int(self.recipe["chunk"]), int(self.recipe["data"]["count"])
@@ -219,7 +219,7 @@ class Run:
 
     @cached_property
     def observed(self) -> Observed:
-        """What the model said of every complete picture under every condition."""
+        """What the model said of every complete image under every condition."""
         from windtunnel.metrics.observed import Observed
 
         return Observed(self)
@@ -235,7 +235,7 @@ class Run:
         """Write report.html, scores.json and scores.csv into the run folder; returns the page's path.
 
         Args:
-            explain: the run's model, to draw what the wrong answers of shown pictures hang on; None for none.
+            explain: the run's model, to draw what the wrong answers of shown images hang on; None for none.
             preprocess: as the run had it.
         """
         from windtunnel.models import load_model
@@ -262,8 +262,8 @@ class Run:
 
         Args:
             metrics: other metrics than the suite's.
-            baseline: a run on the same pictures, to divide CE, mCE, FR, T5D and their like by.
-            group: a column of the data's table; pictures with the same value (of one patient, one video) stay
+            baseline: a run on the same images, to divide CE, mCE, FR, T5D and their like by.
+            group: a column of the data's table; images with the same value (of one patient, one video) stay
                 together in every interval. "" for none, None as the run says.
         """
         from windtunnel.metrics.score import score_run
@@ -271,11 +271,11 @@ class Run:
         return score_run(self._seen_as(baseline, group), metrics)
 
     def against(self, baseline: str | Path | Run) -> Run:
-        """The same run, its corruption errors divided by those of a stored run on the same pictures."""
+        """The same run, its corruption errors divided by those of a stored run on the same images."""
         return self._seen_as(baseline, None)
 
     def grouped_by(self, column: str) -> Run:
-        """The same run, pictures with the same value in a column of the data's table staying together."""
+        """The same run, images with the same value in a column of the data's table staying together."""
         return self._seen_as(None, column)
 
     def _seen_as(self, baseline: str | Path | Run | None, group: str | None) -> Run:
@@ -296,7 +296,7 @@ class Run:
 
 
 def frames_of(condition: Mapping[str, Any]) -> int:
-    """How many rows a stored condition has per picture."""
+    """How many rows a stored condition has per image."""
     return int(condition.get("frames", 1))
 
 
@@ -305,8 +305,8 @@ def load_run(path: str | Path, *, baseline: str | Path | Run | None = None, grou
 
     Args:
         path: the run folder.
-        baseline: a run on the same pictures, to divide corruption errors by.
-        group: a column of the data's table whose values say which pictures belong together; None as the run
+        baseline: a run on the same images, to divide corruption errors by.
+        group: a column of the data's table whose values say which images belong together; None as the run
             says.
     """
     return Run(path)._seen_as(baseline, group)

@@ -1,4 +1,4 @@
-"""Canvases: which edition a run uses, and how its pictures become what is corrupted."""
+"""Canvases: which edition a run uses, and how its images become what is corrupted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windtunnel.imaging.geometry import Geometry
 if TYPE_CHECKING:
     from windtunnel.suites.suite import Suite
 
-# A set of equal pictures whose short side is at most this is taken as it is.
+# A set of equal images whose short side is at most this is taken as it is.
 SMALL_PX = 96
 
 GEOMETRIES = {
@@ -22,13 +22,13 @@ GEOMETRIES = {
     64: Geometry(rule="exact", crop_px=64),
     32: Geometry(rule="exact", crop_px=32),
 }
-# ImageNet-S's generator makes every picture 256x256 whatever its aspect, then takes the middle.
+# ImageNet-S's generator makes every image 256x256 whatever its aspect, then takes the middle.
 SYSTEMATIC_GEOMETRY = Geometry(rule="squash", resize_px=256, crop_px=224)
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """Which edition a run uses, how its pictures become canvases, and why."""
+    """Which edition a run uses, how its images become canvases, and why."""
 
     edition: int
     geometry: Geometry
@@ -41,12 +41,12 @@ class Canvas:
 
 
 def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geometry) -> Canvas:
-    """Decide edition and geometry from the suite and the sizes (width, height) of the readable pictures.
+    """Decide edition and geometry from the suite and the sizes (width, height) of the readable images.
 
     Canvas `native` is the model's own geometry, with the edition that fits its size.
 
-    `auto`: pictures all of one size with a short side up to 96 are taken as they are, edition 32 below
-    48 pixels and 64 from there; everything else is edition 224. Small equal pictures are not resized by
+    `auto`: images all of one size with a short side up to 96 are taken as they are, edition 32 below
+    48 pixels and 64 from there; everything else is edition 224. Small equal images are not resized by
     an edition of their own kind either, so that CIFAR is corrupted as CIFAR.
     """
     if suite.canvas == "native":
@@ -64,19 +64,19 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
         if suite.edition in ("auto", fitting):
             if short < MIN_SIDE_PX:
                 geometry = Geometry(rule="short-side", resize_px=MIN_SIDE_PX, crop_px=0)
-                return Canvas(fitting, geometry, f"{short}-pixel pictures enlarged to {MIN_SIDE_PX}")
-            return Canvas(fitting, Geometry(rule="none"), "pictures taken as they are")
+                return Canvas(fitting, geometry, f"{short}-pixel images enlarged to {MIN_SIDE_PX}")
+            return Canvas(fitting, Geometry(rule="none"), "images taken as they are")
     edition = 224 if suite.edition == "auto" else int(suite.edition)
     return Canvas(edition, GEOMETRIES[edition], "")
 
 
 def finished_canvas(dataset: FinishedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
-    """The canvas of a finished set: what is stored; clean pictures of other sizes go the edition's way."""
+    """The canvas of a finished set: what is stored; clean images of other sizes go the edition's way."""
     edition = dataset.edition
     if suite.edition not in ("auto", edition):
         raise UserError(
-            f"{dataset.location} holds pictures of edition {edition}; they cannot become {suite.edition}."
+            f"{dataset.location} holds images of edition {edition}; they cannot become {suite.edition}."
         )
     as_they_are = dataset.clean is None or sizes == {dataset.size}
     geometry = Geometry(rule="none") if as_they_are else GEOMETRIES[edition]
-    return Canvas(edition, geometry, "finished pictures, not resized, cropped or compressed again")
+    return Canvas(edition, geometry, "finished images, not resized, cropped or compressed again")

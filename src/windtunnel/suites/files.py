@@ -116,7 +116,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         raise UserError(f"{where}: edition is {suite.edition!r}; give 'auto', {listed(EDITIONS)}.")
     check_levels(suite, where)
     if suite.subset < 0:
-        raise UserError(f"{where}: subset is {suite.subset}; give the number of pictures, or 0 for all.")
+        raise UserError(f"{where}: subset is {suite.subset}; give the number of images, or 0 for all.")
     if not suite.name or suite.version < 1 or not suite.metrics:
         raise UserError(f"{where} needs a name, a version from 1 and at least one metric.")
     if suite.natural:

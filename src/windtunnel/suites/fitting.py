@@ -11,7 +11,7 @@ from windtunnel.data.natural_found import found_natural
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.suites.files import load_suite
 
-# What ordinary pictures are run through where nobody names a suite.
+# What ordinary images are run through where nobody names a suite.
 QUICK = "imagenet-c-quick"
 
 # Which suite a finished set is scored by: the one of which it holds most.

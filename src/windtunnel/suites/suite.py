@@ -1,4 +1,4 @@
-"""What a suite is: conditions over pictures, and the variants of it that the command line asks for."""
+"""What a suite is: conditions over images, and the variants of it that the command line asks for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windtunnel.metrics.stability import comparison_of, least_frames
 from windtunnel.pipeline import REVISIONS, is_step, overrides_of
 from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
 from windtunnel.suites.canvas import Canvas
-from windtunnel.suites.units import check_unit, picture_unit_named, sequence_named
+from windtunnel.suites.units import check_unit, image_unit_named, sequence_named
 from windtunnel.wording import counted, listed
 
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
@@ -42,9 +42,9 @@ class Suite:
         name: kebab-case; cited as `name@version`.
         version: raised when the list or its meaning changes.
         about: one line for listings.
-        canvas: which rule makes the picture that is corrupted.
-        edition: 32, 64, 224, 299, or `auto` by the pictures' sizes.
-        codec: how corrupted pictures are stored before the model sees them; `published` as the edition's
+        canvas: which rule makes the image that is corrupted.
+        edition: 32, 64, 224, 299, or `auto` by the images' sizes.
+        codec: how corrupted images are stored before the model sees them; `published` as the edition's
             published set is.
         units: corruptions and steps of the pipeline (`axis=value`, `axis=*` for all there are), or sequences
             (`seq/tilt`), which stand alone.
@@ -52,12 +52,12 @@ class Suite:
         unit_levels: the severities of corruptions that have others than `levels`.
         metrics: what is scored.
         weights: of corruptions, for the score `weighted_error`; empty for no such score.
-        subset: how many pictures, drawn by class with the run's seed; 0 for all.
+        subset: how many images, drawn by class with the run's seed; 0 for all.
         mask: whether only the outputs of the data's classes count.
         stored: whether the units are read from a finished set and cannot be made; no units stand for all
             the set holds.
         natural: the natural set (`published/natural.toml`) whose layout and way of counting answers apply; ""
-            for ordinary pictures.
+            for ordinary images.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Suite:
         """
         if self.stored:
             raise UserError(
-                f"Suite {self.name} only reads sets that hold its pictures; it cannot make them. "
+                f"Suite {self.name} only reads sets that hold its images; it cannot make them. "
                 "Give such a folder as data, or another --suite."
             )
         for unit in settings:
@@ -156,7 +156,7 @@ class Suite:
         cure = "Leave --suite and --only away" if has_clips else "--suite as-stored takes it all"
         if has_clips and not self.units:
             raise UserError(
-                f"Suite {self.name} scores single pictures, {dataset.location} holds sequences. {cure}."
+                f"Suite {self.name} scores single images, {dataset.location} holds sequences. {cure}."
             )
         units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
         held = {(one.unit, one.level): one for one in stored}
@@ -223,7 +223,7 @@ class Suite:
         """The unit of this suite's kind that a name of --only stands for; sequences need no prefix there."""
         if written in self.units:
             return written
-        named = sequence_named if self.holds_sequences else picture_unit_named
+        named = sequence_named if self.holds_sequences else image_unit_named
         unit = named(written, self.name)
         if not self.stored:
             check_unit(unit)
@@ -255,9 +255,7 @@ class Suite:
         """The same suite with another codec, under a name of its own."""
         checked = check_stored_as(self, codec, "--codec")
         if not self.spoils:
-            raise UserError(
-                f"Suite {self.name} stores no picture before the model sees it; leave --codec out."
-            )
+            raise UserError(f"Suite {self.name} stores no image before the model sees it; leave --codec out.")
         if checked == self.codec:
             return self
         return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)

@@ -25,13 +25,13 @@ def sequence_named(written: str, suite: str) -> str:
     if bare not in SEQUENCES.names() and (is_step(written) or written in REGISTRY.names()):
         raise UserError(
             f"--only {written} is no sequence, and suite {suite} holds sequences; give --suite imagenet-c or "
-            f"another of single pictures, or one of {', '.join(SEQUENCES.names())}."
+            f"another of single images, or one of {', '.join(SEQUENCES.names())}."
         )
     return SEQUENCE_PREFIX + bare
 
 
-def picture_unit_named(written: str, suite: str) -> str:
-    """The unit that a name stands for in a suite of single pictures, where no sequence is meant."""
+def image_unit_named(written: str, suite: str) -> str:
+    """The unit that a name stands for in a suite of single images, where no sequence is meant."""
     bare = written.removeprefix(SEQUENCE_PREFIX)
     if bare in SEQUENCES.names() and (bare != written or bare not in REGISTRY.names()):
         raise UserError(

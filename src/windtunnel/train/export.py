@@ -43,7 +43,7 @@ def check_exports(module: Any, preprocess: Preprocess) -> None:
 def _write_graph(module: Any, preprocess: Preprocess, file: Path) -> None:
     side_px = preprocess.geometry.output_px
     if side_px is None:
-        raise UserError("The preprocess gives pictures of any size; an ONNX file needs one, such as 224.")
+        raise UserError("The preprocess gives images of any size; an ONNX file needs one, such as 224.")
     blank = preprocess.tensor.apply(np.zeros((1, side_px, side_px, 3), np.uint8))
     device = next((one.device for one in module.parameters()), torch.device("cpu"))
     with warnings.catch_warnings():
@@ -52,9 +52,9 @@ def _write_graph(module: Any, preprocess: Preprocess, file: Path) -> None:
             module.eval(),
             (torch.from_numpy(blank).to(device),),
             str(file),
-            input_names=["pictures"],
+            input_names=["images"],
             output_names=["logits"],
-            dynamic_axes={"pictures": {0: "batch"}, "logits": {0: "batch"}},
+            dynamic_axes={"images": {0: "batch"}, "logits": {0: "batch"}},
             dynamo=False,
         )
 

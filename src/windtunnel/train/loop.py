@@ -1,6 +1,6 @@
 """The training loop: any torch module, our data sets, checkpoints, the same weights for the same seed.
 
-Everything random is drawn by seed, epoch and picture, so that a run that was stopped goes on as if nothing
+Everything random is drawn by seed, epoch and image, so that a run that was stopped goes on as if nothing
 had happened: the same command, the same folder.
 """
 
@@ -54,12 +54,12 @@ class Settings:
     """How a module is trained: stochastic gradients with momentum, the rate falling along a cosine to 0.
 
     Attributes:
-        epochs: passes over the pictures; each leaves out a last batch that is too small.
-        batch: pictures per step.
+        epochs: passes over the images; each leaves out a last batch that is too small.
+        batch: images per step.
         learning_rate: at the start.
         momentum, weight_decay: of the optimiser.
-        area: shares of a picture's area that crops are drawn from.
-        mirror: whether half of the pictures are mirrored; not for text and digits.
+        area: shares of an image's area that crops are drawn from.
+        mirror: whether half of the images are mirrored; not for text and digits.
         seed: of crops, order and mixing; the module's first weights are the caller's.
     """
 
@@ -94,7 +94,7 @@ class Trained:
         folder: where its files lie.
         model: the ONNX file.
         losses: of every epoch.
-        left_out: pictures that cannot be read, and why.
+        left_out: images that cannot be read, and why.
     """
 
     folder: Path
@@ -118,9 +118,9 @@ def fit(
 
     Args:
         module: a torch module from the preprocess's tensor to one score per class of the data.
-        data: labelled pictures.
+        data: labelled images.
         out: a folder of its own; one that holds the same training goes on where it stopped.
-        preprocess: how the module wants its pictures, in training and afterwards: a preset's name, a TOML
+        preprocess: how the module wants its images, in training and afterwards: a preset's name, a TOML
             file or a `Preprocess`.
         settings: epochs, rate and so on.
         mix: decoders and resizers to draw from; by default the preprocess's own.
@@ -141,19 +141,19 @@ def fit(
     refuse_scaling(way.decoder for way in ways)
     dataset = open_dataset(data)
     looked = readable(dataset, labelled(dataset), ways)
-    pictures = [one for one in looked if one.status == "ok"]
+    images = [one for one in looked if one.status == "ok"]
     left_out = tuple(f"{one.sample.id}: {one.reason}" for one in looked if one.status != "ok")
-    if len(pictures) < 2:
-        raise UserError(f"{len(pictures)} pictures of {dataset.location} can be read ({left_out[0]}).")
-    if mix.decoders and nothing_is_decoded(Counter(one.format for one in pictures)):
+    if len(images) < 2:
+        raise UserError(f"{len(images)} images of {dataset.location} can be read ({left_out[0]}).")
+    if mix.decoders and nothing_is_decoded(Counter(one.format for one in images)):
         raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
-    samples = [one.sample for one in pictures]
+    samples = [one.sample for one in images]
     place = _device(device)
     module = module.to(place)
     _check_fits(module, preprocess, len(dataset.label_space), place)
     check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
-    _check_same(folder, _recipe(module, dataset, pictures, preprocess, settings, mix))
+    _check_same(folder, _recipe(module, dataset, images, preprocess, settings, mix))
     optimiser = torch.optim.SGD(
         module.parameters(),
         lr=settings.learning_rate,
@@ -201,12 +201,10 @@ def _device(name: str) -> torch.device:
 
 
 def _check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.device) -> None:
-    """Show a module two blank pictures; refuse one that cannot take them or gives other than class scores."""
+    """Show a module two blank images; refuse one that cannot take them or gives other than class scores."""
     side_px = preprocess.geometry.output_px
     if side_px is None:
-        raise UserError(
-            "The preprocess gives pictures of any size; training needs one, such as crop_px = 224."
-        )
+        raise UserError("The preprocess gives images of any size; training needs one, such as crop_px = 224.")
     blank = preprocess.tensor.apply(np.zeros((2, side_px, side_px, 3), np.uint8))
     training = module.training
     try:
@@ -224,7 +222,7 @@ def _check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.
     if shape != (2, classes):
         raise UserError(
             f"The module gives {f'a {type(scores).__name__}' if not shape else f'shape {shape}'} for 2 "
-            f"pictures and the data has {classes} classes; give a module with an output of (2, {classes})."
+            f"images and the data has {classes} classes; give a module with an output of (2, {classes})."
         )
 
 
@@ -240,7 +238,7 @@ def _epoch(
     epoch: int,
     steps: int,
 ) -> float:
-    """One pass over the pictures; returns the mean loss."""
+    """One pass over the images; returns the mean loss."""
     module.train()
     torch.manual_seed((settings.seed * 1_000_003 + epoch) % 2**64)  # dropout and its like
     total, seen = 0.0, 0
@@ -255,11 +253,11 @@ def _epoch(
         area=settings.area,
         mirror=settings.mirror,
     )
-    for step, (pictures, labels) in enumerate(views):
+    for step, (images, labels) in enumerate(views):
         share = (epoch * steps + step) / (settings.epochs * steps)
         for group in optimiser.param_groups:
             group["lr"] = settings.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
-        inputs = torch.from_numpy(np.ascontiguousarray(preprocess.tensor.apply(pictures))).to(place)
+        inputs = torch.from_numpy(np.ascontiguousarray(preprocess.tensor.apply(images))).to(place)
         loss = torch.nn.functional.cross_entropy(module(inputs), torch.from_numpy(labels).to(place))
         optimiser.zero_grad()
         loss.backward()
@@ -273,7 +271,7 @@ def _epoch(
 def _recipe(
     module: Any,
     dataset: Dataset,
-    pictures: Sequence[Surveyed],
+    images: Sequence[Surveyed],
     preprocess: Preprocess,
     settings: Settings,
     mix: Mix,
@@ -285,8 +283,8 @@ def _recipe(
     found = {
         "module": {"class": type(module).__qualname__, "shapes": shapes, "printed": digest(printed)},
         "data": {
-            "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in pictures]),
-            "count": len(pictures),
+            "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in images]),
+            "count": len(images),
             "classes": list(dataset.label_space.classes),
         },
         "preprocess": preprocess.to_json(),

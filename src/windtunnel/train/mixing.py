@@ -1,7 +1,7 @@
-"""Mix training: the decoder and the resizer of training pictures are drawn anew all the time.
+"""Mix training: the decoder and the resizer of training images are drawn anew all the time.
 
-As the paper of ImageNet-S has it, one pair is drawn for every batch; `per="picture"` draws one for every
-picture instead.
+As the paper of ImageNet-S has it, one pair is drawn for every batch; `per="image"` draws one for every
+image instead.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Mix:
     Attributes:
         decoders: as `pillow`, `opencv`, `ffmpeg`.
         resizers: as `pillow-bilinear`, `opencv-nearest`.
-        per: `batch`, as in the paper, or `picture`.
+        per: `batch`, as in the paper, or `image`.
     """
 
     decoders: tuple[str, ...] = ()
     resizers: tuple[str, ...] = ()
-    per: Literal["batch", "picture"] = "batch"
+    per: Literal["batch", "image"] = "batch"
 
     def __post_init__(self) -> None:
         for name in ("decoders", "resizers"):
@@ -36,8 +36,8 @@ class Mix:
             if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
                 such = given if isinstance(given, str) else "opencv" + "-nearest" * (name == "resizers")
                 raise UserError(f"{name} is {given!r}; give a tuple of names, such as ({such!r},).")
-        if self.per not in ("batch", "picture"):
-            raise UserError(f"per is {self.per!r}; give 'batch' or 'picture'.")
+        if self.per not in ("batch", "image"):
+            raise UserError(f"per is {self.per!r}; give 'batch' or 'image'.")
         for decoder in self.decoders:
             require_decoder(decoder)
         for resizer in self.resizers:
@@ -47,9 +47,9 @@ class Mix:
         """Every way to decode that may be drawn."""
         return [replace(own, decoder=one) for one in self.decoders or (own.decoder,)]
 
-    def geometry(self, own: Geometry, seed: int, epoch: int, batch: int, picture: str) -> Geometry:
-        """The geometry of one training picture: the model's own with what is drawn put in."""
-        which = f"batch {batch}" if self.per == "batch" else picture
+    def geometry(self, own: Geometry, seed: int, epoch: int, batch: int, image: str) -> Geometry:
+        """The geometry of one training image: the model's own with what is drawn put in."""
+        which = f"batch {batch}" if self.per == "batch" else image
         draws = Draws(seed, which, "train/mix", epoch)
         found = own
         if self.decoders:

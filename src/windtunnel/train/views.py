@@ -1,4 +1,4 @@
-"""Training pictures: decoded, cropped at random, resized; the same for the same seed, epoch and picture."""
+"""Training images: decoded, cropped at random, resized; the same for the same seed, epoch and image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windtunnel.data import Dataset, Sample
 from windtunnel.data.survey import Surveyed, survey
-from windtunnel.errors import PictureError, RunFailed, UserError
+from windtunnel.errors import ImageError, RunFailed, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.crops import Area, training_view
 from windtunnel.imaging.geometry import Geometry, colour_step, decode_step
@@ -21,31 +21,31 @@ Batch = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
 def labelled(dataset: Dataset) -> list[Sample]:
-    """The pictures to learn from: those with exactly one label."""
+    """The images to learn from: those with exactly one label."""
     found = [sample for sample in dataset.samples() if len(sample.labels) == 1]
     if len(found) < 2:
-        raise UserError(f"{dataset.location} has {len(found)} pictures with one label; training needs two.")
+        raise UserError(f"{dataset.location} has {len(found)} images with one label; training needs two.")
     return sorted(found, key=lambda sample: sample.id)
 
 
 def readable(dataset: Dataset, samples: Sequence[Sample], ways: Sequence[Geometry]) -> list[Surveyed]:
-    """A look at every picture, decoded in every way that may be drawn; a failed one has its reason.
+    """A look at every image, decoded in every way that may be drawn; a failed one has its reason.
 
-    All decoders learn from the same pictures: what one of them cannot read is none for the others either.
+    All decoders learn from the same images: what one of them cannot read is none for the others either.
     """
     return [_tried(dataset, one, ways) for one in survey(dataset, samples)]
 
 
-def _tried(dataset: Dataset, picture: Surveyed, ways: Sequence[Geometry]) -> Surveyed:
-    if picture.status != "ok":
-        return picture
+def _tried(dataset: Dataset, image: Surveyed, ways: Sequence[Geometry]) -> Surveyed:
+    if image.status != "ok":
+        return image
     try:
-        content = dataset.read(picture.sample)
+        content = dataset.read(image.sample)
         for way in ways:
             colour_step(decode_step(content, way), way)
-    except PictureError as error:
-        return replace(picture, status=error.status, reason=error.reason)
-    return picture
+    except ImageError as error:
+        return replace(image, status=error.status, reason=error.reason)
+    return image
 
 
 def batches(
@@ -64,9 +64,7 @@ def batches(
     order = np.random.default_rng(digest64("train/order", seed, epoch)).permutation(len(samples))
     side_px = geometry.output_px
     if side_px is None:
-        raise UserError(
-            "The preprocess gives pictures of any size; training needs one, such as crop_px = 224."
-        )
+        raise UserError("The preprocess gives images of any size; training needs one, such as crop_px = 224.")
     whole = len(order) // size if len(order) >= size else 1
     for number, chosen in enumerate(np.array_split(order[: whole * size], whole)):
         views = []
@@ -74,16 +72,16 @@ def batches(
             sample = samples[row]
             way = mix.geometry(geometry, seed, epoch, number, sample.id)
             draws = Draws(seed, sample.id, "train/view", epoch)
-            picture = decoded(dataset, sample, way)
-            views.append(training_view(picture, side_px, way.resizer, draws, area, mirror=mirror))
+            image = decoded(dataset, sample, way)
+            views.append(training_view(image, side_px, way.resizer, draws, area, mirror=mirror))
         yield np.stack(views), np.array([samples[row].labels[0] for row in chosen], np.int64)
 
 
 def decoded(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
-    """A picture by its geometry's decoder and colour path, as runs decode it."""
+    """An image by its geometry's decoder and colour path, as runs decode it."""
     try:
         return colour_step(decode_step(dataset.read(sample), geometry), geometry)
-    except PictureError as error:
+    except ImageError as error:
         raise RunFailed(
             f"{sample.id} could be read when training began and cannot now: {error.reason}"
         ) from error

@@ -1,4 +1,4 @@
-"""Pictures under conditions: each decoded once per geometry, then spoilt, stored and read again."""
+"""Images under conditions: each decoded once per geometry, then spoilt, stored and read again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset, content_hash
 from windtunnel.data.finished import FinishedDataset, stored_size
 from windtunnel.data.survey import Surveyed
-from windtunnel.errors import PictureError, RunFailed
+from windtunnel.errors import ImageError, RunFailed
 from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.clips import clip_round_trip, whole_clip
 from windtunnel.imaging.codecs import round_trip
@@ -32,7 +32,7 @@ from windtunnel.imaging.header import Header, check_unit_size, read_header
 from windtunnel.seeding import Draws
 from windtunnel.sequences import Perturbation
 
-# A picture as it is decoded, resized and cropped: what units can act on.
+# An image as it is decoded, resized and cropped: what units can act on.
 Stages = tuple[Image, Image, Image]
 
 
@@ -43,7 +43,7 @@ def geometry_under(condition: Condition, canvas: Geometry) -> Geometry:
 
 
 def stages_of(source: Image, geometry: Geometry) -> Stages:
-    """A decoded picture at every stage of a geometry."""
+    """A decoded image at every stage of a geometry."""
     resized = np.require(resize_step(source, geometry), requirements=["C", "W"])
     return source, resized, np.require(crop_step(resized, geometry), requirements=["C", "W"])
 
@@ -60,28 +60,28 @@ def clip_of(
 
 
 class Source:
-    """One picture, decoded and resized at most once per geometry."""
+    """One image, decoded and resized at most once per geometry."""
 
-    def __init__(self, dataset: Dataset, picture: Surveyed) -> None:
+    def __init__(self, dataset: Dataset, image: Surveyed) -> None:
         self._dataset = dataset
         self._finished = dataset if isinstance(dataset, FinishedDataset) else None
-        self._picture = picture
+        self._image = image
         self._content: bytes | Image | None = None
         self._last: tuple[Geometry, Image] | None = None
-        self._steps: dict[Geometry, Stages | PictureError] = {}
+        self._steps: dict[Geometry, Stages | ImageError] = {}
 
     def under(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
-        """The picture under a condition, before it is fitted to the model."""
+        """The image under a condition, before it is fitted to the model."""
         if condition.kind == "corruption" and self._finished:
             return self._stored(self._finished, condition)
         return round_trip(self.before_codec(condition, geometry, seed), condition.codec)
 
     def frames_under(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-        """The pictures a condition makes of this one, each when it is asked for."""
+        """The images a condition makes of this one, each when it is asked for."""
         if condition.kind != "sequence":
             yield self.under(condition, geometry, seed)
         elif self._finished:
-            stored = self._finished.read_clip(self._picture.sample, condition.unit, condition.level)
+            stored = self._finished.read_clip(self._image.sample, condition.unit, condition.level)
             size, free = stored_size(condition), has_any_aspect(condition)
             yield from whole_clip(map(_as_image, stored), condition.frames, size, any_aspect=free)
         else:
@@ -89,7 +89,7 @@ class Source:
             yield from clip_round_trip(self.clip(condition, geometry, seed), condition.codec, type_)
 
     def frames_before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-        """The pictures a condition makes of this one, before they are stored."""
+        """The images a condition makes of this one, before they are stored."""
         if condition.kind == "sequence":
             yield from self.clip(condition, geometry, seed)
         else:
@@ -99,11 +99,11 @@ class Source:
         """The frames of a sequence, before they are stored."""
         unit = sequence_of(condition)
         difficulty = condition.level or 1
-        rng = unit.draws(seed, self._picture.sample.id, difficulty)
+        rng = unit.draws(seed, self._image.sample.id, difficulty)
         return clip_of(unit, self._made(geometry), rng, difficulty, condition.edition, geometry)
 
     def before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
-        """The picture under a condition, before it is stored."""
+        """The image under a condition, before it is stored."""
         if condition.kind == "pipeline":
             # Nobody else asks for this geometry; keeping it would only fill the memory.
             return np.ascontiguousarray(crop_step(resize_step(self.decoded(geometry), geometry), geometry))
@@ -112,7 +112,7 @@ class Source:
             stages = dict(zip(get_args(Stage), (source, resized, canvas), strict=True))
             check_unit_size(stages[condition.stage], condition.stage)
             unit = REGISTRY.get(condition.unit)
-            rng = unit.draws(seed, self._picture.sample.id, condition.level)
+            rng = unit.draws(seed, self._image.sample.id, condition.level)
             if condition.stage == "source":
                 spoilt = unit.apply(source, rng, condition.level, condition.edition, condition.settings)
                 canvas = crop_step(resize_step(spoilt, geometry), geometry)
@@ -125,33 +125,33 @@ class Source:
         return np.ascontiguousarray(canvas)
 
     def canvas(self, geometry: Geometry) -> Image | None:
-        """The picture as nothing was done to it, or None where it cannot be made."""
+        """The image as nothing was done to it, or None where it cannot be made."""
         try:
             return self._made(geometry)[2]
-        except PictureError:
+        except ImageError:
             return None
 
     def _stored(self, dataset: FinishedDataset, condition: Condition) -> Image:
         """A canvas that somebody has already corrupted: decoded, and nothing else."""
-        return _as_image(dataset.read_under(self._picture.sample, condition.unit, condition.level))
+        return _as_image(dataset.read_under(self._image.sample, condition.unit, condition.level))
 
     def _made(self, geometry: Geometry) -> Stages:
         if geometry not in self._steps:
             try:
                 source = np.require(self.decoded(geometry), requirements=["C", "W"])
                 self._steps[geometry] = stages_of(source, geometry)
-            except PictureError as error:
+            except ImageError as error:
                 self._steps[geometry] = error
         made = self._steps[geometry]
-        if isinstance(made, PictureError):
+        if isinstance(made, ImageError):
             raise made
         return made
 
     def decoded(self, geometry: Geometry) -> Image:
-        """The whole picture by a geometry's decoder and colour path, before any resize."""
-        if self._picture.status != "ok":
-            raise PictureError(self._picture.status, self._picture.reason)
-        # Only the last pixels are kept: a large picture by every decoder would fill the memory.
+        """The whole image by a geometry's decoder and colour path, before any resize."""
+        if self._image.status != "ok":
+            raise ImageError(self._image.status, self._image.reason)
+        # Only the last pixels are kept: a large image by every decoder would fill the memory.
         if self._last is None or not decodes_alike(self._last[0], geometry):
             self._last = None  # while the next pixels are made, the last ones would only take memory
             self._last = geometry, decode_step(self._read(), geometry, self._header())
@@ -159,26 +159,26 @@ class Source:
 
     def _header(self) -> Header | None:
         """What the survey has read of the header."""
-        found = self._picture
+        found = self._image
         return Header(found.format, found.width, found.height, found.orientation) if found.format else None
 
     def _read(self) -> bytes | Image:
-        """The picture as it was surveyed; one changed or gone since stops the run."""
+        """The image as it was surveyed; one changed or gone since stops the run."""
         if self._content is None:
-            id_ = self._picture.sample.id
+            id_ = self._image.sample.id
             try:
-                self._content = self._dataset.read(self._picture.sample)
-            except PictureError as error:
+                self._content = self._dataset.read(self._image.sample)
+            except ImageError as error:
                 raise RunFailed(
                     f"{id_} could be read when the run began and cannot now: {error.reason}"
                 ) from error
-            if content_hash(self._content) != self._picture.content:
+            if content_hash(self._content) != self._image.content:
                 raise RunFailed(f"{id_} has changed since the run began")
         return self._content
 
 
 def _as_image(content: bytes | Image) -> Image:
-    """A finished picture's pixels: decoded, and nothing else."""
+    """A finished image's pixels: decoded, and nothing else."""
     if isinstance(content, bytes):
         content = decode(content, read_header(content))
     return np.require(content, requirements=["C", "W"])

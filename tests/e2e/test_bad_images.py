@@ -12,7 +12,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.golden import golden_picture
+from windtunnel.golden import golden_image
 
 SCORED = ("cmyk.jpg", "rgba.png", "palette.png", "sixteen.png", "animated.gif", "grey.png", "plain.png")
 FAILED = {
@@ -31,20 +31,20 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 def write_oddities(folder: Path) -> None:
     folder.mkdir(parents=True)
-    picture = Image.fromarray(golden_picture(64))
-    picture.save(folder / "plain.png")
-    picture.convert("CMYK").save(folder / "cmyk.jpg")
-    picture.convert("RGBA").save(folder / "rgba.png")
-    picture.convert("P").save(folder / "palette.png")
-    picture.convert("L").save(folder / "grey.png")
+    image = Image.fromarray(golden_image(64))
+    image.save(folder / "plain.png")
+    image.convert("CMYK").save(folder / "cmyk.jpg")
+    image.convert("RGBA").save(folder / "rgba.png")
+    image.convert("P").save(folder / "palette.png")
+    image.convert("L").save(folder / "grey.png")
     Image.fromarray((np.arange(64 * 64, dtype=np.uint16) * 16).reshape(64, 64)).save(folder / "sixteen.png")
-    picture.save(folder / "animated.gif", save_all=True, append_images=[picture.rotate(90)])
-    picture.save(folder / "whole.jpg")
+    image.save(folder / "animated.gif", save_all=True, append_images=[image.rotate(90)])
+    image.save(folder / "whole.jpg")
     whole = (folder / "whole.jpg").read_bytes()
     (folder / "whole.jpg").unlink()
     (folder / "truncated.jpg").write_bytes(whole[: len(whole) // 2])
     (folder / "empty.jpg").write_bytes(b"")
-    (folder / "text.jpg").write_text("this is no picture")
+    (folder / "text.jpg").write_text("this is no image")
     Image.new("RGB", (1, 1)).save(folder / "one.png")
     # A header that promises 30000x30000 and a body nobody must inflate.
     header = struct.pack(">IIBBBBB", 30000, 30000, 8, 2, 0, 0, 0)
@@ -83,8 +83,8 @@ def test_failures_leave_every_condition_alike_and_are_counted(odd_run: windtunne
     from windtunnel.report.tables import run_document
 
     document = run_document(odd_run, scores)
-    assert document["failed_pictures"] == len(FAILED)
-    assert any("6 pictures" in note for note in document["notes"])
+    assert document["failed_images"] == len(FAILED)
+    assert any("6 images" in note for note in document["notes"])
 
 
 def test_nothing_else_changes(tmp_path: Path, digit_folder: Path, odd_run: windtunnel.Run) -> None:
@@ -102,13 +102,13 @@ def test_nothing_else_changes(tmp_path: Path, digit_folder: Path, odd_run: windt
 
 def test_odd_formats_have_the_right_pixels(odd_run: windtunnel.Run, tmp_path: Path) -> None:
     """What the model saw of each oddity is what Pillow makes of it by hand."""
-    picture = Image.fromarray(golden_picture(64))
+    image = Image.fromarray(golden_image(64))
     sixteen = ((np.arange(64 * 64, dtype=np.uint16) * 16).reshape(64, 64) >> 8).astype(np.uint8)
     by_hand = {
-        "rgba.png": picture,
-        "plain.png": picture,
-        "grey.png": picture.convert("L").convert("RGB"),
-        "palette.png": picture.convert("P").convert("RGB"),
+        "rgba.png": image,
+        "plain.png": image,
+        "grey.png": image.convert("L").convert("RGB"),
+        "palette.png": image.convert("P").convert("RGB"),
         "sixteen.png": Image.fromarray(sixteen).convert("RGB"),
     }
     model = windtunnel.load_model("demo")
@@ -123,7 +123,7 @@ def test_odd_formats_have_the_right_pixels(odd_run: windtunnel.Run, tmp_path: Pa
         assert ours[f"0/odd/{name}"] == pytest.approx(logits(image), abs=1e-4), name
     # JPEG and GIF lose a little; turned or with colours exchanged they would be much farther away.
     plain = ours["0/odd/plain.png"]
-    wrong = [picture.rotate(90), Image.fromarray(np.ascontiguousarray(np.asarray(picture)[:, :, ::-1]))]
+    wrong = [image.rotate(90), Image.fromarray(np.ascontiguousarray(np.asarray(image)[:, :, ::-1]))]
     nearest = min(np.abs(logits(image) - plain).max() for image in wrong)
     for name in ("cmyk.jpg", "animated.gif"):
         assert np.abs(ours[f"0/odd/{name}"] - plain).max() < 0.5 * nearest, name
@@ -138,10 +138,10 @@ def test_strict_stops_at_the_first(tmp_path: Path, digit_folder: Path, windtunne
     assert "--strict" in out.stderr.splitlines()[-1]
 
 
-def test_a_set_without_one_readable_picture_is_refused(tmp_path: Path) -> None:
+def test_a_set_without_one_readable_image_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data" / "0").mkdir(parents=True)
     (tmp_path / "data" / "0" / "a.jpg").write_bytes(b"no")
-    with pytest.raises(windtunnel.UserError, match="None of the 1 pictures"):
+    with pytest.raises(windtunnel.UserError, match="None of the 1 images"):
         windtunnel.run("demo", tmp_path / "data", labels_are_outputs=True)
 
 
@@ -174,7 +174,7 @@ def test_markdown_names_failures_and_their_reasons_up_to_a_number(
 def test_the_terminal_names_the_first_reasons(odd_run: windtunnel.Run, windtunnel_command: Command) -> None:
     said = windtunnel_command("score", odd_run.path).stdout
     told = said.partition("left out")[2].splitlines()
-    assert told[0].strip() == "6 pictures that some condition could not score; see the report"
+    assert told[0].strip() == "6 images that some condition could not score; see the report"
     assert told[1].strip().startswith("0/odd/empty.jpg") and ": " in told[1]
     assert len(told) == 5 and told[4].strip().endswith("other reasons")
 
@@ -187,4 +187,4 @@ def test_a_plan_says_that_its_count_of_failing_images_is_by_headers(
     planned = windtunnel_command("plan", "demo", digit_folder, "--suite", "smoke", "--only", "fog:3")
     assert "; at least 4 images fail, judging by headers alone (windtunnel data inspect" in planned.stdout
     assert " x severity 3" in planned.stdout
-    assert "5 pictures" in windtunnel_command("data", "inspect", digit_folder).stdout
+    assert "5 images" in windtunnel_command("data", "inspect", digit_folder).stdout
