@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.metrics.detection import curve
-from windtunnel.metrics.outside import AUPR, AUPR_TRAPEZOID, AUROC, FPR95
+from windtunnel.metrics.binary_ranking import curve
+from windtunnel.metrics.ood_detection import AUPR, AUPR_TRAPEZOID, AUROC, FPR95
 from windtunnel.stats.paired import estimate_difference
 
 Numbers = NDArray[np.float64]

@@ -21,10 +21,10 @@ import numpy as np
 from scipy.special import ndtri
 from worlds import kinship_for
 
-from windtunnel.analysis.bench import log_probabilities, scale_of
 from windtunnel.analysis.doctor import IMAGES
+from windtunnel.analysis.doctor_bench import log_probabilities, scale_of
+from windtunnel.analysis.doctor_trials import Trial, choose
 from windtunnel.analysis.preprocess_grid import Order, suggested_order
-from windtunnel.analysis.trials import Trial, choose
 from windtunnel.models.preprocess import declared
 
 # Error, share of answers changed, and how many are tried: 20 on a small network, 130 on one for ImageNet.

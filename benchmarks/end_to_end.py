@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 import windtunnel
-from windtunnel.golden import golden_image
+from windtunnel.suites.golden_digests import golden_image
 
 
 def write_network(path: Path, width: int) -> Path:

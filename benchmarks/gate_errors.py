@@ -14,7 +14,7 @@ import numpy as np
 from worlds import Array, answers, kinship_for
 
 from windtunnel.analysis.gate import DEFAULT_RULES, Trial, worse
-from windtunnel.analysis.rules import parse_rule
+from windtunnel.analysis.gate_rules import parse_rule
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.paired import estimate_difference
 

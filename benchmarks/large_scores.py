@@ -22,14 +22,14 @@ import pyarrow as pa
 from PIL import Image
 from worlds import Array, answers
 
+from windtunnel.core.labels import imagenet_1k
 from windtunnel.data import Sample
 from windtunnel.engine.plan import Plan, make_plan
-from windtunnel.labels import imagenet_1k
+from windtunnel.importing.imported_run import GivenModel
 from windtunnel.metrics.corruption_error import alexnet_errors
-from windtunnel.predictions.incoming import GivenModel
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.rows import TOP, schema
-from windtunnel.suites.files import load_suite
+from windtunnel.suites.suite_files import load_suite
 
 CLASSES = 1000
 PER_PHOTOGRAPHER = 5

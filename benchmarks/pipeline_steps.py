@@ -21,14 +21,14 @@ import numpy as np
 import simplejpeg
 from PIL import Image as PillowImage
 
-from windtunnel.conditions import Condition
+from windtunnel.core.conditions import Condition
+from windtunnel.core.labels import index_space
 from windtunnel.data import Sample
 from windtunnel.data.survey import survey
 from windtunnel.engine.images import Source
 from windtunnel.imaging.decoders import FFMPEG_CODECS
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.resizers import OPENCV_FILTERS, PILLOW_FILTERS
-from windtunnel.labels import index_space
 
 ROUNDS = 7
 LEAST_PIXELS = 100_000

@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from windtunnel.analysis.explain import explain
     from windtunnel.analysis.gate import gate
     from windtunnel.api import make_set, plan, run
+    from windtunnel.core.errors import UserError
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
-    from windtunnel.errors import UserError
+    from windtunnel.importing.imported_run import score_predictions
     from windtunnel.metrics.slices import slices
     from windtunnel.models import load_model
-    from windtunnel.predictions.incoming import score_predictions
     from windtunnel.sequences import perturb
     from windtunnel.store.run import Run, load_run
 
 # Public names and where they live; each is imported on first use, so that importing the package is light.
 _PUBLIC = {
     "Run": "windtunnel.store.run",
-    "UserError": "windtunnel.errors",
+    "UserError": "windtunnel.core.errors",
     "compare": "windtunnel.analysis.comparison",
     "corrupt": "windtunnel.corruptions",
     "distance": "windtunnel.analysis.distance",
@@ -36,7 +36,7 @@ _PUBLIC = {
     "perturb": "windtunnel.sequences",
     "plan": "windtunnel.api",
     "run": "windtunnel.api",
-    "score_predictions": "windtunnel.predictions.incoming",
+    "score_predictions": "windtunnel.importing.imported_run",
     "slices": "windtunnel.metrics.slices",
 }
 

@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.errors import UserError
 from windtunnel.data import Dataset, open_dataset
-from windtunnel.data.finished import FinishedDataset, open_with_clean
-from windtunnel.data.natural import NaturalDataset
-from windtunnel.data.natural_found import how_found, perhaps_natural
+from windtunnel.data.natural_detection import how_found, perhaps_natural
 from windtunnel.data.natural_layouts import open_natural
+from windtunnel.data.natural_sets import NaturalDataset
+from windtunnel.data.precomputed import FinishedDataset, open_with_clean
 from windtunnel.data.survey import first_size
-from windtunnel.determinism import check_deterministic
-from windtunnel.engine.local import execute
+from windtunnel.engine.local_executor import execute
 from windtunnel.engine.plan import Plan, make_plan
-from windtunnel.errors import UserError
-from windtunnel.make.local import make
+from windtunnel.make.executor import make
 from windtunnel.make.plan import plan_make
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
-from windtunnel.suites.files import load_suite
-from windtunnel.suites.fitting import QUICK, default_suite, held_difficulty, natural_at
+from windtunnel.suites.default_suite import QUICK, default_suite, held_difficulty, natural_at
+from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite import Suite
+from windtunnel.suites.suite_files import load_suite
 from windtunnel.units import include_units
 
 
@@ -211,7 +211,7 @@ def run(
         group=group,
         include=include,
     )
-    from windtunnel.progress import shown
+    from windtunnel.core.progress import shown
 
     with shown(made.predictions, progress) as (advance_bar, expect):
 

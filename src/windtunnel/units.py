@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
-from windtunnel.errors import UserError, unknown_name
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
 

@@ -12,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import windtunnel
-from windtunnel.golden import golden_image
-from windtunnel.labels import imagenet_1k
+from windtunnel.core.labels import imagenet_1k
+from windtunnel.suites.golden_digests import golden_image
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from windtunnel.analysis.several import several
+from windtunnel.analysis.multi_run import several
 from windtunnel.report.files import write_several
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "device_scale_factor": 2}

@@ -11,7 +11,7 @@ import pytest
 
 import windtunnel
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
-from windtunnel.golden import golden_digest, golden_image
+from windtunnel.suites.golden_digests import golden_digest, golden_image
 
 SHAPES = [(32, 32), (64, 64), (224, 224), (299, 299), (33, 70), (150, 97)]
 UNITS = REGISTRY.shipped()
@@ -127,7 +127,7 @@ def test_documents_itself(name: str) -> None:
 def test_another_process_makes_the_same_pixels() -> None:
     code = (
         "import windtunnel, hashlib\n"
-        "from windtunnel.golden import golden_image\n"
+        "from windtunnel.suites.golden_digests import golden_image\n"
         f"for name in {UNITS!r}:\n"
         "    out = windtunnel.corrupt(golden_image(64), name, 4, seed=9, sample_id='p')\n"
         "    print(hashlib.sha256(out.tobytes()).hexdigest())\n"

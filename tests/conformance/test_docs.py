@@ -11,11 +11,11 @@ import pytest
 
 from windtunnel import cli
 from windtunnel.analysis.gate import DEFAULT_RULES, DEFAULT_SEQUENCE_RULES
-from windtunnel.extras import REQUIREMENTS
+from windtunnel.core.extras import REQUIREMENTS
+from windtunnel.core.registry import import_file
 from windtunnel.published.results import published_models
-from windtunnel.registry import import_file
 from windtunnel.stats.intervals import wilson
-from windtunnel.suites.files import load_suite, suite_names
+from windtunnel.suites.suite_files import load_suite, suite_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from windtunnel.corruptions import REGISTRY, SEVERITIES, Corruption, corruption
+from windtunnel.report.demo_scene import scene
 from windtunnel.report.gallery import (
     FRAMES_BYTES,
     STRIP_BYTES,
@@ -20,7 +21,6 @@ from windtunnel.report.gallery import (
     strip_name,
     write_gallery,
 )
-from windtunnel.report.scene import scene
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import Perturbation
 from windtunnel.units import Unit, find_unit

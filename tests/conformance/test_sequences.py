@@ -14,8 +14,8 @@ import pytest
 
 import windtunnel
 from windtunnel.corruptions import EDITIONS
-from windtunnel.golden import golden_digest, golden_image
 from windtunnel.sequences import REGISTRY
+from windtunnel.suites.golden_digests import golden_digest, golden_image
 
 SHAPES = [(32, 32), (64, 64), (224, 224), (299, 299), (33, 70), (150, 97)]
 UNITS = REGISTRY.shipped()
@@ -193,7 +193,7 @@ def test_documents_itself(name: str) -> None:
 def test_another_process_makes_the_same_frames() -> None:
     code = (
         "import windtunnel, hashlib\n"
-        "from windtunnel.golden import golden_image\n"
+        "from windtunnel.suites.golden_digests import golden_image\n"
         f"for name in {UNITS[::-1]!r}:\n"
         "    found = hashlib.sha256()\n"
         "    for frame in windtunnel.perturb(golden_image(64), name, seed=9, sample_id='p'):\n"

@@ -12,7 +12,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.golden import golden_image
+from windtunnel.suites.golden_digests import golden_image
 
 SCORED = ("cmyk.jpg", "rgba.png", "palette.png", "sixteen.png", "animated.gif", "grey.png", "plain.png")
 FAILED = {

@@ -18,12 +18,12 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.analysis.join import join_runs
+from windtunnel.analysis.pairing import join_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.cli import cli
+from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.data.demo import demo_model_path
-from windtunnel.phrasing import phrased_for_command_line
-from windtunnel.report.gating import check_cells, gate_markdown, sentence
+from windtunnel.report.gate_outcome import check_cells, gate_markdown, sentence
 from windtunnel.store.run import Run
 
 ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'

@@ -15,7 +15,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from windtunnel.corruptions import REGISTRY
-from windtunnel.golden import golden_image
+from windtunnel.suites.golden_digests import golden_image
 from windtunnel.transforms import Corrupt, CorruptedDataset, RandomCorrupt
 
 COUNT = 12

@@ -15,8 +15,8 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.distance import FID_FAMILY
-from windtunnel.labels import imagenet_1k
-from windtunnel.published.natural import masked_classes
+from windtunnel.core.labels import imagenet_1k
+from windtunnel.published.natural_sets import masked_classes
 
 SIDE = 16
 AS_IT_IS = """

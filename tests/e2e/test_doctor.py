@@ -20,8 +20,8 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
 from windtunnel.analysis.doctor import diagnose
+from windtunnel.analysis.doctor_trials import Trial, choose, gain, images_needed, not_told_apart
 from windtunnel.analysis.preprocess_grid import Order, other_tensors
-from windtunnel.analysis.trials import Trial, choose, gain, images_needed, not_told_apart
 from windtunnel.data import open_dataset
 from windtunnel.data.demo import demo_model_path
 from windtunnel.data.frame_sets import ONE_VIDEO

@@ -17,15 +17,15 @@ import windtunnel
 from tests.natural_sets import WNIDS, clean_folder, put, write_model
 from tests.onnx_models import write_colour_model
 from windtunnel.cli import cli
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import imagenet_names
+from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.data.demo import demo_model_path
-from windtunnel.errors import UserError
-from windtunnel.labels import imagenet_names
 from windtunnel.models import load_model
-from windtunnel.phrasing import phrased_for_command_line
-from windtunnel.published.natural import masked_classes
+from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.confusions import confusions, examples
 from windtunnel.report.failures import worst_failures
-from windtunnel.report.hanging import explain_with
+from windtunnel.report.saliency import explain_with
 
 IN_A = masked_classes("in_imagenet_a")
 AGAINST_ALL = """

@@ -13,13 +13,13 @@ from PIL import Image
 
 import windtunnel
 from tests.reference.test_stability import brute_force_distance
-from windtunnel.cli.present import plan_lines
-from windtunnel.golden import golden_image
+from windtunnel.cli.summary import plan_lines
 from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
-from windtunnel.metrics.perturbed import TOP_FIVE, each, mean
-from windtunnel.report.originals import class_names
+from windtunnel.metrics.sequence_scores import TOP_FIVE, each, mean
+from windtunnel.report.source_images import class_names
 from windtunnel.report.tables import run_document
 from windtunnel.store.run import Run
+from windtunnel.suites.golden_digests import golden_image
 
 # Flip probability in per cent and top-5 distance, of ImageNet-P's paper, appendix E.
 ALEXNET = {

@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 import windtunnel
+from windtunnel.core.seeding import digest64
+from windtunnel.metrics.ood_detection import template_split
 from windtunnel.metrics.ood_scores import KL_MATCHING
-from windtunnel.metrics.outside import template_split
 from windtunnel.report.tables import notes
-from windtunnel.seeding import digest64
 
 CLASSES, PATIENTS, IMAGES = 20, 50, 6
 RNG = np.random.default_rng(5)

@@ -18,14 +18,14 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from tests.hostile_files import MIB, chunk, jpeg_with, png, slow_files, sparse, unusual_files
+from windtunnel.core.errors import ImageError, UserError
 from windtunnel.data import open_dataset
 from windtunnel.data.inspection import inspect
 from windtunnel.data.survey import survey
-from windtunnel.errors import ImageError, UserError
-from windtunnel.golden import golden_image
 from windtunnel.imaging.clips import decode_clip, encode_clip
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import read_header
+from windtunnel.suites.golden_digests import golden_image
 
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
 

@@ -21,9 +21,9 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
-from windtunnel.golden import golden_image
 from windtunnel.imaging.codecs import round_trip
-from windtunnel.suites.files import load_suite
+from windtunnel.suites.golden_digests import golden_image
+from windtunnel.suites.suite_files import load_suite
 
 FIFTEEN = load_suite("imagenet-c").units
 NINETEEN = (*FIFTEEN, *load_suite("imagenet-c-extra").units)
@@ -211,7 +211,7 @@ def test_rows_that_are_not_made_are_failures_not_black_images(tmp_path: Path) ->
     failed = [row for row in statuses if row["status"] != "ok"]
     assert len(failed) == 5 * (60 - 16)
     assert {row["condition"].partition(":")[0] for row in failed} == {"saturate"}
-    from windtunnel.make.check import verify
+    from windtunnel.make.verification import verify
 
     assert verify(made).missing == 5 * (len(tables) - 4)
 
@@ -276,7 +276,7 @@ def test_other_textures_are_another_recipe(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("victim", ["head", "samples", "recipe", "table", "stray"])
 def test_verify_sees_more_than_pixels(tmp_path: Path, victim: str) -> None:
-    from windtunnel.make.check import verify
+    from windtunnel.make.verification import verify
 
     file, _, _ = cifar_like(tmp_path, 20)
     layout = "folders" if victim == "stray" else "arrays"
@@ -423,7 +423,7 @@ def test_mistakes_are_told_in_one_line_before_any_work(
 
 def test_what_was_not_made_cannot_be_verified_or_made_twice(tmp_path: Path) -> None:
     file, _, _ = cifar_like(tmp_path, 20)
-    from windtunnel.make.check import verify
+    from windtunnel.make.verification import verify
 
     with pytest.raises(windtunnel.UserError, match="no manifest"):
         verify(tmp_path)

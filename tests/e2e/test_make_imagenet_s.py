@@ -13,11 +13,11 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.compat.imagenet_s import ImageTransfer
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 from windtunnel.imaging.crops import random_crop
 from windtunnel.imaging.window import Window
-from windtunnel.make.check import verify
-from windtunnel.make.systematic import DECODERS, RESIZES, training_draws
+from windtunnel.make.imagenet_s import DECODERS, RESIZES, training_draws
+from windtunnel.make.verification import verify
 
 PAIRS = {
     ("pil", "pil-bilinear"), ("opencv", "pil-bilinear"), ("ffmpeg", "pil-bilinear"), ("pil", "pil-nearest"),

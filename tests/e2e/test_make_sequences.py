@@ -23,11 +23,11 @@ from tests.onnx_models import write_colour_model
 from windtunnel.cli import cli
 from windtunnel.data import open_dataset
 from windtunnel.imaging.clips import encode_clip
-from windtunnel.make.check import verify
-from windtunnel.make.local import make
+from windtunnel.make.executor import make
 from windtunnel.make.plan import plan_make
+from windtunnel.make.verification import verify
 from windtunnel.sequences import REGISTRY
-from windtunnel.suites.files import load_suite
+from windtunnel.suites.suite_files import load_suite
 
 SOME = ["gaussian_noise", "tilt", "translate"]
 FRAMES = {"gaussian_noise": 31, "tilt": 31, "translate": 16}

@@ -13,13 +13,13 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv, write_model
-from windtunnel.analysis.several import several
+from windtunnel.analysis.multi_run import several
 from windtunnel.data.natural_layouts import open_natural
+from windtunnel.importing import score_predictions
 from windtunnel.metrics.slices import slices
-from windtunnel.predictions import score_predictions
-from windtunnel.published.natural import masked_classes
-from windtunnel.report.beside import unmeasured
-from windtunnel.report.originals import class_names
+from windtunnel.published.natural_sets import masked_classes
+from windtunnel.report.multi_suite import unmeasured
+from windtunnel.report.source_images import class_names
 from windtunnel.report.tables import notes
 
 IN_A = list(masked_classes("in_imagenet_a"))

@@ -17,13 +17,13 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import windtunnel
 from windtunnel import load_model, open_dataset
 from windtunnel.analysis.doctor import diagnose
-from windtunnel.cli.present import score_lines
-from windtunnel.labels import imagenet_1k
+from windtunnel.cli.summary import score_lines
+from windtunnel.core.labels import imagenet_1k
+from windtunnel.core.seeding import digest64
+from windtunnel.importing.imported_run import score_predictions
 from windtunnel.metrics.ood_scores import KL_MATCHING
-from windtunnel.predictions.incoming import score_predictions
-from windtunnel.published.natural import masked_classes
+from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.tables import notes
-from windtunnel.seeding import digest64
 
 CLASSES = 10
 

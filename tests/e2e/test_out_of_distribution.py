@@ -15,10 +15,10 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
-from windtunnel.cli.present import score_lines
-from windtunnel.labels import imagenet_1k
+from windtunnel.cli.summary import score_lines
+from windtunnel.core.labels import imagenet_1k
 from windtunnel.metrics.score import Score
-from windtunnel.published.natural import masked_classes
+from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.tables import notes
 
 UserError = windtunnel.UserError

@@ -16,7 +16,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.predictions import score_predictions
+from windtunnel.importing import score_predictions
 from windtunnel.report.tables import notes
 
 UserError = windtunnel.UserError
@@ -186,7 +186,7 @@ def test_blocks_of_any_size_give_the_same(
     logits: Path, tmp_path: Path, digit_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = score_predictions(logits, digit_folder, "smoke", out=tmp_path / "whole")
-    monkeypatch.setattr("windtunnel.predictions.files.BLOCK_NUMBERS", 160)
+    monkeypatch.setattr("windtunnel.importing.prediction_files.BLOCK_NUMBERS", 160)
     parts = score_predictions(logits, digit_folder, "smoke", out=tmp_path / "parts")
     assert whole.predictions().equals(parts.predictions())
     npz = written(pq.read_table(logits), tmp_path / "parts.npz")

@@ -14,8 +14,8 @@ import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv
 from windtunnel.data import is_image_name
-from windtunnel.predictions import score_predictions
-from windtunnel.published.natural import masked_classes
+from windtunnel.importing import score_predictions
+from windtunnel.published.natural_sets import masked_classes
 
 IN_A = list(masked_classes("in_imagenet_a"))
 OUTSIDE = next(label for label in range(1000) if label not in IN_A)

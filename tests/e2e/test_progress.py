@@ -16,12 +16,12 @@ from rich.console import Console
 import windtunnel
 from tests.conftest import Command
 from windtunnel.api import model_source
+from windtunnel.core.progress import Bar
+from windtunnel.core.wording import duration
 from windtunnel.data import Sample
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.engine.estimate import Expected
-from windtunnel.engine.local import execute, expected_time
-from windtunnel.progress import Bar
-from windtunnel.wording import duration
+from windtunnel.engine.local_executor import execute, expected_time
 
 ESTIMATE = r"about .* on \d+ workers?; an?( rough)? estimate from \d[\d,]* predictions? timed on this machine"
 

@@ -14,11 +14,11 @@ from sklearn.calibration import calibration_curve
 
 import windtunnel
 from windtunnel.cli import cli
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
+from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.metrics.calibration import ece_by_chance, ece_values, reliability
-from windtunnel.phrasing import phrased_for_command_line
+from windtunnel.report.footguns import TRAPS
 from windtunnel.report.tables import run_document
-from windtunnel.report.traps import TRAPS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -353,7 +353,7 @@ def test_a_worker_that_dies_is_replaced_once(tmp_path: Path, digit_folder: Path)
     run = windtunnel.run(f"{spec}:once", digit_folder, "smoke", out=tmp_path / "run", chunk=10, workers=2)
     assert (tmp_path / "died").exists()
     assert len(run.predictions()) == run.expected_rows
-    from windtunnel.errors import RunFailed
+    from windtunnel.core.errors import RunFailed
 
     with pytest.raises(RunFailed, match="died 2 times"):
         windtunnel.run(f"{spec}:always", digit_folder, "smoke", out=tmp_path / "other", chunk=10, workers=2)
@@ -414,8 +414,8 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
 
 
 def test_a_image_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
-    from windtunnel.engine.local import execute
-    from windtunnel.errors import RunFailed
+    from windtunnel.core.errors import RunFailed
+    from windtunnel.engine.local_executor import execute
 
     plan = windtunnel.plan("demo", digit_folder, "smoke", chunk=1)
     files = sorted(digit_folder.rglob("*.png"))
@@ -559,8 +559,8 @@ def test_a_unit_that_breaks_the_law_stops_the_run(tmp_path: Path, body: str, mat
 def test_custom_data_sets_are_sorted_and_checked(
     tmp_path: Path, digits: tuple[np.ndarray, np.ndarray]
 ) -> None:
+    from windtunnel.core.labels import index_space
     from windtunnel.data import Sample
-    from windtunnel.labels import index_space
 
     class Mine:
         name = location = "mine"

@@ -173,7 +173,7 @@ def test_a_perfect_baseline_is_a_note_and_no_number(tmp_path: Path, digit_folder
         for row in rows
     ]
     (tmp_path / "right.jsonl").write_text("\n".join(lines))
-    from windtunnel.predictions import score_predictions
+    from windtunnel.importing import score_predictions
 
     perfect = score_predictions(tmp_path / "right.jsonl", digit_folder, two, out=tmp_path / "perfect")
     assert not {"ce", "relative_ce"} & {one.metric for one in run.scores(baseline=perfect)}

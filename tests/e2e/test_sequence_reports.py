@@ -15,11 +15,11 @@ from PIL import Image
 
 import windtunnel
 from windtunnel.cli import cli
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
+from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.metrics.flip_rates import THE_TEN
-from windtunnel.phrasing import phrased_for_command_line
 from windtunnel.published.results import measured_on
-from windtunnel.report.comparing import changed_columns, changed_rows
+from windtunnel.report.comparison import changed_columns, changed_rows
 from windtunnel.report.figures import flip_changes
 from windtunnel.report.markdown import comparison_markdown
 from windtunnel.report.tables import run_document

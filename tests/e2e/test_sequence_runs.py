@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 from windtunnel.metrics.flip_rates import THE_TEN
 from windtunnel.report.tables import run_document
 from windtunnel.store.run import Run

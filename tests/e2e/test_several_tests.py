@@ -15,11 +15,11 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.analysis.several import several
+from windtunnel.analysis.multi_run import several
 from windtunnel.analysis.shifts import Share, Shift, drops_by_tag
-from windtunnel.labels import imagenet_1k
-from windtunnel.published.natural import masked_classes
-from windtunnel.report.beside import shift_rows
+from windtunnel.core.labels import imagenet_1k
+from windtunnel.published.natural_sets import masked_classes
+from windtunnel.report.multi_suite import shift_rows
 
 CLASSES = 8
 PER_CLASS = 5

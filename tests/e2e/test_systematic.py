@@ -16,9 +16,9 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 from windtunnel.report.deployment import differences
-from windtunnel.suites.files import load_suite
+from windtunnel.suites.suite_files import load_suite
 
 IMAGENET_S = [
     "native", "clean", "decode=opencv", "decode=ffmpeg",

@@ -14,13 +14,13 @@ import torch
 from PIL import Image
 
 import windtunnel
+from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.seeding import Draws
 from windtunnel.data import open_dataset
-from windtunnel.errors import RunFailed, UserError
 from windtunnel.imaging.crops import random_crop
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, Tensor
 from windtunnel.models.torch import TorchPredictor
-from windtunnel.seeding import Draws
 from windtunnel.train import Mix, Settings, fit
 from windtunnel.train.views import batches, labelled
 
@@ -340,7 +340,7 @@ def test_the_preprocess_is_given_as_on_the_command_line(digits: Path, tmp_path: 
 def test_without_torch_the_cure_is_named() -> None:
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from windtunnel.errors import UserError\n"
+        "from windtunnel.core.errors import UserError\n"
         "try:\n    from windtunnel.train import fit\nexcept UserError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,10 +12,10 @@ import pytest
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.conditions import digest
+from windtunnel.core.conditions import digest
 from windtunnel.suites.canvas import GEOMETRIES, Canvas
-from windtunnel.suites.files import load_suite
 from windtunnel.suites.suite import Suite
+from windtunnel.suites.suite_files import load_suite
 
 USUAL = Canvas(224, GEOMETRIES[224], "")
 

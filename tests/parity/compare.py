@@ -15,7 +15,7 @@ from tests.parity import oracles
 from tests.parity.draws import OURS, Replay
 from tests.parity.reference import GOLDEN, PARAMETERS
 from windtunnel.corruptions import REGISTRY
-from windtunnel.golden import golden_image
+from windtunnel.suites.golden_digests import golden_image
 
 # One false alarm in a thousand for each distribution test; seeds are fixed.
 ALPHA = 1e-3

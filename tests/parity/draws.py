@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from windtunnel.seeding import Draws, words
+from windtunnel.core.seeding import Draws, words
 
 
 class Recorder:

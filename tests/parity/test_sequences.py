@@ -26,12 +26,12 @@ from tests.parity.sequence_compare import (
 from tests.parity.sequence_reference import NAMES, TABLES
 from tests.parity.test_units import correlation
 from windtunnel.corruptions import EDITIONS
-from windtunnel.golden import golden_image
 from windtunnel.imaging.geometry import Geometry, finish, kept_window, resize_step
 from windtunnel.imaging.window import Window, whole
 from windtunnel.kernels.warp import Affine, AffineWarp, PerspectiveWarp, about_centre
 from windtunnel.sequences import REGISTRY
 from windtunnel.sequences.tilt import facing_back
+from windtunnel.suites.golden_digests import golden_image
 
 GEOMETRIC = ("zoom_blur", "translate", "rotate", "tilt", "scale", "shear")
 

@@ -28,9 +28,9 @@ from tests.parity.compare import (
 from tests.parity.draws import OURS, Replay
 from tests.parity.reference import PARAMETERS
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES, frost
-from windtunnel.golden import golden_image
 from windtunnel.kernels import motion
 from windtunnel.kernels.gaussian import blur_bytes
+from windtunnel.suites.golden_digests import golden_image
 
 
 def assert_close(ours: np.ndarray, theirs: np.ndarray) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import windtunnel
-from windtunnel.errors import ImageError, UserError
-from windtunnel.golden import golden_image
+from windtunnel.core.errors import ImageError, UserError
 from windtunnel.imaging.clips import decode_clip, encode_clip, whole_clip
+from windtunnel.suites.golden_digests import golden_image
 
 TYPES = {"gaussian_noise": "noise", "tilt": "temporal"}
 # What x264's documentation says of preset veryslow, and of tune grain.

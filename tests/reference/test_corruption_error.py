@@ -11,8 +11,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.golden import golden_image
-from windtunnel.labels import IMAGENET_1K
+from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.metrics.corruption_error import (
     ALEXNET_CLEAN,
     THE_FIFTEEN,
@@ -24,6 +23,7 @@ from windtunnel.metrics.corruption_error import (
 )
 from windtunnel.published.results import measured_on, place_among
 from windtunnel.report.tables import notes
+from windtunnel.suites.golden_digests import golden_image
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-from windtunnel.metrics.detection import (
+from windtunnel.metrics.binary_ranking import (
     Curve,
     Gradient,
     auroc,
@@ -21,7 +21,7 @@ from windtunnel.metrics.detection import (
     fpr_near_recall,
     trapezoid_precision,
 )
-from windtunnel.metrics.outside import AUPR, AUPR_TRAPEZOID, AUROC, FPR95, FPR95_COMPAT
+from windtunnel.metrics.ood_detection import AUPR, AUPR_TRAPEZOID, AUROC, FPR95, FPR95_COMPAT
 from windtunnel.stats.intervals import clopper_pearson
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

@@ -14,12 +14,20 @@ import windtunnel
 from windtunnel.analysis.explain import explain_seen, half_in
 from windtunnel.analysis.grad_cam import grad_cam, last_convolution
 from windtunnel.analysis.occlusion import Kind, class_scores, covered_image, occlude, patches_of
-from windtunnel.errors import UserError
-from windtunnel.labels import Projection
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import Projection
 from windtunnel.models import Model, load_model
 from windtunnel.models.preprocess import Tensor
 from windtunnel.models.torch import TorchPredictor
-from windtunnel.report.overlay import AGAINST, FOR, FULL_COLOUR, overlay, range_text, scale_of, side_by_side
+from windtunnel.report.saliency_overlay import (
+    AGAINST,
+    FOR,
+    FULL_COLOUR,
+    overlay,
+    range_text,
+    scale_of,
+    side_by_side,
+)
 
 CORNER = 40
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binomtest
 
-from windtunnel.metrics.frames import FrameSets, frame_sets, mean_over_frames, worst_within
+from windtunnel.metrics.frame_sets import FrameSets, frame_sets, mean_over_frames, worst_within
 from windtunnel.stats.intervals import exact_share
 
 Rows = list[tuple[str, str, int, str]]

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from windtunnel.errors import UserError
-from windtunnel.golden import golden_image
+from windtunnel.core.errors import UserError
 from windtunnel.imaging.codecs import check_codec, jpeg_round_trip, round_trip
 from windtunnel.imaging.decoders import DECODERS, decode
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, short_side_size
 from windtunnel.imaging.header import read_header
 from windtunnel.imaging.resizers import OPENCV_FILTERS, PILLOW_FILTERS, resize
 from windtunnel.imaging.window import centre_window
+from windtunnel.suites.golden_digests import golden_image
 
 
 def encoded(image: np.ndarray, kind: str = "JPEG", **options: object) -> bytes:

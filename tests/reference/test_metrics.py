@@ -9,13 +9,13 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss
 
-from windtunnel.metrics.against_clean import flipped
+from windtunnel.metrics.aurra import aurra_values
 from windtunnel.metrics.calibration import (
     ece_values,
     rms_values,
 )
-from windtunnel.metrics.proper import brier_score, negative_log_likelihood
-from windtunnel.metrics.response import aurra_values
+from windtunnel.metrics.clean_comparison import flipped
+from windtunnel.metrics.proper_scores import brier_score, negative_log_likelihood
 from windtunnel.metrics.slices import shrink, size_bucket
 from windtunnel.stats.intervals import mean_interval
 

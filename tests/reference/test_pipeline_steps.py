@@ -14,14 +14,14 @@ import simplejpeg
 import torch
 from PIL import Image
 
-from windtunnel.errors import ImageError, UserError
-from windtunnel.golden import golden_image
+from windtunnel.core.errors import ImageError, UserError
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import DECODERS, decode
 from windtunnel.imaging.geometry import Geometry, decode_step, short_side_size
 from windtunnel.imaging.header import read_header
 from windtunnel.imaging.resizers import TORCH_FILTERS, resize
 from windtunnel.imaging.window import centre_window
+from windtunnel.suites.golden_digests import golden_image
 
 
 def jpeg(image: np.ndarray, mode: str = "RGB", **options: object) -> bytes:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import scipy.stats
 
-from windtunnel.analysis.placing import above_line
 from windtunnel.analysis.public_models import (
     Fit,
     fit_logits,
@@ -17,8 +16,9 @@ from windtunnel.analysis.public_models import (
     public_field,
     read_table,
 )
+from windtunnel.analysis.public_placement import above_line
 from windtunnel.analysis.shifts import Share
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 
 HEADER = "model,img_size,top1,top1_err,top5,top5_err,param_count,crop_pct,interpolation"
 # Clean odds 1, 3, 9, 99 and 3; shifted odds are their squares over 9, but for small at 288 pixels.

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from windtunnel import published
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 from windtunnel.metrics.corruption_error import (
     ALEXNET_CLEAN,
     THE_FIFTEEN,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import kstest
 
+from windtunnel.core.seeding import Draws, words
+from windtunnel.core.seeding import word as word_of
 from windtunnel.kernels.draws import word
-from windtunnel.seeding import Draws, words
-from windtunnel.seeding import word as word_of
 
 
 def test_words_are_splitmix64() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 from windtunnel.metrics.stability import (
     discounted_distance,
     farthest_discounted,

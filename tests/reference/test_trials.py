@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
-from windtunnel.analysis.bench import LEAST_PROBABILITY, SHARPNESS, log_probabilities, scale_of
+from windtunnel.analysis.doctor_bench import LEAST_PROBABILITY, SHARPNESS, log_probabilities, scale_of
+from windtunnel.analysis.doctor_trials import Trial, surer
 from windtunnel.analysis.preprocess_grid import Order
-from windtunnel.analysis.trials import Trial, surer
 from windtunnel.models.preprocess import declared
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from tests.natural_sets import WNIDS
-from windtunnel.answers import count_answers
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace, imagenet_1k
+from windtunnel.engine.label_mapping import count_answers
 from windtunnel.engine.summary import summarise
-from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace, imagenet_1k
-from windtunnel.metrics.drop import difference_of_shares, square_and_add
+from windtunnel.metrics.accuracy_drop import difference_of_shares, square_and_add
 from windtunnel.metrics.score import Measure
 from windtunnel.published import read_text
-from windtunnel.published.natural import masked_classes, names_network, natural_set, natural_sets
+from windtunnel.published.natural_sets import masked_classes, names_network, natural_set, natural_sets
 
 
 @dataclass

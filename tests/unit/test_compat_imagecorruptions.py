@@ -13,8 +13,8 @@ from PIL import Image
 import windtunnel
 from windtunnel.compat import imagecorruptions
 from windtunnel.compat.imagecorruptions import corrupt, get_corruption_names
-from windtunnel.golden import golden_image
-from windtunnel.suites.files import load_suite
+from windtunnel.suites.golden_digests import golden_image
+from windtunnel.suites.suite_files import load_suite
 
 # The numbers 0 to 18 of imagecorruptions 1.1.2.
 NUMBERED = (

@@ -10,10 +10,10 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.data.finished import FinishedDataset
-from windtunnel.golden import golden_image
-from windtunnel.suites.files import load_suite
-from windtunnel.suites.fitting import default_suite
+from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.suites.default_suite import default_suite
+from windtunnel.suites.golden_digests import golden_image
+from windtunnel.suites.suite_files import load_suite
 
 UserError = windtunnel.UserError
 FIFTEEN = load_suite("imagenet-c").units

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.data.finished import FinishedDataset
-from windtunnel.golden import golden_image
+from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.imaging.clips import encode_clip
 from windtunnel.report.timelines import timelines
-from windtunnel.suites.fitting import default_suite
+from windtunnel.suites.default_suite import default_suite
+from windtunnel.suites.golden_digests import golden_image
 
 UserError = windtunnel.UserError
 NAMES = ("n01440764/a", "n01443537/b", "n01443537/c")

@@ -15,7 +15,7 @@ from PIL import Image
 
 import windtunnel
 from tests.onnx_models import write_colour_model
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 from windtunnel.models import Model, load_model
 from windtunnel.models.numerics import round_to_int8, variant_of
 

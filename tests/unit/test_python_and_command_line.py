@@ -15,9 +15,9 @@ import torch
 import windtunnel
 from tests.conftest import Command
 from windtunnel.cli import cli
-from windtunnel.errors import RunFailed, UserError
-from windtunnel.phrasing import phrased, phrased_for_command_line
-from windtunnel.suites.files import suite_names
+from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.phrasing import phrased, phrased_for_command_line
+from windtunnel.suites.suite_files import suite_names
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
 

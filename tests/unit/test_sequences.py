@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.golden import golden_image
 from windtunnel.imaging.window import Window
 from windtunnel.sequences import REGISTRY, Perturbation, Table, sequence
+from windtunnel.suites.golden_digests import golden_image
 
 FADE = """
 import numpy as np

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from windtunnel.conditions import Condition, corruption_condition
-from windtunnel.errors import UserError
+from windtunnel.core.conditions import Condition, corruption_condition
+from windtunnel.core.errors import UserError
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.suites.canvas import GEOMETRIES, Canvas, choose_canvas
-from windtunnel.suites.files import load_suite, suite_names
+from windtunnel.suites.suite_files import load_suite, suite_names
 
 USUAL = Canvas(224, GEOMETRIES[224], "")
 

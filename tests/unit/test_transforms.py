@@ -18,8 +18,8 @@ from PIL import Image
 
 import windtunnel
 from windtunnel.corruptions import REGISTRY
-from windtunnel.golden import golden_image
-from windtunnel.suites.files import load_suite
+from windtunnel.suites.golden_digests import golden_image
+from windtunnel.suites.suite_files import load_suite
 from windtunnel.transforms import Corrupt, CorruptedDataset, RandomCorrupt, TrainedOnTestWarning
 
 UserError = windtunnel.UserError

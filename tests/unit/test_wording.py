@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.conftest import Command
-from windtunnel.wording import counted
+from windtunnel.core.wording import counted
 
 
 @pytest.mark.parametrize(

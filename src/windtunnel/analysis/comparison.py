@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.join import Joined, Key, join_runs, open_runs, why_other_tests
-from windtunnel.analysis.marks import marks
+from windtunnel.analysis.caveats import marks
+from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.analysis.relative_error import against_first
-from windtunnel.errors import UserError
-from windtunnel.metrics.alike import why_other_answers
+from windtunnel.core.errors import UserError
+from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.names import MORE_IS_BETTER
 from windtunnel.metrics.score import Measure, Score

@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.seeding import digest64
 from windtunnel.data import Dataset, Sample, path_and_part, stratified_subset
 from windtunnel.data.frame_sets import VIDEO
-from windtunnel.data.stored import StoredImages, open_images
-from windtunnel.engine.local import opencv_on_one_thread
-from windtunnel.errors import ImageError, UserError
+from windtunnel.data.single_condition import StoredImages, open_images
+from windtunnel.engine.local_executor import opencv_on_one_thread
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry, colour_step, crop_step, decode_step, resize_step
 from windtunnel.imaging.header import check_size, pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.models.features import FeatureNetwork
-from windtunnel.seeding import digest64
 from windtunnel.stats.frechet import frechet_distance, moments
 
 SPLITS = 20

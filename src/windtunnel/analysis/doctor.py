@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.bench import NO_ANSWER, Answers, Bench, WrongSize, usable
+from windtunnel.analysis.doctor_bench import NO_ANSWER, Answers, Bench, WrongSize, usable
+from windtunnel.analysis.doctor_trials import (
+    Trial,
+    choose,
+    gain,
+    images_needed,
+    not_told_apart,
+    p_value,
+    surely_better,
+    test_name,
+)
 from windtunnel.analysis.label_order_warnings import label_order_warnings
 from windtunnel.analysis.preprocess_grid import (
     DECLARED,
@@ -26,17 +36,9 @@ from windtunnel.analysis.preprocess_grid import (
     other_tensors,
     suggested_order,
 )
-from windtunnel.analysis.trials import (
-    Trial,
-    choose,
-    gain,
-    images_needed,
-    not_told_apart,
-    p_value,
-    surely_better,
-    test_name,
-)
-from windtunnel.answers import count_answers
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace, Projection
+from windtunnel.core.wording import counted
 from windtunnel.data import (
     Dataset,
     Sample,
@@ -46,19 +48,17 @@ from windtunnel.data import (
     stratified_subset,
 )
 from windtunnel.data.frame_sets import ONE_VIDEO, video_column
-from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.label_maps import read_map, without_images
+from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.survey import Surveyed, survey
 from windtunnel.engine.data_labels import data_space
-from windtunnel.engine.local import opencv_on_one_thread
+from windtunnel.engine.label_mapping import count_answers
+from windtunnel.engine.local_executor import opencv_on_one_thread
 from windtunnel.engine.plan import map_labels
-from windtunnel.errors import UserError
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.label_maps import read_map, without_images
-from windtunnel.labels import LabelSpace, Projection
 from windtunnel.models import Model
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.stats.intervals import wilson
-from windtunnel.wording import counted
 
 IMAGES = 200
 # Every arithmetic is tried on so many images first; those that trail by more go no further.

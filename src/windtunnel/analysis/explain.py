@@ -21,15 +21,15 @@ from windtunnel.analysis.occlusion import (
     occlude,
     patches_of,
 )
+from windtunnel.core.errors import ImageError, UserError, unknown_name
+from windtunnel.core.labels import Projection, imagenet_1k, imagenet_names, imagenet_synonyms
 from windtunnel.engine.images import stages_of
-from windtunnel.errors import ImageError, UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import colour_step, decode_step
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.imaging.kinds import to_pixels
+from windtunnel.imaging.image_types import to_pixels
 from windtunnel.imaging.window import Window
-from windtunnel.labels import Projection, imagenet_1k, imagenet_names, imagenet_synonyms
 from windtunnel.models import Model, load_model
 
 Method = Literal["occlusion", "grad-cam"]

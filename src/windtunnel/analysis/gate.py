@@ -24,15 +24,15 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
-from windtunnel.analysis.join import Joined, Key, join_runs, open_runs, why_other_tests
+from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
 from windtunnel.analysis.missing_scores import has_score, why_no_score, written
-from windtunnel.analysis.rules import Rule, matching, parse_rule, pooled
-from windtunnel.errors import UserError
-from windtunnel.metrics.alike import why_other_answers
+from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
+from windtunnel.core.errors import UserError
+from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.names import MEASURES
-from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import Measure
+from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
 from windtunnel.store.run import Run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windtunnel.labels import INDICES, LabelSpace, imagenet_1k, imagenet_names
+from windtunnel.core.labels import INDICES, LabelSpace, imagenet_1k, imagenet_names
 
 # The names of label orders that move every class by one output.
 SHIFTS = ("outputs one later", "outputs one earlier")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windtunnel.core.wording import counted
 from windtunnel.metrics import corruption_error, flip_rates
-from windtunnel.metrics.against_clean import clean_with_codec_of
+from windtunnel.metrics.clean_comparison import clean_with_codec_of
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.names import (
     DETECTION_TITLES,
@@ -22,10 +23,9 @@ from windtunnel.metrics.names import (
     SHORT_NAMES,
     TITLES,
 )
-from windtunnel.metrics.perturbed import sequences_of
 from windtunnel.metrics.score import measure_run
+from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.store.run import Run
-from windtunnel.wording import counted
 
 
 @dataclass(frozen=True)

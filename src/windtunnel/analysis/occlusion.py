@@ -17,10 +17,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.labels import Projection
 from windtunnel.imaging import Image
 from windtunnel.imaging.window import Window
-from windtunnel.labels import Projection
 from windtunnel.models import Model
 
 Cover = Literal["mean", "blur"]

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from windtunnel import published
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 
 NEEDED = ("model", "img_size", "top1")
 # The file of clean results beside a table that nothing is known of.

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windtunnel.analysis.join import Joined
+from windtunnel.analysis.pairing import Joined
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.metrics.alike import why_other_answers, why_other_pairs
 from windtunnel.metrics.baseline import beside, ratio, why_not
+from windtunnel.metrics.comparability import why_other_answers, why_other_pairs
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.flip_rates import THE_TEN, clips_beside, divided, why_not_divided
-from windtunnel.metrics.perturbed import FLIPS, bare, sequences_of
 from windtunnel.metrics.score import Measure
+from windtunnel.metrics.sequence_scores import FLIPS, bare, sequences_of
 
 # Their names, as people write them.
 TITLES = {

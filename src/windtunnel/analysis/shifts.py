@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from windtunnel.analysis.marks import marks
+from windtunnel.analysis.caveats import marks
+from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import PM_0, farthest_pm
 from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
-from windtunnel.wording import counted
 
 NO_TAG = "no tag"
 # What conditions of a kind are called.

@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from windtunnel.core.wording import listed
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
-from windtunnel.published.natural import is_data_set
+from windtunnel.published.natural_sets import is_data_set
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.store.run import Run
-from windtunnel.suites.files import load_suite, suite_names
-from windtunnel.wording import listed
+from windtunnel.suites.suite_files import load_suite, suite_names
 
 # Published sets that have a suite's corruptions on other images.
 SAME_CORRUPTIONS = {

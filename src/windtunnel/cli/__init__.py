@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from windtunnel.errors import RunFailed, UserError
-from windtunnel.phrasing import phrased_for_command_line
+from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.phrasing import phrased_for_command_line
 
 # Command to the module that holds it; a module is imported when its command is used.
 COMMANDS = {
@@ -60,7 +60,7 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from windtunnel.errors import unknown_name
+            from windtunnel.core.errors import unknown_name
 
             raise unknown_name("command", args[0], COMMANDS, "windtunnel --help")
         return super().resolve_command(ctx, args)

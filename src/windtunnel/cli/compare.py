@@ -9,9 +9,9 @@ from rich.console import Console
 
 from windtunnel.analysis.comparison import Comparison, compare
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
-from windtunnel.cli.present import print_lines, print_table
-from windtunnel.errors import UserError
-from windtunnel.report.comparing import (
+from windtunnel.cli.summary import print_lines, print_table
+from windtunnel.core.errors import UserError
+from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
     comparison_csv,

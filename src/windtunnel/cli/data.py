@@ -10,13 +10,13 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, print_json
-from windtunnel.cli.present import print_lines
+from windtunnel.cli.summary import print_lines
+from windtunnel.core.progress import Bar
+from windtunnel.core.wording import counted
 from windtunnel.data.inspection import Inspection, inspect
-from windtunnel.data.stored import open_as_run_reads
-from windtunnel.make.check import Verification, verify
-from windtunnel.progress import Bar
+from windtunnel.data.single_condition import open_as_run_reads
+from windtunnel.make.verification import Verification, verify
 from windtunnel.sequences import SEQUENCE_PREFIX
-from windtunnel.wording import counted
 
 EXIT_DAMAGED = 1
 DAMAGE_SHOWN = 20

@@ -8,9 +8,9 @@ import click
 
 from windtunnel.cli.options import INCLUDE
 from windtunnel.corruptions import REGISTRY
-from windtunnel.golden import golden_digest
 from windtunnel.report.gallery import write_gallery
 from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.suites.golden_digests import golden_digest
 from windtunnel.units import find_unit, include_units, unit_names
 
 

@@ -7,9 +7,9 @@ from rich.console import Console
 
 from windtunnel.analysis.distance import SPLITS, Distance, ImageSet, OverSplits, distance
 from windtunnel.cli.options import AS_JSON, print_json
-from windtunnel.cli.present import print_lines
-from windtunnel.progress import Bar
-from windtunnel.wording import counted
+from windtunnel.cli.summary import print_lines
+from windtunnel.core.progress import Bar
+from windtunnel.core.wording import counted
 
 
 @click.command(short_help="Measure the Fréchet distance between two datasets.")

@@ -13,11 +13,11 @@ from rich.console import Console
 from windtunnel.analysis.explain import Explanation, Method, explain
 from windtunnel.analysis.occlusion import Cover, Kind
 from windtunnel.cli.options import AS_JSON, print_json
-from windtunnel.cli.present import describe_model, print_lines
-from windtunnel.errors import UserError
+from windtunnel.cli.summary import describe_model, print_lines
+from windtunnel.core.errors import UserError
+from windtunnel.core.progress import Bar
 from windtunnel.models import load_model
-from windtunnel.progress import Bar
-from windtunnel.report.overlay import map_title, range_text, scale_of, side_by_side
+from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, side_by_side
 
 
 @click.command(short_help="Draw the regions of an image that a prediction depends on.")

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from windtunnel.analysis.gate import Gate, gate
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
-from windtunnel.cli.present import print_table
-from windtunnel.report.gating import (
+from windtunnel.cli.summary import print_table
+from windtunnel.report.gate_outcome import (
     HEADER,
     INTERVALS,
     MARKS,

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.cli.present import print_lines
-from windtunnel.errors import UserError
-from windtunnel.labels import imagenet_names
+from windtunnel.cli.summary import print_lines
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import imagenet_names
+from windtunnel.data.wordnet import LeafMap, map_leaves, read_is_a, read_targets
 from windtunnel.store.files import write_whole
-from windtunnel.wordnet import LeafMap, map_leaves, read_is_a, read_targets
 
 SHOWN = 5
 

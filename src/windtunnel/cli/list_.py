@@ -18,10 +18,10 @@ from windtunnel.metrics.names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TI
 from windtunnel.metrics.score import about_metric
 from windtunnel.models.preprocess import presets
 from windtunnel.published.results import METRICS, published_models, sources
-from windtunnel.report.amounts import unit
+from windtunnel.report.score_format import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
-from windtunnel.suites.files import load_suite, suite_names
+from windtunnel.suites.suite_files import load_suite, suite_names
 from windtunnel.units import include_units
 
 

@@ -11,16 +11,16 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.present import print_lines
-from windtunnel.conditions import grid_text, is_uneven
+from windtunnel.cli.summary import print_lines
+from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.labels import DECLARABLE
+from windtunnel.core.progress import Bar
+from windtunnel.core.wording import counted
 from windtunnel.data import open_dataset
-from windtunnel.labels import DECLARABLE
-from windtunnel.make.local import check_target, make
+from windtunnel.make.executor import check_target, make
+from windtunnel.make.imagenet_s import SPLITS
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
-from windtunnel.make.systematic import SPLITS
-from windtunnel.progress import Bar
 from windtunnel.units import include_units
-from windtunnel.wording import counted
 
 
 @click.command(short_help="Write a corrupted copy of a dataset.")

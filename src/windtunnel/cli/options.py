@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from windtunnel.errors import UserError
-from windtunnel.labels import DECLARABLE
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import DECLARABLE
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

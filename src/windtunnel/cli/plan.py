@@ -12,9 +12,9 @@ from rich.console import Console
 
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
-from windtunnel.cli.present import plan_lines, print_lines
 from windtunnel.cli.run import plan_with_progress
-from windtunnel.engine.local import expected_time, finished_predictions, usable_workers
+from windtunnel.cli.summary import plan_lines, print_lines
+from windtunnel.engine.local_executor import expected_time, finished_predictions, usable_workers
 
 
 @click.command(short_help="Show how much work a run is, without running it.")

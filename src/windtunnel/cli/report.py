@@ -10,18 +10,18 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.analysis.placing import Placed, place_runs
-from windtunnel.analysis.several import Several, several
+from windtunnel.analysis.multi_run import Several, several
+from windtunnel.analysis.public_placement import Placed, place_runs
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
+from windtunnel.core.progress import Bar
 from windtunnel.metrics.score import Score
 from windtunnel.models import load_model
-from windtunnel.progress import Bar
-from windtunnel.report.beside import several_document, shifts_csv
-from windtunnel.report.comparing import comparison_csv
+from windtunnel.report.comparison import comparison_csv
 from windtunnel.report.files import Written, write_reports, write_several
-from windtunnel.report.hanging import explain_with
 from windtunnel.report.markdown import run_markdown, several_markdown
+from windtunnel.report.multi_suite import several_document, shifts_csv
+from windtunnel.report.saliency import explain_with
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 

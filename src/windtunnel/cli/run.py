@@ -12,11 +12,11 @@ from rich.console import Console
 
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
-from windtunnel.cli.present import plan_lines, print_lines, score_lines
 from windtunnel.cli.report import explained_reports
-from windtunnel.engine.local import execute, finished_predictions, mended_count, usable_workers
+from windtunnel.cli.summary import plan_lines, print_lines, score_lines
+from windtunnel.core.progress import Bar
+from windtunnel.engine.local_executor import execute, finished_predictions, mended_count, usable_workers
 from windtunnel.engine.plan import Plan
-from windtunnel.progress import Bar
 from windtunnel.report.tables import run_document
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run

@@ -9,11 +9,11 @@ from rich.console import Console
 
 from windtunnel.analysis.missing_scores import needed_run
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, LABELS, print_json
-from windtunnel.cli.present import print_asked, print_lines, score_lines
 from windtunnel.cli.run import finish
-from windtunnel.errors import UserError
+from windtunnel.cli.summary import print_asked, print_lines, score_lines
+from windtunnel.core.errors import UserError
+from windtunnel.core.progress import Bar
 from windtunnel.metrics.names import OF_DETECTION, OF_FRAMES, TITLES, metric_named
-from windtunnel.progress import Bar
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 
@@ -97,7 +97,7 @@ def command(
         return
     if data is None:
         raise UserError("--predictions needs --data: the images they are of.")
-    from windtunnel.predictions import score_predictions
+    from windtunnel.importing import score_predictions
 
     with Bar(console, "looking at the images") as bar:
         run = score_predictions(

@@ -8,8 +8,8 @@ import click
 from PIL import Image as PillowImage
 
 from windtunnel.cli.options import INCLUDE
+from windtunnel.core.errors import UserError
 from windtunnel.corruptions import EDITIONS
-from windtunnel.errors import UserError
 from windtunnel.imaging import Image
 from windtunnel.report.sheet import animation, contact_sheet, frame_strip, sequence_frames
 from windtunnel.sequences import Perturbation

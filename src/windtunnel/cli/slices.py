@@ -8,14 +8,14 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
-from windtunnel.cli.present import print_lines
-from windtunnel.errors import UserError
+from windtunnel.cli.summary import print_lines
+from windtunnel.core.errors import UserError
+from windtunnel.core.wording import counted
 from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.metrics.slices import MINIMUM, Omitted, Slice, omitted_slices, slices
 from windtunnel.report.tables import csv_text
-from windtunnel.report.worst import group_name
+from windtunnel.report.worst_slices import group_name
 from windtunnel.store.run import Run, load_run
-from windtunnel.wording import counted
 
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
 

@@ -8,10 +8,10 @@ from collections import deque
 import click
 from rich.console import Console
 
+from windtunnel.core.progress import Bar
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
-from windtunnel.golden import golden_image
-from windtunnel.progress import Bar
 from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.suites.golden_digests import golden_image
 
 
 @click.command(short_help="Compile and cache all corruptions ahead of time.")

@@ -45,8 +45,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.seeding import fresh_seed
 from windtunnel.corruptions import MIN_SIDE_PX, REGISTRY, SEVERITIES
-from windtunnel.seeding import fresh_seed
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -24,14 +24,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windtunnel.errors import ImageError, UserError, unknown_name
+from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import require_decoder
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import Geometry, crop_step, decode_step, resize_step
 from windtunnel.imaging.header import pillow_quiet
-from windtunnel.make.layouts import write_image
-from windtunnel.make.systematic import (
+from windtunnel.make.imagenet_s import (
     DECODERS,
     RESIZES,
     SPLITS,
@@ -39,6 +38,7 @@ from windtunnel.make.systematic import (
     npy_bytes,
     training_image,
 )
+from windtunnel.make.layouts import write_image
 
 __all__ = ["ImageTransfer"]
 

@@ -16,10 +16,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.registry import Registry
+from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.imaging import Image, Stage
-from windtunnel.registry import Registry
-from windtunnel.seeding import Draws, fresh_seed
 
 EDITIONS = (32, 64, 224, 299)
 SEVERITIES = (1, 2, 3, 4, 5)

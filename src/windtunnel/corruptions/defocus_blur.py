@@ -8,10 +8,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
 from windtunnel.kernels.correlate import LayeredKernel, correlate, layered_kernel
-from windtunnel.seeding import Draws
 
 # Up to this radius the reference draws the disc on one fixed grid, -8..8.
 FIXED_GRID_RADIUS = 8

@@ -11,14 +11,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.header import read_header
 from windtunnel.kernels.jit import jit
-from windtunnel.seeding import Draws
 
 # The reference ships six textures and draws from the first five.
 TEXTURES = 5

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
 from windtunnel.kernels.noise_table import apply_noise, gaussian_table
-from windtunnel.seeding import Draws
 
 
 @corruption(

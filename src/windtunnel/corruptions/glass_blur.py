@@ -6,12 +6,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
 from windtunnel.kernels.draws import word
 from windtunnel.kernels.gaussian import blur_bytes
 from windtunnel.kernels.jit import jit
-from windtunnel.seeding import Draws
 
 _S32 = np.uint64(32)
 _LOW_32 = np.uint64(0xFFFFFFFF)

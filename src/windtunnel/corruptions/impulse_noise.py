@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
 from windtunnel.kernels.noise_table import LEVELS, alias_table, apply_noise
-from windtunnel.seeding import Draws
 
 
 @corruption(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
 from windtunnel.kernels.motion import blur_along
-from windtunnel.seeding import Draws
 
 ANGLES = (-45.0, 45.0)
 

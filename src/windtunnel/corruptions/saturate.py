@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
 from windtunnel.kernels.colour import shift_saturation_and_value
-from windtunnel.seeding import Draws
 
 USUAL = ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2))
 

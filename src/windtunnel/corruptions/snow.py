@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
 from windtunnel.kernels.motion import blur_along
 from windtunnel.kernels.snowfall import draw_flakes, snow_over
-from windtunnel.seeding import Draws
 
 ANGLES = (-135.0, -45.0)
 

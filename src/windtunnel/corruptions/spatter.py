@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
 from windtunnel.imaging import Image
 from windtunnel.kernels.fields import normal_field
 from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.water import wet
-from windtunnel.seeding import Draws
 
 MUD = np.array([63, 42, 20], np.float32) / np.float32(255)
 MUD_CUT = 0.8

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.seeding import digest64
 from windtunnel.imaging import Image
 from windtunnel.imaging.files import read_file as read_file
-from windtunnel.labels import LabelSpace
-from windtunnel.seeding import digest64
 
 IMAGE_SUFFIXES = frozenset(
     f".{name}" for name in (
@@ -69,7 +69,7 @@ def open_dataset(source: str | Path | Dataset) -> Dataset:
 
         return DigitsDataset()
     from windtunnel.data import archive, arrays, folder, table
-    from windtunnel.data.finished import open_finished
+    from windtunnel.data.precomputed import open_finished
 
     path, part = path_and_part(source)
     if not path.exists():

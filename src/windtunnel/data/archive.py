@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from windtunnel.core.errors import ImageError, UserError
 from windtunnel.data import Sample, is_image_name, nfc
 from windtunnel.data.folder import labelled_by_folder
-from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging.files import check_bytes
 
 SUFFIXES = (".zip", ".tar")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import MAX_CLASS_INDEX, index_space
+from windtunnel.core.wording import counted
 from windtunnel.data import Sample, nfc, refuse_duplicates
-from windtunnel.errors import UserError
 from windtunnel.imaging import Image
-from windtunnel.labels import MAX_CLASS_INDEX, index_space
-from windtunnel.wording import counted
 
 SUFFIXES = (".npy", ".npz")
 # What may hold several sets, one of them named after `#`.

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace, label_space_of
 from windtunnel.data import IMAGE_SUFFIXES, Sample, is_image_name, nfc, read_file, refuse_duplicates
-from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace, label_space_of
 
 
 class FolderDataset:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 
 # Where a set keeps its JSON files, from its root.
 JSON_FOLDERS = ("metadata", "", "misc")

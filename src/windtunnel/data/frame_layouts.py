@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace, index_space, label_space_of
 from windtunnel.data import Dataset, Sample, is_image_name, nfc, read_file
 from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, find_json, read_json
 from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, VIDEO, FrameRow, set_column
-from windtunnel.data.natural import Images
+from windtunnel.data.natural_sets import Images
 from windtunnel.data.table import SUFFIXES, TableDataset, table_columns
 from windtunnel.data.ytbb_annotations import (
     ANCHOR_LABELS,
@@ -23,9 +25,7 @@ from windtunnel.data.ytbb_annotations import (
     read_annotations,
     youtube_id,
 )
-from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace, index_space, label_space_of
-from windtunnel.published.natural import NaturalSet
+from windtunnel.published.natural_sets import NaturalSet
 
 # Where a set keeps its frames, from its root.
 FRAME_FOLDERS = ("", "images", "frames", "val", "ytbb_videos")

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from windtunnel.answers import counted_imagenet_classes
+from windtunnel.core.labels import INDICES, imagenet_1k, read_indices
 from windtunnel.data import Dataset
-from windtunnel.data.finished import FinishedDataset
-from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.label_maps import odd_labels
+from windtunnel.data.natural_sets import NaturalDataset
+from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
+from windtunnel.engine.label_mapping import counted_imagenet_classes
 from windtunnel.imaging.header import UPRIGHT
-from windtunnel.label_maps import odd_labels
-from windtunnel.labels import INDICES, imagenet_1k, read_indices
 
 CLASSES_SHOWN = 8
 

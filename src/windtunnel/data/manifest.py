@@ -18,12 +18,12 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.conditions import Condition, digest
+from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.wording import counted
 from windtunnel.data import Sample
-from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace
 from windtunnel.store.files import write_whole
-from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from windtunnel.answers import counted_imagenet_classes, labels_of_imagenet_class
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import IMAGENET_1K, LabelSpace, imagenet_1k
+from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, Sample, open_dataset
-from windtunnel.data.finished import CLEAN, FinishedDataset
 from windtunnel.data.frame_layouts import frame_images
-from windtunnel.data.natural import Images, NaturalDataset, without_clean
-from windtunnel.errors import UserError
-from windtunnel.labels import IMAGENET_1K, LabelSpace, imagenet_1k
-from windtunnel.published.natural import NaturalSet, folder_key, natural_set, several_ids
-from windtunnel.wording import counted
+from windtunnel.data.natural_sets import Images, NaturalDataset, without_clean
+from windtunnel.data.precomputed import CLEAN, FinishedDataset
+from windtunnel.engine.label_mapping import counted_imagenet_classes, labels_of_imagenet_class
+from windtunnel.published.natural_sets import NaturalSet, folder_key, natural_set, several_ids
 
 V2_VERSIONS = {
     "matched-frequency": "matched-?frequency",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+from windtunnel.core.errors import ImageError, Status
 from windtunnel.data import Dataset, Sample, content_hash
-from windtunnel.errors import ImageError, Status
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, UPRIGHT, check_size, pillow_quiet, read_header
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import label_space_of
 from windtunnel.data import Sample, nfc, read_file, refuse_duplicates
-from windtunnel.errors import UserError
-from windtunnel.labels import label_space_of
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
 PATH_COLUMNS = ("path", "file", "filename", "file_name", "image")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from windtunnel.core.errors import UserError
 from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, read_json
-from windtunnel.errors import UserError
 
 ANCHOR_LABELS, PAIR_LABELS, RAW_ANCHORS = "anchor_labels.json", "pmk_labels.json", "*test_anchors_full.csv"
 # What annotators said of an anchor, before the classes in their list of words.

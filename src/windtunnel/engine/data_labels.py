@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace, imagenet_1k, read_indices
 from windtunnel.data import Dataset, Sample
-from windtunnel.data.natural import NaturalDataset
-from windtunnel.errors import UserError
-from windtunnel.labels import LabelSpace, imagenet_1k, read_indices
+from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.models import Model
 
 # What helps where class indices of the data may be ImageNet's.

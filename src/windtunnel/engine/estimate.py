@@ -15,19 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
-from windtunnel.conditions import Condition
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.core.conditions import Condition
+from windtunnel.core.errors import ImageError
+from windtunnel.core.wording import counted, duration
+from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.images import Source
 from windtunnel.engine.pool import Chunk, single_threaded
 from windtunnel.engine.work import Work, fitted, warm_up
-from windtunnel.errors import ImageError
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.models.numerics import variant_of
 from windtunnel.units import include_units
-from windtunnel.wording import counted, duration
 
 # A probe stops after this many seconds of making images against the clock.
 BUDGET_SECONDS = 1.5

@@ -8,12 +8,13 @@ from typing import Any, get_args
 
 import numpy as np
 
-from windtunnel.conditions import Condition, has_any_aspect, sequence_of
+from windtunnel.core.conditions import Condition, has_any_aspect, sequence_of
+from windtunnel.core.errors import ImageError, RunFailed
+from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset, content_hash
-from windtunnel.data.finished import FinishedDataset, stored_size
+from windtunnel.data.precomputed import FinishedDataset, stored_size
 from windtunnel.data.survey import Surveyed
-from windtunnel.errors import ImageError, RunFailed
 from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.clips import clip_round_trip, whole_clip
 from windtunnel.imaging.codecs import round_trip
@@ -29,7 +30,6 @@ from windtunnel.imaging.geometry import (
     resize_step,
 )
 from windtunnel.imaging.header import Header, check_unit_size, read_header
-from windtunnel.seeding import Draws
 from windtunnel.sequences import Perturbation
 
 # An image as it is decoded, resized and cropped: what units can act on.

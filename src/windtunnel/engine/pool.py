@@ -15,8 +15,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Protocol
 
+from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.data.survey import Surveyed
-from windtunnel.errors import RunFailed, UserError
 
 TRIES = 2
 

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel.conditions import Condition, digest
+from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.labels import LabelSpace
 from windtunnel.data import Dataset, Sample
-from windtunnel.data.finished import AS_STORED, FinishedDataset
 from windtunnel.data.frame_sets import FrameRow
-from windtunnel.data.natural import NaturalDataset
+from windtunnel.data.natural_sets import NaturalDataset
+from windtunnel.data.precomputed import AS_STORED, FinishedDataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.imaging.clips import H264
-from windtunnel.labels import LabelSpace
 from windtunnel.models import Model
 
 LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")

@@ -15,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windtunnel.conditions import Condition, sequence_of
+from windtunnel.core.conditions import Condition, sequence_of
+from windtunnel.core.errors import ImageError, RunFailed, UserError
+from windtunnel.core.labels import Projection
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.pool import Advance
 from windtunnel.engine.summary import Summary, summarise
-from windtunnel.errors import ImageError, RunFailed, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
-from windtunnel.labels import Projection
 from windtunnel.models import Model, Scores, finite_rows, probe_images
 from windtunnel.models.numerics import variant_of
-from windtunnel.pipeline import axis_of, value_of
 from windtunnel.store.rows import NOT_FINITE_REASON, TOP, schema
+from windtunnel.suites.pipeline_steps import axis_of, value_of
 from windtunnel.units import include_units
 
 

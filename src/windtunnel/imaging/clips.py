@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.errors import ImageError
-from windtunnel.extras import load_extra
+from windtunnel.core.errors import ImageError
+from windtunnel.core.extras import load_extra
+from windtunnel.core.wording import counted
 from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.header import check_size
-from windtunnel.wording import counted
 
 H264 = "h264"
 VIDEO_SUFFIX = ".mp4"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode_jpeg_accurately
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
+from windtunnel.core.seeding import Draws
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import DECODERS
 from windtunnel.imaging.resizers import resize
 from windtunnel.imaging.window import Window
-from windtunnel.seeding import Draws
 
 # Shares of the image's area, and aspect ratios, from which crops are drawn: ImageNet training's usual ones.
 AREA = (0.08, 1.0)

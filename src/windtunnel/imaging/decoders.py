@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 import simplejpeg
 
-from windtunnel.errors import ImageError, unknown_name
-from windtunnel.extras import load_extra
+from windtunnel.core.errors import ImageError, unknown_name
+from windtunnel.core.extras import load_extra
 from windtunnel.imaging import Image
 from windtunnel.imaging.header import MAX_PIXELS, Header, open_by_pillow
 

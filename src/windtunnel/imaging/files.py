@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from windtunnel.errors import ImageError
+from windtunnel.core.errors import ImageError
 
 MIB = 2**20
 # The largest encoded image that is read, as a file or as a member of an archive.

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from windtunnel.errors import ImageError
+from windtunnel.core.errors import ImageError
 from windtunnel.imaging.files import MIB
 
 # Everything in a file that is not pixels, together: text, colour profiles, EXIF, XMP.

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from windtunnel.errors import ImageError, UserError, unknown_name
+from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import DECODERS, decode

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from PIL import ExifTags, TiffImagePlugin, UnidentifiedImageError
 from PIL import Image as PillowImage
 
-from windtunnel.errors import ImageError
+from windtunnel.core.errors import ImageError
 from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.files import MIB
 from windtunnel.imaging.formats import Layout, examine

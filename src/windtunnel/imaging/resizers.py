@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from PIL import Image as PillowImage
 
-from windtunnel.errors import unknown_name
-from windtunnel.extras import load_extra
+from windtunnel.core.errors import unknown_name
+from windtunnel.core.extras import load_extra
 from windtunnel.imaging import Image
 
 PILLOW_FILTERS = {

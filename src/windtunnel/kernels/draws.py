@@ -1,11 +1,11 @@
-"""Random words inside compiled loops, bit-equal to `windtunnel.seeding.words`."""
+"""Random words inside compiled loops, bit-equal to `windtunnel.core.seeding.words`."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from windtunnel.core.seeding import GOLDEN_GAMMA, MIX_1, MIX_2
 from windtunnel.kernels.jit import jit
-from windtunnel.seeding import GOLDEN_GAMMA, MIX_1, MIX_2
 
 _GAMMA = np.uint64(GOLDEN_GAMMA)
 _MIX_1 = np.uint64(MIX_1)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windtunnel.labels import INDICES, LabelSpace
-from windtunnel.wording import counted
+from windtunnel.core.labels import INDICES, LabelSpace
+from windtunnel.core.wording import counted
 
 READERS = "readers that sort folder names as text (torchvision's ImageFolder)"
 

@@ -14,13 +14,13 @@ from typing import Protocol
 
 import numpy as np
 
-from windtunnel.conditions import Condition, sequence_of
+from windtunnel.core.conditions import Condition, sequence_of
+from windtunnel.core.errors import UserError
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.data.finished import CLEAN
-from windtunnel.data.finished_arrays import LABELS
-from windtunnel.data.finished_clips import name_of
 from windtunnel.data.manifest import checksum
-from windtunnel.errors import UserError
+from windtunnel.data.precomputed import CLEAN
+from windtunnel.data.precomputed_arrays import LABELS
+from windtunnel.data.precomputed_clips import name_of
 from windtunnel.imaging import Image
 from windtunnel.imaging.clips import H264, VIDEO_SUFFIX, encode_clip
 from windtunnel.imaging.codecs import encode, round_trip, suffix_of

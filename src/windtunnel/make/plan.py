@@ -9,29 +9,36 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windtunnel.conditions import Condition, digest
+from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.labels import LabelSpace, read_indices
+from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, Sample, is_image_name, stratified_subset
-from windtunnel.data.finished import FinishedDataset
+from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import Surveyed, survey
-from windtunnel.determinism import check_deterministic
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import parse_settings
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import versions_for
-from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry, resized_size
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS, MAX_PIXELS, UNIT_PIXELS, pillow_quiet
-from windtunnel.labels import LabelSpace, read_indices
 from windtunnel.make.class_folders import class_folders
-from windtunnel.make.systematic import NAMED_AXES, SPLITS
-from windtunnel.pipeline import available_units, axis_of, is_step, overrides_of, spelt_out, value_of
-from windtunnel.seeding import STREAM_VERSION
+from windtunnel.make.imagenet_s import NAMED_AXES, SPLITS
 from windtunnel.suites.canvas import Canvas, choose_canvas
-from windtunnel.suites.files import load_suite
+from windtunnel.suites.determinism import check_deterministic
+from windtunnel.suites.pipeline_steps import (
+    available_units,
+    axis_of,
+    is_step,
+    overrides_of,
+    spelt_out,
+    value_of,
+)
 from windtunnel.suites.suite import Suite
+from windtunnel.suites.suite_files import load_suite
 
 # What may be laid out how, the usual way first; 32-pixel images are arrays, as CIFAR-10-C and -P are.
 IMAGE_LAYOUTS = ("folders", "arrays")

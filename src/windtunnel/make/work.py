@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel.conditions import Condition
+from windtunnel.core.conditions import Condition
+from windtunnel.core.errors import ImageError, RunFailed
 from windtunnel.data import Dataset
 from windtunnel.data.survey import Surveyed
 from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.pool import Advance, Chunk, Labour
-from windtunnel.errors import ImageError, RunFailed
 from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
+from windtunnel.make.imagenet_s import training_image
 from windtunnel.make.layouts import Layout, Made, Piece
-from windtunnel.make.systematic import training_image
 from windtunnel.units import include_units
 
 

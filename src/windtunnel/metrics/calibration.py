@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.metrics.confident import Numbers, Truths, confident_measures, mean_over_ties
-from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.confidence import Numbers, Truths, confident_measures, mean_over_ties
+from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import mean_of_predictions_interval
 

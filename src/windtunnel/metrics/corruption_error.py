@@ -20,11 +20,11 @@ import numpy as np
 
 from windtunnel import published
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.data.finished import AS_STORED
+from windtunnel.data.precomputed import AS_STORED
 from windtunnel.metrics.baseline import mean_ratio, ratios
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.misfit import Misfit, other_classes
-from windtunnel.metrics.observed import Observed
+from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.score import Measure
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.conditions import grid_text, is_uneven
-from windtunnel.metrics.observed import Observed
+from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.wording import counted
+from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.score import Measure
-from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

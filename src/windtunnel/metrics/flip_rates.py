@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.conditions import published_frames
+from windtunnel.core.conditions import published_frames
+from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import H264
 from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_images
 from windtunnel.metrics.misfit import Misfit, other_classes
-from windtunnel.metrics.observed import Observed
-from windtunnel.metrics.perturbed import (
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.score import Measure
+from windtunnel.metrics.sequence_scores import (
     FLIPS,
     TOP_FIVE,
     Kind,
@@ -33,9 +35,7 @@ from windtunnel.metrics.perturbed import (
     sequences_of,
     weighted,
 )
-from windtunnel.metrics.score import Measure
 from windtunnel.published.results import STORED, perturbation_normalisers, perturbations_of
-from windtunnel.wording import counted
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from windtunnel.metrics.names import DETECTION_TITLES, TITLES
-from windtunnel.metrics.perturbed import TOP_FIVE
+from windtunnel.metrics.sequence_scores import TOP_FIVE
 
 # Metric, and condition or "" for several.
 Key = tuple[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windtunnel.labels import IMAGENET_1K, INDICES
+from windtunnel.core.labels import IMAGENET_1K, INDICES
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.core.wording import counted, listed
 from windtunnel.metrics.names import NEED_NO_LABEL
-from windtunnel.wording import counted, listed
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.observed import Observed
+    from windtunnel.metrics.prediction_matrix import Observed
     from windtunnel.store.run import Run
 
 CONDITIONS_SHOWN = 3

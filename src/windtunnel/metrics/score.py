@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import unknown_name
+from windtunnel.core.errors import unknown_name
 from windtunnel.metrics.facets import NO_FACETS, Facets, facets_by_condition
 from windtunnel.metrics.names import (
     ACROSS_PARTS,
@@ -38,7 +38,7 @@ from windtunnel.stats.intervals import (
 from windtunnel.stats.paired import shares_of_change
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.observed import Observed
+    from windtunnel.metrics.prediction_matrix import Observed
     from windtunnel.store.run import Run
 
 

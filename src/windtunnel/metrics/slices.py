@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.metrics.names import metric_named
 from windtunnel.metrics.score import Measure, Score, measure_run
 from windtunnel.sequences import SEQUENCE_PREFIX

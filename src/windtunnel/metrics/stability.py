@@ -24,8 +24,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError
-from windtunnel.wording import counted
+from windtunnel.core.errors import UserError
+from windtunnel.core.wording import counted
 
 Classes = NDArray[np.int32]
 Places = NDArray[np.int64]

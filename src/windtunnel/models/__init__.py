@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError
-from windtunnel.labels import IMAGENET_1K, imagenet_1k
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import IMAGENET_1K, imagenet_1k
 from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, unknown_name
-from windtunnel.extras import install, load_extra
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.extras import install, load_extra
 from windtunnel.models import Scores, probe_images
 from windtunnel.models.onnx import (
     DTYPES,

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, first_line, unknown_name
-from windtunnel.extras import load_extra
+from windtunnel.core.errors import UserError, first_line, unknown_name
+from windtunnel.core.extras import load_extra
 
 if TYPE_CHECKING:
     from windtunnel.models import Model

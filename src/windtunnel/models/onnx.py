@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.models import Scores, behaviour, check_scores, output_facts, probe_images
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 

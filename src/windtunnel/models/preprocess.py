@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel import published
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.imaging.geometry import Geometry
 
 DEFAULT_PRESET = "imagenet"

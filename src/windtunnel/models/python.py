@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.registry import import_file
 from windtunnel.models import (
     Model,
     Scores,
@@ -25,7 +26,6 @@ from windtunnel.models import (
     probe_images,
 )
 from windtunnel.models.preprocess import Declaration, Preprocess, declared
-from windtunnel.registry import import_file
 
 BATCH = 32
 

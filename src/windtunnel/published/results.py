@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import published
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.metrics.names import SPREADS
 
 if TYPE_CHECKING:
@@ -319,11 +319,11 @@ def _whose(measured: Measured) -> str:
 def measured_on(run: Run) -> Measured:
     """What a run's scores were measured on."""
     if run.recipe["data"].get("natural"):
-        from windtunnel.published.natural_results import natural_measured_on
+        from windtunnel.metrics.published_natural_results import natural_measured_on
 
         return natural_measured_on(run)
     from windtunnel.imaging.geometry import Geometry
-    from windtunnel.metrics.perturbed import difficulty_of, sequences_of
+    from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 
     recipe, clips = run.recipe, sequences_of(run)
     spoilt = clips or [condition for condition in run.conditions if condition["kind"] == "corruption"]
@@ -347,7 +347,7 @@ def measured_on(run: Run) -> Measured:
 def _benchmark(run: Run) -> str:
     """The published benchmark a run is, whatever its suite is called, or else the suite's name."""
     from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
-    from windtunnel.metrics.perturbed import bare, sequences_of
+    from windtunnel.metrics.sequence_scores import bare, sequences_of
 
     if {bare(one) for one in sequences_of(run)} == set(perturbations_of("test")):
         return "imagenet-p"
@@ -361,7 +361,7 @@ def _is_own_frost(condition: Mapping[str, Any]) -> bool:
 
 @lru_cache(maxsize=1)
 def _everything() -> tuple[PublishedModel, ...]:
-    from windtunnel.published.natural_results import natural_rows, testbed_rows
+    from windtunnel.metrics.published_natural_results import natural_rows, testbed_rows
 
     return (
         *_paper("c"),

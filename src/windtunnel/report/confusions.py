@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.parts import Part, part_of_role
-from windtunnel.report.hanging import Explain, Hanging, explain_nothing
-from windtunnel.report.originals import class_names, label_names, open_originals, thumbnail
+from windtunnel.report.saliency import Explain, Hanging, explain_nothing
+from windtunnel.report.source_images import class_names, label_names, open_originals, thumbnail
 from windtunnel.store.run import Run
 
 # Fewer different images than this, or groups of images, are anecdotes.

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 from windtunnel.imaging import Image
-from windtunnel.metrics.against_clean import flipped
+from windtunnel.metrics.clean_comparison import flipped
 from windtunnel.metrics.not_finite import not_finite_under
-from windtunnel.metrics.observed import Observed
-from windtunnel.metrics.pipeline import (
+from windtunnel.metrics.pipeline_steps import (
     distinct_methods,
     identical_steps,
     reference_of,
     step_columns,
 )
+from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.score import Measure, measure_run
-from windtunnel.pipeline import axis_of
 from windtunnel.report.failures import THUMBNAIL_PX
 from windtunnel.report.figures import COLOURS
-from windtunnel.report.originals import open_originals, thumbnail
+from windtunnel.report.source_images import open_originals, thumbnail
 from windtunnel.stats.paired import holm, paired_difference
 from windtunnel.store.run import Run
+from windtunnel.suites.pipeline_steps import axis_of
 
 ALPHA = 0.05
 BAR_PX = 22

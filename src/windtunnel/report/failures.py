@@ -9,8 +9,8 @@ import numpy as np
 
 from windtunnel.imaging import Image
 from windtunnel.report.confusions import plain_condition, rows_in_question
-from windtunnel.report.hanging import Explain, Hanging, explain_nothing
-from windtunnel.report.originals import class_names, label_names, no_originals, open_originals, thumbnail
+from windtunnel.report.saliency import Explain, Hanging, explain_nothing
+from windtunnel.report.source_images import class_names, label_names, no_originals, open_originals, thumbnail
 from windtunnel.store.run import Run
 
 IMAGES = 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel.report.amounts import amount, decimals, number, scale
-from windtunnel.report.amounts import unit as unit_of
+from windtunnel.report.score_format import amount, decimals, number, scale
+from windtunnel.report.score_format import unit as unit_of
 
 # Okabe and Ito's colours: told apart with any kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#999999")

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel.analysis.placing import Placed
-from windtunnel.analysis.several import Several
+from windtunnel.analysis.multi_run import Several
+from windtunnel.analysis.public_placement import Placed
 from windtunnel.metrics.score import Score
-from windtunnel.report.beside import placed_figures
 from windtunnel.report.confusions import examples
 from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures
-from windtunnel.report.frames import worst_sets
-from windtunnel.report.hanging import Explain, explain_nothing
+from windtunnel.report.frame_sets import worst_sets
 from windtunnel.report.markdown import run_markdown
+from windtunnel.report.multi_run import render_several
+from windtunnel.report.multi_suite import placed_figures
 from windtunnel.report.page import render
-from windtunnel.report.several import render_several
+from windtunnel.report.saliency import Explain, explain_nothing
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.report.timelines import timelines
 from windtunnel.store.files import write_whole

@@ -11,10 +11,10 @@ from PIL import Image as PillowImage
 
 from windtunnel.corruptions import SEVERITIES, Corruption
 from windtunnel.imaging import Image
-from windtunnel.report.scene import scene
+from windtunnel.report.demo_scene import scene
 from windtunnel.report.sheet import FRAME_CELL_PX, frame_strip, sequence_frames, strip
 from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
-from windtunnel.suites.files import load_suite
+from windtunnel.suites.suite_files import load_suite
 from windtunnel.units import Unit
 
 PAGE = "gallery.md"

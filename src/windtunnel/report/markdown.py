@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
-from windtunnel.analysis.several import Several
+from windtunnel.analysis.multi_run import Several
+from windtunnel.core.wording import counted
 from windtunnel.metrics.names import TITLES
 from windtunnel.report import deployment
-from windtunnel.report.amounts import amount, number
-from windtunnel.report.beside import beside_content, marked, several_title, unmeasured
-from windtunnel.report.comparing import (
+from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
     headline_formulas,
@@ -20,9 +19,10 @@ from windtunnel.report.comparing import (
     summary_lines,
 )
 from windtunnel.report.figures import top1_by_unit
-from windtunnel.report.natural import document_heads
+from windtunnel.report.multi_suite import beside_content, marked, several_title, unmeasured
+from windtunnel.report.natural_sets import document_heads
 from windtunnel.report.recipe import recipe_lines
-from windtunnel.wording import counted
+from windtunnel.report.score_format import amount, number
 
 UNSTEADY_SHOWN = 6
 FAILURES_SHOWN = 20

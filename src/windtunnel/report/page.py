@@ -12,7 +12,6 @@ import jinja2
 
 from windtunnel.metrics.names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
 from windtunnel.report import deployment
-from windtunnel.report.amounts import amount, number, unit
 from windtunnel.report.confusions import Examples
 from windtunnel.report.failures import Shown
 from windtunnel.report.figures import (
@@ -24,11 +23,12 @@ from windtunnel.report.figures import (
     severity_curves,
     top1_by_unit,
 )
-from windtunnel.report.frames import WorstSets, frame_figures
-from windtunnel.report.natural import document_heads
-from windtunnel.report.outside import confidence_histogram, detection_rows
-from windtunnel.report.overlay import occlusion_scale
+from windtunnel.report.frame_sets import WorstSets, frame_figures
+from windtunnel.report.natural_sets import document_heads
+from windtunnel.report.ood_detection import confidence_histogram, detection_rows
 from windtunnel.report.recipe import recipe_lines
+from windtunnel.report.saliency_overlay import occlusion_scale
+from windtunnel.report.score_format import amount, number, unit
 from windtunnel.report.timelines import Timelines
 
 # Scores of single sequences: the axis of their bars, and what stands at 100 % of those that are divided.

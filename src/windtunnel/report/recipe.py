@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel.conditions import grid_text
-from windtunnel.report.natural import counted_text
-from windtunnel.wording import counted
+from windtunnel.core.conditions import grid_text
+from windtunnel.core.wording import counted
+from windtunnel.report.natural_sets import counted_text
 
 
 def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tuple[str, str]]:

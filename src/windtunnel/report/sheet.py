@@ -10,14 +10,14 @@ import numpy as np
 from PIL import Image as PillowImage
 from PIL import ImageDraw
 
+from windtunnel.core.errors import ImageError, UserError
 from windtunnel.corruptions import SEVERITIES, Corruption
 from windtunnel.engine.images import Stages, clip_of, stages_of
-from windtunnel.errors import ImageError, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.header import read_header
-from windtunnel.report.scene import scene
+from windtunnel.report.demo_scene import scene
 from windtunnel.sequences import Perturbation
 from windtunnel.suites.canvas import GEOMETRIES
 

@@ -9,39 +9,39 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from windtunnel.analysis.marks import marks
-from windtunnel.analysis.placing import Placed
+from windtunnel.analysis.caveats import marks
 from windtunnel.analysis.plausibility import implausible
+from windtunnel.analysis.public_placement import Placed
 from windtunnel.analysis.training_overlap import training_notes
+from windtunnel.core.wording import counted
 from windtunnel.corruptions import REGISTRY
-from windtunnel.data.finished import AS_STORED
-from windtunnel.metrics.against_clean import clean_with_codec_of
+from windtunnel.data.precomputed import AS_STORED
+from windtunnel.metrics.accuracy_drop import drop_notes
 from windtunnel.metrics.baseline import baseline_notes
 from windtunnel.metrics.calibration import calibration_notes, ece_by_chance, reliability
+from windtunnel.metrics.clean_comparison import clean_with_codec_of
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, misfit, whole_units
-from windtunnel.metrics.drop import drop_notes
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.flip_rates import sequence_notes
-from windtunnel.metrics.frames import frame_notes
+from windtunnel.metrics.frame_sets import frame_notes
 from windtunnel.metrics.names import OF_PROBABILITIES
 from windtunnel.metrics.not_finite import not_finite_note, not_finite_section
-from windtunnel.metrics.observed import Observed
-from windtunnel.metrics.outside import detection_notes
-from windtunnel.metrics.perturbed import sequences_of
+from windtunnel.metrics.ood_detection import detection_notes
+from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.score import Score
+from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.published.results import PUBLISHED_IMAGES
 from windtunnel.report import deployment
-from windtunnel.report.around import published_field
-from windtunnel.report.beside import placed_content
-from windtunnel.report.clips import sequence_rows, unsteady_images
 from windtunnel.report.confusions import confusions
-from windtunnel.report.frames import frame_section
-from windtunnel.report.natural import natural_notes
-from windtunnel.report.outside import detection_section
-from windtunnel.report.traps import traps
-from windtunnel.report.worst import worst_slices
+from windtunnel.report.footguns import traps
+from windtunnel.report.frame_sets import frame_section
+from windtunnel.report.multi_suite import placed_content
+from windtunnel.report.natural_sets import natural_notes
+from windtunnel.report.ood_detection import detection_section
+from windtunnel.report.published_figures import published_field
+from windtunnel.report.sequence_details import sequence_rows, unsteady_images
+from windtunnel.report.worst_slices import worst_slices
 from windtunnel.store.run import Run
-from windtunnel.wording import counted
 
 FAILURES_KEPT = 1000
 MISSING_SHOWN = 8

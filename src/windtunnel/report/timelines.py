@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from windtunnel.imaging import Image
-from windtunnel.metrics.perturbed import compared, flips_of, name, pairs_of, sequences_of
-from windtunnel.report.clips import flip_shares, label_of
+from windtunnel.metrics.sequence_scores import compared, flips_of, name, pairs_of, sequences_of
 from windtunnel.report.figures import COLOURS
-from windtunnel.report.originals import (
+from windtunnel.report.sequence_details import flip_shares, label_of
+from windtunnel.report.source_images import (
     class_names,
     no_originals,
     open_originals,

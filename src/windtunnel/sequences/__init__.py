@@ -15,6 +15,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.errors import UserError
+from windtunnel.core.registry import Registry
+from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.corruptions import (
     WHOLE,
     as_canvas,
@@ -23,11 +26,8 @@ from windtunnel.corruptions import (
     edition_of,
     file_of,
 )
-from windtunnel.errors import UserError
 from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.window import Window, whole
-from windtunnel.registry import Registry
-from windtunnel.seeding import Draws, fresh_seed
 
 DIFFICULTIES = (1, 2, 3)
 USUAL_FRAMES = 31

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windtunnel.core.seeding import Draws
 from windtunnel.imaging import Image
 from windtunnel.kernels.colour import join_value, split_value
-from windtunnel.seeding import Draws
 from windtunnel.sequences import Table, sequence
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windtunnel.core.seeding import Draws
 from windtunnel.imaging import Image
 from windtunnel.kernels.noise_table import apply_noise, gaussian_table
-from windtunnel.seeding import Draws
 from windtunnel.sequences import Table, sequence
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windtunnel.core.seeding import Draws
 from windtunnel.imaging import Image
 from windtunnel.kernels.motion import blur_along
 from windtunnel.kernels.snowfall import draw_flakes, lay_flakes, whiten
-from windtunnel.seeding import Draws
 from windtunnel.sequences import Table, sequence
 
 LARGE = Table(((0.05, 0.3, 3, 0.5, 14, 4, 0.85, -150, 4),))

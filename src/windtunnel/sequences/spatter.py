@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from windtunnel.core.seeding import Draws
 from windtunnel.imaging import Image
 from windtunnel.kernels.fields import normal_field
 from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.water import run_down, wet
-from windtunnel.seeding import Draws
 from windtunnel.sequences import Table, sequence
 
 # What a row gives of itself to the row above, itself, and the two below: 1.5 and .8 pixels a frame.

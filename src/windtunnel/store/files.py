@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
 
 LOCK_FILE = "lock"
 UNFINISHED = ".unfinished"

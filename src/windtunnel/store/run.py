@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windtunnel.conditions import digest
-from windtunnel.errors import UserError, unknown_name
-from windtunnel.labels import Projection, class_keys
+from windtunnel.core.conditions import digest
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.labels import Projection, class_keys
 from windtunnel.store.folder import GROUPS_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.clips import Clips
-    from windtunnel.metrics.observed import Observed
-    from windtunnel.metrics.outside import Outside
+    from windtunnel.metrics.frame_predictions import Clips
+    from windtunnel.metrics.ood_detection import Outside
     from windtunnel.metrics.parts import Part
+    from windtunnel.metrics.prediction_matrix import Observed
     from windtunnel.metrics.score import Score
 
 
@@ -123,7 +123,7 @@ class Run:
     @cached_property
     def detectors(self) -> Outside | None:
         """Every out-of-distribution score of out and clean images; None for runs without either."""
-        from windtunnel.metrics.outside import outside_of
+        from windtunnel.metrics.ood_detection import outside_of
 
         return outside_of(self)
 
@@ -220,14 +220,14 @@ class Run:
     @cached_property
     def observed(self) -> Observed:
         """What the model said of every complete image under every condition."""
-        from windtunnel.metrics.observed import Observed
+        from windtunnel.metrics.prediction_matrix import Observed
 
         return Observed(self)
 
     @cached_property
     def clips(self) -> Clips:
         """What the model said of every frame of every sequence."""
-        from windtunnel.metrics.clips import Clips
+        from windtunnel.metrics.frame_predictions import Clips
 
         return Clips(self)
 
@@ -240,7 +240,7 @@ class Run:
         """
         from windtunnel.models import load_model
         from windtunnel.report.files import write_reports
-        from windtunnel.report.hanging import explain_nothing, explain_with
+        from windtunnel.report.saliency import explain_nothing, explain_with
 
         how = explain_nothing if explain is None else explain_with(self, load_model(explain, preprocess))
         try:

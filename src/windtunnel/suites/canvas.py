@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from windtunnel.core.errors import UserError
 from windtunnel.corruptions import MIN_SIDE_PX, edition_of
-from windtunnel.data.finished import FinishedDataset
-from windtunnel.errors import UserError
+from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.imaging.geometry import Geometry
 
 if TYPE_CHECKING:

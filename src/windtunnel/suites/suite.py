@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 
-from windtunnel.conditions import (
+from windtunnel.core.conditions import (
     Condition,
     corruption_condition,
     level_of,
     sequence_condition,
 )
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import EDITIONS, SEVERITIES
-from windtunnel.data.finished import FinishedDataset, place_text
-from windtunnel.errors import UserError, unknown_name
+from windtunnel.data.precomputed import FinishedDataset, place_text
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
 from windtunnel.metrics.stability import comparison_of, least_frames
-from windtunnel.pipeline import REVISIONS, is_step, overrides_of
 from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
 from windtunnel.suites.canvas import Canvas
+from windtunnel.suites.pipeline_steps import REVISIONS, is_step, overrides_of
 from windtunnel.suites.units import check_unit, image_unit_named, sequence_named
-from windtunnel.wording import counted, listed
 
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
 PUBLISHED = "published"

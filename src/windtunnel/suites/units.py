@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from windtunnel.core.errors import UserError
 from windtunnel.corruptions import REGISTRY
-from windtunnel.errors import UserError
-from windtunnel.pipeline import check_step, is_step
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.suites.pipeline_steps import check_step, is_step
 
 
 def check_unit(unit: str) -> None:

@@ -1,6 +1,6 @@
 """Training: one plain loop over our data sets, and what makes models less sensitive (extra `torch`)."""
 
-from windtunnel.extras import load_extra
+from windtunnel.core.extras import load_extra
 
 load_extra("torch", "Training")  # before anything below imports it and fails with a bare traceback
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from windtunnel.errors import UserError, first_line
+from windtunnel.core.errors import UserError, first_line
 from windtunnel.models.declaration import declaration_text
 from windtunnel.models.preprocess import Preprocess
 

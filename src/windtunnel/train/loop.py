@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from windtunnel.conditions import digest
+from windtunnel.core.conditions import digest
+from windtunnel.core.errors import UserError, first_line
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.survey import Surveyed
-from windtunnel.errors import UserError, first_line
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
 from windtunnel.models.preprocess import Preprocess, wanted
-from windtunnel.pipeline import NOT_DECODED, nothing_is_decoded
 from windtunnel.store.files import UNFINISHED, check_own, write_whole
+from windtunnel.suites.pipeline_steps import NOT_DECODED, nothing_is_decoded
 from windtunnel.train.export import check_exports, export_onnx
 from windtunnel.train.mixing import Mix
 from windtunnel.train.views import batches, labelled, readable

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from windtunnel.errors import UserError
+from windtunnel.core.errors import UserError
+from windtunnel.core.seeding import Draws
 from windtunnel.imaging.decoders import require_decoder
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.resizers import require_resizer
-from windtunnel.seeding import Draws
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.errors import ImageError, RunFailed, UserError
+from windtunnel.core.seeding import Draws, digest64
 from windtunnel.data import Dataset, Sample
 from windtunnel.data.survey import Surveyed, survey
-from windtunnel.errors import ImageError, RunFailed, UserError
 from windtunnel.imaging import Image
 from windtunnel.imaging.crops import Area, training_view
 from windtunnel.imaging.geometry import Geometry, colour_step, decode_step
-from windtunnel.seeding import Draws, digest64
 from windtunnel.train.mixing import Mix
 
 Batch = tuple[NDArray[np.uint8], NDArray[np.int64]]

@@ -1,0 +1,213 @@
+"""The doctor's images: made by any geometry, shown to a model by any arithmetic, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.analysis.preprocess_grid import Order
+from windtunnel.core.errors import ImageError
+from windtunnel.core.labels import Projection
+from windtunnel.data import Dataset
+from windtunnel.data.survey import Surveyed
+from windtunnel.engine.images import Source
+from windtunnel.imaging import Image
+from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, resized_size
+from windtunnel.imaging.header import MAX_CANVAS_PIXELS
+from windtunnel.models import Model, Outputs, Scores, finite_rows, probe_outputs
+from windtunnel.models.preprocess import Preprocess
+
+# A probability below this counts as this: one hopeless image must not outweigh all others.
+LEAST_PROBABILITY = 1e-6
+# Sharpnesses that log-probabilities are taken at, and on how many images the scale of scores is found.
+SHARPNESS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+SCALED_ON = 256
+# The answer to an image whose scores are not finite.
+NO_ANSWER = -1
+
+# For every image the outputs that stand for its labels.
+Places = list[list[int]]
+
+
+class WrongSize(Exception):
+    """A model does not take images of another size than its own."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says of images: its choice, and the label's log-probability by every order of labels.
+
+    `sure` is images x orders x `SHARPNESS`: scores are divided by their mean standard deviation over
+    outputs and multiplied by each sharpness. How sure a model is says nothing of its preprocess, and another
+    scale of the inputs may well make it surer; so two trials are compared at one sharpness, whatever their
+    own is. None where the model says 0 or 1 of every output.
+    """
+
+    chosen: NDArray[np.int64]
+    sure: NDArray[np.float32] | None
+    outputs: Outputs
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A model, images in an order of their own, and the orders of labels its answers are read by."""
+
+    model: Model
+    dataset: Dataset
+    images: Sequence[Surveyed]
+    orders: Sequence[Order]
+    projection: Projection = Projection()  # noqa: RUF009 (frozen)
+    advance: Callable[[int], None] = lambda _images: None
+
+    def answers(self, preprocesses: Sequence[Preprocess]) -> list[Answers]:
+        """What the model says of all images behind preprocesses of one geometry.
+
+        Raises:
+            WrongSize: the geometry gives another size than the model's own, and the model fails on it.
+        """
+        return [one.answers() for one in self._shown(preprocesses, self.images)]
+
+    def choices(self, preprocesses: Sequence[Preprocess], count: int) -> list[NDArray[np.int64]]:
+        """What the model chooses for the first so many images."""
+        return [one.choices() for one in self._shown(preprocesses, self.images[:count])]
+
+    def _shown(self, preprocesses: Sequence[Preprocess], images: Sequence[Surveyed]) -> list[_Reader]:
+        models = [redeclared(self.model, one) for one in preprocesses]
+        readers = [_Reader(self.orders, self.projection, self.model.outputs) for _ in models]
+        geometry, size = preprocesses[0].geometry, self.model.batch
+        for start in range(0, len(images), size):
+            batch = images[start : start + size]
+            canvases = np.stack([canvas_of(self.dataset, one, geometry) for one in batch])
+            for model, reader in zip(models, readers, strict=True):
+                reader.read(self._predict(model, canvases), [one.sample.labels for one in batch])
+                self.advance(len(batch))
+        return readers
+
+    def _predict(self, model: Model, canvases: NDArray[np.uint8]) -> Scores:
+        own = self.model.preprocess.geometry.output_px
+        try:
+            return model.predict(canvases)
+        except Exception as error:  # ONNX Runtime's own exceptions share no base class
+            if model.preprocess.geometry.output_px == own or isinstance(error, MemoryError):
+                raise
+            raise WrongSize(" ".join(str(error).split())) from error
+
+
+class _Reader:
+    """A model's scores as they come, reduced to answers; only the first are held, to find their scale."""
+
+    def __init__(self, orders: Sequence[Order], projection: Projection, declared: Outputs) -> None:
+        self._orders, self._projection, self._declared = orders, projection, declared
+        self._chosen: list[NDArray[np.int64]] = []
+        self._held: list[tuple[Scores, list[Places]]] = []
+        self._sure: list[NDArray[np.float32]] = []
+        self._scale = 0.0
+        self._probabilities, self._graded = True, False
+
+    def read(self, scores: Scores, labels: Sequence[Sequence[int]]) -> None:
+        """Take in the scores of a batch."""
+        finite = finite_rows(scores)
+        probed = probe_outputs(scores)
+        if finite.any():
+            self._probabilities &= probed == "probabilities"
+            self._graded |= probed == "logits" or bool(((scores > 0) & (scores < 1)).any())
+        if self._declared == "probabilities" or probed == "probabilities":
+            scores = np.log(np.maximum(scores, np.finfo(np.float32).tiny))
+        counts = self._projection.mask_for(scores.shape[1])
+        values = self._projection.apply(scores).copy()
+        values[:, ~counts] = -np.inf
+        self._chosen.append(np.where(finite, values.argmax(axis=1), NO_ANSWER))
+        values[~finite] = np.where(counts, 0, -np.inf)
+        places = [[[order.outputs[label] for label in row] for row in labels] for order in self._orders]
+        if self._scale:
+            self._sure.append(log_probabilities((values / self._scale).astype(np.float32), places))
+            return
+        self._held.append((values, places))
+        if sum(len(held) for held, _ in self._held) >= SCALED_ON:
+            self._settle()
+
+    def choices(self) -> NDArray[np.int64]:
+        """The choice for every image."""
+        return np.concatenate(self._chosen)
+
+    def answers(self) -> Answers:
+        """Choices and log-probabilities of every image."""
+        if self._held:
+            self._settle()
+        outputs: Outputs = "probabilities" if self._probabilities else "logits"
+        return Answers(self.choices(), np.concatenate(self._sure) if self._graded else None, outputs)
+
+    def _settle(self) -> None:
+        """Find the scale of scores on what is held, and let go of it."""
+        self._scale = scale_of(np.concatenate([values for values, _ in self._held]))
+        self._sure = [
+            log_probabilities((values / self._scale).astype(np.float32), places)
+            for values, places in self._held
+        ]
+        self._held = []
+
+
+def scale_of(scores: Scores) -> float:
+    """The mean over images of the standard deviation over outputs that count; 1 where all are alike."""
+    counts = np.isfinite(scores).all(axis=0)
+    return float(scores[:, counts].std(axis=1, dtype=np.float64).mean()) or 1.0
+
+
+def log_probabilities(scores: Scores, places: Sequence[Places]) -> NDArray[np.float32]:
+    """ln of what softmax(sharpness * scores) gives the labels: rows x orders x SHARPNESS."""
+    found = [_log_probability(scores, places, sharpness) for sharpness in SHARPNESS]
+    return np.stack(found, axis=-1).astype(np.float32)
+
+
+def _log_probability(scores: Scores, places: Sequence[Places], sharpness: float) -> NDArray[np.float64]:
+    """Rows x orders; of several labels the sum, and at least LEAST_PROBABILITY."""
+    values = scores.astype(np.float64) * sharpness
+    values -= values.max(axis=1, keepdims=True)
+    shares = np.exp(values, out=values)
+    shares /= shares.sum(axis=1, keepdims=True)
+    rows = np.arange(len(shares))
+    found = np.stack([shares[rows, [row[0] for row in order]] for order in places], axis=1)
+    for place, order in enumerate(places):
+        for row, own in enumerate(order):
+            if len(own) > 1:
+                found[row, place] = shares[row, own].sum()
+    return np.asarray(np.log(np.maximum(found, LEAST_PROBABILITY)))
+
+
+def redeclared(model: Model, preprocess: Preprocess) -> Model:
+    """The same model behind another preprocess; a callable of the user's does its own arithmetic."""
+    change: Callable[[Preprocess], Model] | None = getattr(model, "redeclared", None)
+    return change(preprocess) if change else model
+
+
+def canvas_of(dataset: Dataset, image: Surveyed, geometry: Geometry) -> Image:
+    """An image made by a geometry."""
+    decoded = Source(dataset, image).decoded(geometry)
+    return np.ascontiguousarray(crop_step(resize_step(decoded, geometry), geometry))
+
+
+def usable(
+    dataset: Dataset, images: Sequence[Surveyed], geometries: Sequence[Geometry]
+) -> tuple[list[Surveyed], list[str]]:
+    """The images that every geometry can make, the first of them in fact; and why others are left out."""
+    kept, left_out = [], []
+    for image in images:
+        try:
+            _check_sizes(image, geometries)
+            canvas_of(dataset, image, geometries[0])
+        except ImageError as error:
+            left_out.append(f"{image.sample.id}: {error.reason}")
+        else:
+            kept.append(image)
+    return kept, left_out
+
+
+def _check_sizes(image: Surveyed, geometries: Sequence[Geometry]) -> None:
+    for geometry in geometries if image.status == "ok" else ():
+        width, height = resized_size(image.width, image.height, geometry)
+        if width * height > MAX_CANVAS_PIXELS:
+            was = f"{image.width}x{image.height}"
+            raise ImageError("too_large", f"{was} becomes {width}x{height} pixels")

@@ -1,0 +1,182 @@
+"""The rules of a gate: a score, a comparison, and how much it may change, as one line of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.analysis.pairing import Key
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.metrics.names import (
+    LIST_METRICS,
+    MEASURES,
+    NOT_SHARES,
+    OF_DETECTION,
+    better,
+    metric_named,
+)
+from windtunnel.metrics.ood_scores import KL_MATCHING, OF_LOGITS
+from windtunnel.metrics.score import Measure
+from windtunnel.sequences import SEQUENCE_PREFIX
+
+ALLOWED = (
+    "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "
+    "'each fog:* error <= +3', 'decode=* error <= +1' or 'seq/tilt flip_probability <= +1'; POINTS is the "
+    "change from the base run in percentage points (brier, nll and top-5 distances: in their own "
+    "units), with its sign"
+)
+RULE = re.compile(r"(?P<left>[^<>]+?)\s*(?P<sign><=|>=)\s*(?P<limit>[+-]\d+(?:\.\d+)?|0(?:\.0+)?)\s*")
+
+Sign = Literal["<=", ">="]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a gate holds a run to.
+
+    Attributes:
+        text: as written.
+        each: every matching condition on its own, rather than their mean.
+        pattern: of conditions, or "" for scores over several.
+        metric: which score.
+        sign: `<=` where more is worse, `>=` where less is.
+        limit: change allowed, a fraction; of scores that are no shares, in their own unit.
+    """
+
+    text: str
+    each: bool
+    pattern: str
+    metric: str
+    sign: Sign
+    limit: float
+
+
+def parse_rule(text: str) -> Rule:
+    """Read one rule; what is wrong with it is said in one line."""
+    found = RULE.fullmatch(text.strip())
+    if found is None:
+        raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
+    words = found["left"].split()
+    each = words[0] == "each"
+    words = words[each:]
+    # Some names are of two words; a condition and a metric are never one of them.
+    if metric_named(" ".join(words)) in MEASURES:
+        words = [metric_named(" ".join(words))]
+    if not 1 <= len(words) <= 2 or (each and len(words) == 1):
+        raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
+    metric = metric_named(words[-1])
+    pattern = words[0] if len(words) == 2 else ""
+    # `auroc:energy` is what `energy auroc` is.
+    detection, _, score = metric.partition(":")
+    if score and not pattern and detection in OF_DETECTION:
+        metric, pattern = detection, score
+    sign: Sign = "<=" if found["sign"] == "<=" else ">="
+    wanted = ">=" if better(metric) == "more" else "<="
+    if metric in MEASURES and sign != wanted:
+        worse, such = ("less", "-1") if wanted == ">=" else ("more", "+1")
+        raise UserError(f"Rule '{text}': {worse} {metric} is worse; write {wanted} {such} or the like.")
+    limit = float(found["limit"]) / (1 if metric in NOT_SHARES else 100)
+    return Rule(text.strip(), each, pattern, metric, sign, limit)
+
+
+def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[Key]:
+    """The scores a rule is about.
+
+    A condition is named in full, without its codec, or by its unit alone; `*` and `?` stand for anything
+    within the names of corruptions and sequences, never for clean or native; swapped steps are found by
+    patterns that have their `=` (`decode=*`, `*=*`), so that no mean is over both kinds.
+    """
+    metrics = {metric for metric, _ in keys}
+    if rule.metric not in metrics:
+        known = sorted(metrics | {"error"} if "top1_error" in metrics else metrics)
+        raise unknown_name(
+            f"metric in rule '{rule.text}': no score both runs share is called",
+            rule.metric,
+            known,
+            LIST_METRICS,
+        )
+    conditions = [condition for metric, condition in keys if metric == rule.metric]
+    if not rule.pattern:
+        if "" in conditions:
+            return [(rule.metric, "")]
+        raise UserError(
+            f"Rule '{rule.text}': {rule.metric} belongs to a condition; name one, such as "
+            f"'{conditions[0]} {rule.metric} {rule.sign} +1', or a pattern such as '*'."
+        )
+    found = [condition for condition in conditions if condition == rule.pattern]
+    if not found:
+        found = [one for one in conditions if _fits(rule.pattern, one, kinds.get(one, "corruption"))]
+    if not found:
+        named = [condition for condition in conditions if condition]
+        if not named:
+            raise UserError(
+                f"Rule '{rule.text}': {rule.metric} is over all conditions and takes none; write "
+                f"'{rule.metric} {rule.sign} +1'."
+            )
+        if rule.metric in OF_DETECTION and rule.pattern in OF_LOGITS:
+            raise UserError(
+                f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model gives "
+                f"probabilities, which have lost them; ask for {', '.join(named)}."
+            )
+        if rule.metric in OF_DETECTION and rule.pattern == KL_MATCHING:
+            raise UserError(
+                f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean images of "
+                f"each class for it; ask for {', '.join(named)}."
+            )
+        units: dict[str, list[str]] = {}
+        for condition in named:
+            unit, _, level = condition.partition("+")[0].partition(":")
+            units.setdefault(unit, []).append(level)
+        unit, colon, level = rule.pattern.partition(":")
+        unit = unit if unit in units else f"{SEQUENCE_PREFIX}{unit}"
+        if colon and unit in units:
+            levels = [one for one in units[unit] if one]
+            has = f"has level {', '.join(levels)}" if levels else "has no levels"
+            example = f"{unit}:{levels[0]}" if levels else unit
+            raise UserError(
+                f"Rule '{rule.text}': {unit} {has}, and '{level}' is none of it; write '{example} "
+                f"{rule.metric} {rule.sign} ...'."
+            )
+        raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
+    return [(rule.metric, condition) for condition in found]
+
+
+def pooled(measures: Sequence[Measure], name: str) -> Measure:
+    """The mean of several scores as one score over the same images."""
+    first = measures[0]
+    if len(measures) == 1:
+        return first
+    parts = tuple(dict.fromkeys(part for measure in measures for part in measure.parts))
+    formula = f"mean over {len(measures)} conditions of: {first.formula}"
+    columns = np.hstack([measure.columns for measure in measures])
+    if all(measure.combine is None for measure in measures):
+        weights = np.concatenate([measure.linear_weights for measure in measures]) / len(measures)
+        low, high = np.mean([measure.limits for measure in measures], axis=0)
+        limits = (float(low), float(high))
+        return Measure(
+            first.metric, name, formula, parts, columns, weights, limits=limits, groups=first.groups
+        )
+    cuts = np.cumsum([measure.columns.shape[1] for measure in measures])[:-1]
+
+    def combine(means: NDArray[np.float64]) -> NDArray[np.float64]:
+        pieces = np.split(means, cuts, axis=-1)
+        values = [measure.of_means(piece) for measure, piece in zip(measures, pieces, strict=True)]
+        return np.asarray(np.mean(values, axis=0), np.float64)
+
+    return Measure(first.metric, name, formula, parts, columns, combine=combine, groups=first.groups)
+
+
+def _fits(pattern: str, condition: str, kind: str) -> bool:
+    made = kind in ("corruption", "sequence", "pipeline")
+    bare = condition.partition("+")[0]
+    if any(character in pattern for character in "*?["):
+        alike = ("=" in pattern) == (kind == "pipeline")
+        return made and alike and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
+    unit = bare.partition(":")[0]
+    return pattern in (bare, unit, unit.removeprefix(SEQUENCE_PREFIX)) and (made or pattern == condition)

@@ -1,0 +1,75 @@
+"""Several runs on one page: compared where they are of one test, side by side where they are of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.analysis.comparison import Comparison, compare
+from windtunnel.analysis.pairing import open_runs
+from windtunnel.analysis.public_placement import Placed, place_runs
+from windtunnel.analysis.shifts import Shift, TagDrop, drops_by_tag, shift_of
+from windtunnel.published.natural_sets import natural_set
+from windtunnel.store.run import Run
+
+
+@dataclass(frozen=True)
+class Several:
+    """Several runs.
+
+    Attributes:
+        runs: as given.
+        shifts: what each run's shift costs, in the order of runs.
+        tags: median and best drop by tag and test; empty where no model has a tag.
+        comparison: image by image, where the runs are of one test.
+        not_compared: why there is none, or "".
+        placed: runs among public models, where tables of those were given.
+    """
+
+    runs: tuple[Run, ...]
+    shifts: tuple[Shift, ...]
+    tags: tuple[TagDrop, ...]
+    comparison: Comparison | None
+    not_compared: str
+    placed: tuple[Placed, ...]
+
+
+def several(*runs: Run | str | Path, public: str | Path | None = None) -> Several:
+    """Put runs beside each other; those of one test are compared with the first.
+
+    Args:
+        runs: run folders or runs, two or more.
+        public: a folder of public result tables, or one table, to place runs over natural sets among.
+    """
+    opened = open_runs(runs)
+    why = _why_not_compared(opened)
+    shifts = tuple(map(shift_of, opened))
+    return Several(
+        opened,
+        shifts,
+        tuple(drops_by_tag(shifts)),
+        None if why else compare(*opened),
+        why,
+        tuple(place_runs(opened, public)) if public else (),
+    )
+
+
+def _test_of(run: Run) -> str:
+    """Which test a run is: a natural set in its version, as its own images' part is called, or a suite."""
+    if not run.natural:
+        return str(run.info["suite"])
+    name, natural = str(run.natural["set"]), natural_set(str(run.natural["set"]))
+    own = next((part.name for part in run.parts if part.role != "clean"), natural.part)
+    return name if own == natural.part else own
+
+
+def _why_not_compared(runs: Sequence[Run]) -> str:
+    """Why runs are of different tests, or "": other natural sets, or other suites over other images."""
+    sets = list(dict.fromkeys(map(_test_of, runs)))
+    if len(sets) < 2:
+        return ""
+    if any(run.natural for run in runs):
+        return f"they are over different tests ({', '.join(sets)})"
+    shared = set.intersection(*(set(run.images.values()) for run in runs))
+    return "" if shared else f"they are of different suites ({', '.join(sets)}) and share no image"

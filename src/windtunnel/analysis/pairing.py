@@ -1,0 +1,230 @@
+"""Joining runs: which images and conditions they share, and whether they may be compared in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.core.errors import UserError
+from windtunnel.metrics.comparability import why_other_conditions, why_other_pixels
+from windtunnel.metrics.names import OF_RIGHT_IMAGES
+from windtunnel.metrics.score import Measure, measure_run
+from windtunnel.metrics.sequence_scores import sequences_of
+from windtunnel.stats.intervals import Groups, unit_count
+from windtunnel.store.run import Run, load_run
+
+# Under this share of shared images two runs are about different images.
+MIN_JOINED = 0.9
+
+# Metric, and condition or "" for several.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Runs side by side: the first is what the others are compared with.
+
+    Attributes:
+        runs: the runs.
+        rows: for every run, which of its complete images take part, in the same order for all if paired.
+        images: ids of the shared images that every run could score.
+        groups: which of these belong together, a number each, or None; None where the runs are not paired.
+        unpaired_because: why the runs cannot be compared image by image, or "" where they can.
+        measures: for every run, its scores before they are numbers, over those rows, by metric and condition;
+            only what all runs have.
+        not_shared: scores that are not compared, and why.
+    """
+
+    runs: tuple[Run, ...]
+    rows: tuple[NDArray[np.int64], ...]
+    images: tuple[str, ...]
+    groups: Groups
+    unpaired_because: str
+    measures: tuple[dict[Key, Measure], ...]
+    not_shared: dict[Key, str]
+
+    @property
+    def paired(self) -> bool:
+        """Whether the runs can be compared image by image."""
+        return not self.unpaired_because
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Conditions all runs have, by the first one's names."""
+        shared = set.intersection(*({str(one["id"]) for one in run.conditions} for run in self.runs))
+        return tuple(str(one["name"]) for one in self.runs[0].conditions if one["id"] in shared)
+
+    def same_model(self, other: int) -> bool:
+        """Whether a run's model is the first run's: the same weights behind the same preprocess."""
+        first, second = self.runs[0].recipe, self.runs[other].recipe
+        return bool(self.paired and first["model"] == second["model"])
+
+
+def open_runs(runs: Sequence[Run | str | Path]) -> tuple[Run, ...]:
+    """The runs, opened where paths were given."""
+    return tuple(one if isinstance(one, Run) else load_run(one) for one in runs)
+
+
+def why_other_tests(runs: Sequence[Run]) -> str:
+    """Why runs are of different tests (another natural set, or none), or ""."""
+    if len({run.natural.get("set") for run in runs}) == 1:
+        return ""
+    return f"these are different tests ({' and '.join(dict.fromkeys(run.info['suite'] for run in runs))})"
+
+
+def join_runs(given: Sequence[Run | str | Path]) -> Joined:
+    """Join runs on images (id, content of the source, labels) and conditions (id).
+
+    Raises:
+        UserError: fewer than two runs, an unfinished one, one without labels, no shared image, or no
+            shared score.
+    """
+    runs = open_runs(given)
+    if len(runs) < 2:
+        raise UserError(f"{len(runs)} run given; give two run folders or more.")
+    images = [run.images for run in runs]
+    shared = set.intersection(*(set(one.values()) for one in images))
+    if not shared:
+        raise UserError(
+            f"{runs[0].path} and {runs[-1].path} share no image (same id, content and labels); "
+            "compare runs over the same data."
+        )
+    complete = [{images[place][id_]: row for row, id_ in enumerate(_scored_ids(run))}
+                for place, run in enumerate(runs)]  # fmt: skip
+    everywhere = sorted(set.intersection(*(set(one) for one in complete)))
+    why = _why_unpaired(runs, [len(one) for one in images], len(shared))
+    if not why and not everywhere:
+        raise UserError(f"No image that {runs[0].path} and {runs[-1].path} share could be scored by all.")
+    if why:
+        rows = tuple(np.arange(len(_scored_ids(run))) for run in runs)
+    else:
+        rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
+    column = _group_column(runs)
+    if why and column:
+        runs = tuple(_grouped(run, column) for run in runs)
+    measures, lacking = _shared_measures(runs, rows)
+    if not why:
+        measures = _same_rows(measures)
+    groups = None if why else _shared_groups(runs, rows)
+    if groups is not None:
+        measures = tuple({key: one.in_groups(groups) for key, one in found.items()} for found in measures)
+    if not measures[0]:
+        raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
+    return Joined(runs, rows, tuple(key[0] for key in everywhere), groups, why, measures, lacking)
+
+
+def _scored_ids(run: Run) -> NDArray[Any]:
+    return run.clips.ids if sequences_of(run) else run.observed.answered.ids
+
+
+def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:
+    """Why there are no pairs, or ""."""
+    why = why_other_pixels(runs)
+    if not why and shared < MIN_JOINED * max(counts):
+        return f"only {shared:,} of {max(counts):,} images are the same in all runs"
+    return why
+
+
+def _group_column(runs: Sequence[Run]) -> str:
+    """The column by which some run groups its images, or ""; two are one too many."""
+    columns = list(dict.fromkeys(run.group for run in runs if run.group))
+    if len(columns) > 1:
+        raise UserError(
+            f"The runs group their images by {' and by '.join(columns)}; run one of them again with the "
+            "other's --group (nothing is predicted anew)."
+        )
+    return columns[0] if columns else ""
+
+
+def _grouped(run: Run, column: str) -> Run:
+    """A run in the groups that another run's column names; it needs that column itself."""
+    if run.group == column:
+        return run
+    if column not in run.columns:
+        raise UserError(
+            f"{run.path} has no column {column}, by which another run groups its images; give --group ''."
+        )
+    return run.grouped_by(column)
+
+
+def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Groups:
+    """Which of the shared images belong together: what some run says holds for the same images in all."""
+    for run, kept in zip(runs, rows, strict=True):
+        if run.group:
+            whole = run.groups_of(run.scored)
+            groups = None if whole is None else whole[kept]
+            if unit_count(len(kept), groups) < 2:
+                raise UserError(f"The shared images have one {run.group}; intervals need two groups.")
+            return groups
+    return None
+
+
+def _shared_measures(
+    runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]
+) -> tuple[tuple[dict[Key, Measure], ...], dict[Key, str]]:
+    """Of every run the scores that all have alike, over some images; and of the others why not."""
+    found = [{(one.metric, one.condition): one for one in measure_run(run)} for run in runs]
+    # Scores over several conditions first: they are the ones missed.
+    every = sorted(dict.fromkeys(key for one in found for key in one), key=lambda key: key[1] != "")
+    lacking = {key: why for key in every if (why := _why_not_shared(key, runs, found))}
+    measures = []
+    for run, kept, some in zip(runs, rows, found, strict=True):
+        whole = np.array_equal(kept, np.arange(len(_scored_ids(run))))  # then nothing need be copied
+        measures.append(
+            {key: one if whole else one.over(kept) for key, one in some.items() if key not in lacking}
+        )
+    # All in the first run's order.
+    return tuple({key: some[key] for key in measures[0]} for some in measures), lacking
+
+
+def _same_rows(measures: tuple[dict[Key, Measure], ...]) -> tuple[dict[Key, Measure], ...]:
+    """Scores of some of the shared images, over those that they rest on in every run.
+
+    A frame that one run could not read takes its whole set away there, and so from all runs.
+    """
+    found = [dict(one) for one in measures]
+    for key in measures[0]:
+        rows = [kept for one in measures if (kept := one[key].rows) is not None]
+        if all(np.array_equal(first, one) for first, one in pairwise(rows)):
+            continue
+        common = reduce(np.intersect1d, rows)
+        for some in found:
+            some[key] = replace(some[key].over(common), rows=common)
+    return tuple(found)
+
+
+def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Measure]]) -> str:
+    """Why a score is not compared, or ""."""
+    if not all(key in one for one in found):
+        return "not in every run"
+    if key[0] in OF_RIGHT_IMAGES:
+        return "of the images that each run has right"
+    measures = [one[key] for one in found]
+    for run, measure in zip(runs, measures, strict=True):
+        count = len(_scored_ids(run))
+        if measure.rows is None and len(measure.columns) != count:
+            return f"over {len(measure.columns):,} of {count:,} images: the baseline lacks the rest"
+    if len({_part_ids(run, measure) for run, measure in zip(runs, measures, strict=True)}) > 1:
+        return _with_reason("of other conditions", runs)
+    return (
+        "" if len({measure.formula for measure in measures}) == 1 else _with_reason("by other formulas", runs)
+    )
+
+
+def _with_reason(what: str, runs: Sequence[Run]) -> str:
+    """Why scores differ in kind, with what makes them so where one setting does."""
+    why = why_other_conditions(runs)
+    return f"{what}: {why}" if why else what
+
+
+def _part_ids(run: Run, measure: Measure) -> tuple[str, ...]:
+    """The ids of the conditions a score is made of."""
+    ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
+    return tuple(ids.get(part, part) for part in measure.parts)

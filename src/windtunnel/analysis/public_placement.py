@@ -1,0 +1,184 @@
+"""A user's runs among public models: the same natural set, and what is not like with like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from windtunnel.analysis.public_models import Fit, PublicField, known_tables, public_field
+from windtunnel.analysis.shifts import Share, Shift, shift_of
+from windtunnel.core.errors import UserError
+from windtunnel.metrics.parts import part_of_role
+from windtunnel.published.natural_sets import masked_classes, natural_set
+from windtunnel.store.run import Run
+
+IMAGENET_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class OwnPoint:
+    """One run among public models.
+
+    Attributes:
+        run: its folder.
+        name: the model's.
+        part: which images are shifted, such as imagenet-v2-top-images.
+        clean, shifted: its accuracies.
+        line: the shifted accuracy that the public models' line gives for its clean accuracy; None for none.
+        above: how far the shifted accuracy is above the line; None where that is None.
+        unlike: what is not like with like, a sentence each.
+    """
+
+    run: str
+    name: str
+    part: str
+    clean: Share
+    shifted: Share
+    line: float | None
+    above: Share | None
+    unlike: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Runs over one natural set among the public models on it."""
+
+    natural: str
+    title: str
+    field: PublicField
+    points: tuple[OwnPoint, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The place as JSON keeps it, without the public models themselves."""
+        field = self.field
+        return {
+            "set": self.natural,
+            "title": self.title,
+            "clean_table": field.clean.name,
+            "shifted_table": field.shifted.name,
+            "models": len(field.pairs),
+            "missing": field.missing_count,
+            "fit": asdict(field.fit) if field.fit else None,
+            "notes": list(self.notes),
+            "points": [{**asdict(one), "unlike": list(one.unlike)} for one in self.points],
+        }
+
+
+def place_runs(runs: Sequence[Run], source: str | Path) -> list[Placed]:
+    """Place runs among the public models on their natural sets.
+
+    Args:
+        runs: finished runs; those over nothing that the tables have are passed over.
+        source: a folder of public tables, or the table of the shifted set.
+
+    Raises:
+        UserError: none of the runs can be placed, or a table cannot be read.
+    """
+    path = Path(source)
+    found = []
+    for name in dict.fromkeys(str(run.natural.get("set", "")) for run in runs):
+        own = [(run, shift_of(run)) for run in runs if run.natural.get("set", "") == name]
+        whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted and not shift.frames]
+        if name and whole and _tells_of(path, name):
+            found.append(_placed(name, whole, public_field(path, name)))
+    if not found:
+        of = next((name for name, facts in known_tables().items() if facts.shifted == path.name), "")
+        if of and path.is_file():
+            raise UserError(f"{path} holds results on {of}, and no run with clean images is over that set.")
+        raise UserError(
+            f"None of the runs can be placed among {path}: it takes a run over {', '.join(known_tables())} "
+            "with clean images (--clean), or the CSV file of the shifted set."
+        )
+    return found
+
+
+def _tells_of(path: Path, natural: str) -> bool:
+    """Whether a folder or file may hold results on a natural set: a file of another set does not."""
+    if not path.is_file():
+        return natural in known_tables() or not path.exists()
+    return all(facts.shifted != path.name or name == natural for name, facts in known_tables().items())
+
+
+def _placed(name: str, own: Sequence[tuple[Run, Shift]], field: PublicField) -> Placed:
+    points = [
+        OwnPoint(
+            shift.run,
+            shift.model,
+            part.name if (part := part_of_role(run, "shifted")) else "",
+            shift.clean,
+            shift.shifted,
+            *above_line(shift.clean, shift.shifted, field.fit),
+            tuple(_unlike(run, shift, field)),
+        )
+        for run, shift in own
+        if shift.clean and shift.shifted
+    ]
+    return Placed(name, natural_set(name).title, field, tuple(points), tuple(_notes(name, field)))
+
+
+def above_line(clean: Share, shifted: Share, fit: Fit | None) -> tuple[float | None, Share | None]:
+    """What the line gives at a clean accuracy, and how far above it a run is; of 0 and 1 nothing.
+
+    Of s - line(c) the interval is Newcombe's square-and-add of s's and line(c)'s, the latter from c's; the
+    line itself is taken as known.
+    """
+    if fit is None or not 0 < clean.value < 1:
+        return None, None
+    line = fit.shifted_at(clean.value)
+    low, high = sorted(fit.shifted_at(end) for end in (clean.low, clean.high))
+    above = shifted.value - line
+    least = above - math.hypot(shifted.value - shifted.low, high - line)
+    most = above + math.hypot(shifted.high - shifted.value, line - low)
+    return line, Share(above, least, most, shifted.n)
+
+
+def _notes(name: str, field: PublicField) -> list[str]:
+    """What holds for every point: other ways to bring images to models, other classes, missing rows."""
+    lines = []
+    if field.preprocess > 1:
+        lines.append(
+            f"Public models have each their own image size, crop and filter, {field.preprocess:,} ways in "
+            "all: size and crop alone can move a model by several points."
+        )
+    facts = field.facts
+    if facts and facts.alike and field.clean.name != facts.alike:
+        lines.append(
+            f"Public clean results ({field.clean.name}) are over all classes of ImageNet; runs have their "
+            f"clean accuracy on the classes of {natural_set(name).title}, as {facts.alike} would."
+        )
+    if facts is None:
+        lines.append(f"Nothing is known of {field.shifted.name}; that it is of these images is your word.")
+    return [*lines, *field.missing]
+
+
+def _other_part(run: Run, public: str) -> list[str]:
+    """Of sets in several versions: whether a run is over another than the public results, or nobody knows."""
+    part = part_of_role(run, "shifted")
+    if part is None or part.name == public:
+        return []
+    natural = natural_set(str(run.natural["set"]))
+    own = "a version that its folder does not name" if part.name == natural.part else part.name
+    return [f"over {own}, where the public results are over {public}: other images, not like with like"]
+
+
+def _unlike(run: Run, shift: Shift, field: PublicField) -> list[str]:
+    """What of a run is other than in the public tables."""
+    if field.facts is None or shift.clean is None or shift.shifted is None:
+        return []
+    lines = _other_part(run, field.facts.part)
+    for share, kind, whole in (
+        (shift.shifted, "shifted", field.facts.images),
+        (shift.clean, "clean", field.facts.clean_images),
+    ):
+        if share.n != whole:
+            lines.append(f"{share.n:,} {kind} images, where the public results rest on {whole:,}")
+    natural = natural_set(str(run.natural["set"]))
+    usual = len(masked_classes(natural.table)) if natural.answers == "mask" else IMAGENET_CLASSES
+    counted = len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])
+    if counted != usual:
+        lines.append(f"{counted:,} outputs may win, where {usual:,} may in the public results")
+    return lines

@@ -1,0 +1,1 @@
+"""What every layer shares: records, unit names, labels, seeding, the registry, errors."""

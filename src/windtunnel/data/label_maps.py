@@ -1,0 +1,133 @@
+"""How the data's labels meet a model's outputs: what does not fit, and a user's map between them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import (
+    CLASS_INDICES,
+    MAX_CLASS_INDEX,
+    LabelSpace,
+    Projection,
+    imagenet_1k,
+    stray_names,
+)
+from windtunnel.core.wording import counted
+from windtunnel.data import Sample
+from windtunnel.metrics.names import NEED_NO_LABEL
+
+
+def refuse_unlabelled(location: str, suite: str, metrics: Sequence[str], samples: Sequence[Sample]) -> None:
+    """Refuse images without any label where every score of the suite needs one."""
+    if any(sample.labels for sample in samples) or set(metrics) & set(NEED_NO_LABEL):
+        return
+    raise UserError(
+        f"None of the {counted(len(samples), 'image')} of {location} has a label, and every score of suite "
+        f"{suite} needs labels. Put the images into one folder per class, or give a table with the columns "
+        "path and label. Suites imagenet-p and systematic need no labels."
+    )
+
+
+def odd_labels(space: LabelSpace, used: Sequence[int], samples: Sequence[Sample], outputs: int) -> str:
+    """Which labels stand out, and on which image: indices beyond a model's outputs, or mixed names."""
+    if space.name == "indices":
+        beyond = [label for label in used if label >= outputs]
+        if not beyond:
+            return ""
+        image = next(sample.id for sample in samples if max(used) in sample.labels)
+        return (
+            f"{len(beyond):,} of {len(used):,} labels in the data {'lies' if len(beyond) == 1 else 'lie'} "
+            f"beyond the model's {outputs:,} outputs; the highest is {max(used)} (image '{image}')."
+        )
+    kind, others = stray_names([space.classes[label] for label in used])
+    if not others:
+        return ""
+    image = next(
+        sample.id for sample in samples if others[0] in [space.classes[label] for label in sample.labels]
+    )
+    are = (
+        f"'{others[0]}' is not" if len(others) == 1 else f"'{others[0]}' and {len(others) - 1:,} more are not"
+    )
+    numbers = [name for name in others if name.isdecimal()] if kind == CLASS_INDICES else []
+    too_large = (
+        f" {numbers[0]} is too large for a class index; give 0 to {MAX_CLASS_INDEX:,}." if numbers else ""
+    )
+    return (
+        f"{len(used) - len(others):,} of {len(used):,} class names are {kind}, {are} (image '{image}'): all "
+        f"count as names, in sorted order.{too_large}"
+    )
+
+
+def read_map(
+    file: Path, space: LabelSpace, used: Sequence[int], classes: Sequence[str], class_count: int
+) -> tuple[LabelSpace, Projection]:
+    """A user's map from a model's outputs to the data's classes, as CSV with the columns output,class.
+
+    An output is a class name or WordNet id of the model, or an index. Classes that no image is of compete
+    with the data's, behind which they stand in the label space. Outputs that are not listed do not count.
+    """
+    outputs: list[list[int]] = [[] for _ in space.classes]
+    taken: dict[int, str] = {}
+    names = classes or (imagenet_1k().classes if class_count == len(imagenet_1k()) else ())
+    where = {name: index for index, name in enumerate(names)}
+    targets = {name: index for index, name in enumerate(space.classes)}
+    for number, row in enumerate(_map_rows(file), 2):
+        output, name = (str(row.get(key) or "").strip() for key in ("output", "class"))
+        index = where.get(output, int(output) if output.isdecimal() else -1)
+        if not 0 <= index < class_count:
+            raise UserError(
+                f"{file}: line {number} names output '{output}'; the model has {class_count} outputs."
+            )
+        if not name:
+            raise UserError(f"{file}: line {number} names no class; give one, or leave the output away.")
+        if name not in targets:
+            targets[name] = len(outputs)
+            outputs.append([])
+        if taken.get(index, name) != name:
+            raise UserError(
+                f"{file}: output '{output}' stands for '{taken[index]}' and for '{name}'; give one."
+            )
+        if index not in taken:
+            outputs[targets[name]].append(index)
+        taken[index] = name
+    missing = [space.classes[label] for label in used if not outputs[label]]
+    if missing:
+        raise UserError(
+            f"{file} gives no output for {len(missing)} of the data's {len(used)} classes ('{missing[0]}' "
+            f"...; it has '{next(iter(taken.values()), '')}' ...); add them or give other data."
+        )
+    kept = tuple(place for place, found in enumerate(outputs) if found)
+    wider = LabelSpace(space.name, tuple(targets), space.order)
+    return wider, Projection(kept, tuple(tuple(sorted(found)) for found in outputs))
+
+
+def without_images(space: LabelSpace, wider: LabelSpace) -> list[str]:
+    """What to say of the classes of a map that the data do not have."""
+    added = wider.classes[len(space) :]
+    if not added:
+        return []
+    one = len(added) == 1
+    return [
+        f"{len(added):,} class{'' if one else 'es'} of the map ('{added[0]}'{'' if one else ' ...'}) "
+        f"{'has' if one else 'have'} no image: an answer of {'that one' if one else 'these'} is wrong."
+    ]
+
+
+def _map_rows(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        raise UserError(f"No such map: {file}. Give a CSV file with the columns output,class.")
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file} is not UTF-8 text ({error.reason}); save the map as UTF-8.") from error
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    if not {"output", "class"} <= set(reader.fieldnames or ()):
+        raise UserError(
+            f"{file} has the columns {', '.join(reader.fieldnames or ()) or 'none'}; "
+            "it needs output and class."
+        )
+    return list(reader)

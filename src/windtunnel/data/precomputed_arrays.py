@@ -1,0 +1,189 @@
+"""Finished arrays: CIFAR-10-C as published, `<corruption>.npy` (5n images) beside `labels.npy`.
+
+And the rows of any `.npy` file, read one by one: images here, clips in `finished_clip_arrays.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.labels import index_space
+from windtunnel.corruptions import SEVERITIES
+from windtunnel.data import Sample
+from windtunnel.data.arrays import ArrayDataset, class_indices
+from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
+from windtunnel.data.precomputed import CLEAN, Place
+from windtunnel.imaging import Image
+
+LABELS = "labels"
+BLOCK = 1 << 20
+
+
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """An `.npy` file of images or clips, read row by row without keeping any of it."""
+
+    path: Path
+    shape: tuple[int, ...]
+    offset: int
+
+    @property
+    def row_bytes(self) -> int:
+        """How many bytes a row takes."""
+        return int(np.prod(self.shape[1:]))
+
+    @property
+    def rows_there(self) -> int:
+        """How many rows the file has room for, whatever its header says."""
+        return (self.path.stat().st_size - self.offset) // self.row_bytes
+
+    def row(self, number: int) -> Image:
+        """One image, or the frames of one clip."""
+        with self.path.open("rb") as file:
+            file.seek(self.offset + number * self.row_bytes)
+            content = file.read(self.row_bytes)
+        if len(content) < self.row_bytes:
+            raise ImageError("unreadable", f"{self.path.name} ends before row {number}")
+        return np.frombuffer(bytearray(content), np.uint8).reshape(self.shape[1:])
+
+
+# The axes of an array, by what its rows are.
+AXES = {"images": "(n, height, width, 3)", "clips": "(n, frames, height, width, 3)"}
+
+
+def open_rows(path: Path, rows: Literal["images", "clips"] = "images") -> RowFile:
+    """Look at an `.npy` file's header; anything but uint8 images, or clips, is refused."""
+    shape, fortran, dtype, offset = read_head(path)
+    if dtype != np.uint8 or fortran or len(shape) != AXES[rows].count(",") + 1 or shape[-1] != 3:
+        raise UserError(f"{path} is {dtype} {shape}; {rows} are uint8 {AXES[rows]}.")
+    return RowFile(path, shape, offset)
+
+
+def read_head(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """What an `.npy` file says of itself: shape, order, kind of numbers, and where they begin."""
+    try:
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            read_header = _HEADERS.get(version)
+            if read_header is None:
+                raise ValueError(f"version {version} of the format")
+            shape, fortran, dtype = read_header(file)
+            return shape, fortran, dtype, file.tell()
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read as a NumPy array: {error}.") from error
+
+
+class ArrayShelf:
+    """The arrays of one folder; severity s of n images is rows (s-1)n to sn."""
+
+    by_row = True
+
+    def __init__(self, root: Path, files: Sequence[Path], manifest: Manifest | None) -> None:
+        self._root = root
+        self.remarks: list[str] = []
+        labels = read_labels(root / f"{LABELS}.npy")
+        self._count = len(labels) // len(SEVERITIES)
+        self._files: dict[str, RowFile] = {}
+        for path in files:
+            rows = open_rows(path)
+            there = rows.rows_there
+            if rows.shape[0] != len(labels) or there < len(labels):
+                self.remarks.append(
+                    f"{path.name} is left out: {len(labels):,} images are expected, "
+                    f"{min(there, rows.shape[0]):,} are there."
+                )
+                continue
+            self._files[path.stem] = rows
+        if not self._files:
+            raise UserError(f"{root} holds no whole array beside {LABELS}.npy; {' '.join(self.remarks)}")
+        self.places = [(unit, level) for unit in self._files for level in SEVERITIES]
+        if manifest:
+            self.label_space = manifest.label_space
+            self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
+        else:
+            self.label_space = index_space(int(labels.max()) + 1)
+            names = [f"{row:08d}" for row in range(self._count)]
+            self.samples = [
+                Sample(name, (int(labels[row]),), {"name": name}) for row, name in enumerate(names)
+            ]
+
+    def read(self, name: str, place: Place) -> Image:
+        """The image of a row under a corruption and a severity."""
+        unit, level = place
+        return self._files[unit].row((level - 1) * self._count + int(name))
+
+    def digest(self) -> str:
+        """Digest of every array and of the labels."""
+        return digest_of([self._root / f"{LABELS}.npy", *(rows.path for rows in self._files.values())])
+
+    def clean(self) -> ArrayDataset | None:
+        """The clean images beside the corrupted ones."""
+        file = self._root / f"{CLEAN}.npy"
+        if not file.is_file():
+            return None
+        names = row_ids(self.samples, self._count)
+        labels = read_labels(self._root / f"{LABELS}.npy")[: self._count]
+        return ArrayDataset.open(file, labels=labels, ids=names)
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Digest of files' names and content."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in paths:
+        digest.update(path.name.encode() + b"\0")
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def row_ids(samples: Sequence[Sample], count: int) -> list[str] | None:
+    """The ids of an array's rows in their order; None where some row has no sample."""
+    by_row = {int(sample.meta["name"]): sample.id for sample in samples}
+    return [by_row[row] for row in range(count)] if len(by_row) == count else None
+
+
+def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
+    """The arrays of a folder that has `labels.npy` and other `.npy` files, else None."""
+    arrays = sorted(
+        path for path in root.glob("*.npy") if path.is_file() and path.stem not in (LABELS, CLEAN)
+    )
+    if not arrays or not (root / f"{LABELS}.npy").is_file():
+        return None
+    if manifest is None and (root / HIDDEN_FOLDER).is_dir():
+        raise UserError(
+            f"{root} is a set that was begun and has no {MANIFEST_FILE}; make it again elsewhere."
+        )
+    return ArrayShelf(root, arrays, manifest)
+
+
+def read_labels(path: Path) -> NDArray[Any]:
+    """The class of every image, five times over."""
+    try:
+        labels: NDArray[Any] = np.load(path)
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(f"{path} cannot be read as a NumPy array: {error}.") from error
+    if (
+        labels.ndim != 1
+        or not len(labels)
+        or not np.issubdtype(labels.dtype, np.integer)
+        or len(labels) % len(SEVERITIES)
+        or (labels.reshape(len(SEVERITIES), -1) != labels[: len(labels) // len(SEVERITIES)]).any()
+    ):
+        raise UserError(
+            f"{path} is {labels.dtype} {labels.shape}; a finished set repeats the classes of its images "
+            f"once for each of {len(SEVERITIES)} severities (for other arrays give the .npy file itself)."
+        )
+    class_indices(labels, len(labels))
+    return labels

@@ -1,0 +1,243 @@
+"""Finished clips in folders: sequences that somebody has already made, as videos or as frames.
+
+    <perturbation>[_2|_3]/<class>/<name>.mp4           ImageNet-P, Tiny-ImageNet-P
+    <perturbation>[_2|_3]/<class>/<name>/<frame>.png   the same without loss
+
+Only noise has difficulties 2 and 3 with frames of their own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.labels import label_space_of
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
+from windtunnel.data import Sample, is_image_name, nfc, read_file
+from windtunnel.data.folder import FolderDataset
+from windtunnel.data.manifest import Manifest
+from windtunnel.data.precomputed import AS_STORED, ASKED, CLEAN, Place
+from windtunnel.data.precomputed_folders import LEVEL_NAMES, Kept, common_images, subfolders
+from windtunnel.imaging import Image
+from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
+from windtunnel.sequences import DIFFICULTIES, REGISTRY, SEQUENCE_PREFIX
+
+
+def place_named(name: str) -> Place | None:
+    """What a folder or an array of this name holds (`tilt`, `gaussian_noise_2`), or None."""
+    base, _, number = name.rpartition("_")
+    for unit, level in ((name, 1), (base, int(number) if number in ("2", "3") else 0)):
+        if level and unit in REGISTRY.names():
+            noise = REGISTRY.get(unit).type == "noise"
+            return (SEQUENCE_PREFIX + unit, level if noise else 0) if noise or level == 1 else None
+    return None
+
+
+def name_of(place: Place) -> str:
+    """How the published sets call a sequence of one difficulty: `gaussian_noise`, `gaussian_noise_2`."""
+    unit, level = place
+    return unit.removeprefix(SEQUENCE_PREFIX) + (f"_{level}" if level > DIFFICULTIES[0] else "")
+
+
+@dataclass(frozen=True)
+class Videos(Kept):
+    """A clip is an mp4 file."""
+
+    called = "videos"
+    suffix = VIDEO_SUFFIX
+    codec = AS_STORED
+
+    def holds(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry of a class folder is a clip."""
+        return entry.name.lower().endswith(VIDEO_SUFFIX) and not entry.name.startswith(".")
+
+    def frames(self, path: Path) -> Iterator[bytes | Image]:
+        """The frames of a clip."""
+        return decode_clip(read_file(path))
+
+
+@dataclass(frozen=True)
+class Frames(Kept):
+    """A clip is a folder of numbered images; how they are stored is what a look at one says."""
+
+    called = "folders of frames"
+    suffix = ""
+    codec = ""
+
+    def holds(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry of a class folder is a clip."""
+        return entry.is_dir() and bool(_numbered(Path(entry.path)))
+
+    def size(self, entry: os.DirEntry[str]) -> int:
+        """The bytes of all frames."""
+        return sum(path.stat().st_size for path in _numbered(Path(entry.path)))
+
+    def frames(self, path: Path) -> Iterator[bytes | Image]:
+        """The frames of a clip, each read when it is asked for."""
+        found = _numbered(path)
+        if not found:
+            raise ImageError("unreadable", f"{path.name} is no folder of frames")
+        return map(read_file, found)
+
+
+def _numbered(folder: Path) -> list[Path]:
+    """The images of a folder that are called by a number, in its order."""
+    if not folder.is_dir():
+        return []
+    found = [path for path in folder.iterdir() if is_image_name(path.name) and path.stem.isdecimal()]
+    return sorted(found, key=lambda path: int(path.stem))
+
+
+class ClipFolderShelf:
+    """The class folders below every sequence; a clip's name is its class and its stem."""
+
+    by_row = False
+
+    def __init__(
+        self,
+        root: Path,
+        folders: Mapping[Place, Path],
+        kept: Videos | Frames,
+        manifest: Manifest | None,
+        remarks: Sequence[str] = (),
+    ) -> None:
+        self._root = root
+        self._kept = kept
+        self._folders = dict(folders)
+        self.codec = kept.codec
+        self.remarks = list(remarks)
+        if manifest:
+            self.places = list(self._folders)
+            self.label_space = manifest.label_space
+            self.samples: Sequence[Sample] = sorted(manifest.samples(), key=lambda sample: sample.id)
+            return
+        common, told = common_images(self._folders, kept)
+        self.remarks += told
+        self.places = list(common.folders)
+        self._digest = common.digest
+        self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
+        self.samples = [
+            Sample(nfc(name), (index[name.split("/", 1)[0]],), {"name": name.removesuffix(kept.suffix)})
+            for name in common.names
+        ]
+
+    def clip(self, name: str, place: Place) -> Iterator[bytes | Image]:
+        """The frames of an image's sequence."""
+        return self._kept.frames(self._folders[place] / f"{name}{self._kept.suffix}")
+
+    def read(self, name: str, place: Place) -> bytes | Image:
+        """The first frame of an image's sequence."""
+        for frame in self.clip(name, place):
+            return frame
+        raise ImageError("unreadable", "a clip without frames")
+
+    def frames(self, place: Place) -> int:
+        """How many frames a sequence has: as most of its first clips."""
+        lengths: Counter[int] = Counter()
+        for sample in self.samples:
+            try:
+                lengths[sum(1 for _ in self.clip(sample.meta["name"], place))] += 1
+            except ImageError:
+                continue
+            if lengths.total() == ASKED:
+                break
+        if not lengths or not (usual := lengths.most_common(1)[0][0]):
+            raise UserError(f"{self._folders[place]} holds no clip that can be read; leave it out.")
+        return usual
+
+    def digest(self) -> str:
+        """Digest of every clip's name and size."""
+        return self._digest
+
+    def clean(self) -> FolderDataset | None:
+        """The clean canvases beside the clips."""
+        folder = self._root / CLEAN
+        return FolderDataset(folder) if folder.is_dir() else None
+
+
+LAYOUTS: dict[str, Videos | Frames] = {"videos": Videos(), "frames": Frames()}
+
+
+def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf | None:
+    """The sequence folders of a root, directly or one folder down (`noise/`, `blur/` ...), else None."""
+    if manifest:
+        kept = LAYOUTS.get(manifest.recipe["layout"])
+        made = [(one.unit, one.level) for one in manifest.conditions if one.kind == "sequence"]
+        folders = {place: root / name_of(place) for place in made}
+        return ClipFolderShelf(root, folders, kept, manifest) if kept else None
+    alone = place_named(root.resolve().name)
+    groups = [Path(group) for group in subfolders(root)]
+    for folders, roots in (
+        ({alone: root} if alone else {}, []),
+        (_sequence_folders(root), [root]),
+        ({place: path for group in groups for place, path in _sequence_folders(group).items()}, groups),
+    ):
+        for kept in LAYOUTS.values():
+            held = {place: folder for place, folder in folders.items() if _holds_clips(folder, kept)}
+            if held:
+                return ClipFolderShelf(root, held, kept, None, _ignored(roots, set(held.values()), kept))
+    return None
+
+
+def _ignored(roots: Sequence[Path], held: set[Path], kept: Videos | Frames) -> list[str]:
+    """What lies beside and among the clips of a set and is not read, a remark for each."""
+    remarks = []
+    for root in roots:
+        inside = [Path(entry) for entry in subfolders(root) if entry.name != CLEAN]
+        if not held & set(inside):
+            remarks += [f"{root.name} holds no sequence and is ignored."] if root.name != CLEAN else []
+            continue
+        for folder in (one for one in inside if one not in held):
+            if place_named(folder.name):
+                remarks.append(f"{folder.name} is ignored: it holds no {kept.called}, as the others do.")
+            else:
+                remarks.append(unknown_sequence(folder.name))
+    if isinstance(kept, Videos):
+        both = [folder.name for folder in sorted(held) if _has_frames(folder)]
+        remarks += [f"{name} holds frames beside videos; the frames are ignored." for name in both]
+    return remarks
+
+
+def _has_frames(folder: Path) -> bool:
+    """Whether a class folder of a sequence holds a clip as a folder of frames."""
+    frames = Frames()
+    return any(frames.holds(entry) for class_ in subfolders(folder) for entry in os.scandir(class_.path))
+
+
+def unknown_sequence(name: str) -> str:
+    """That a folder or an array is not read for its name, and which name was probably meant."""
+    close = difflib.get_close_matches(Path(name).stem, REGISTRY.names(), n=1)
+    return f"{name} is ignored: no sequence is called so{f' (did you mean {close[0]}?)' if close else ''}."
+
+
+def _sequence_folders(root: Path) -> dict[Place, Path]:
+    named = {entry.path: place_named(entry.name) for entry in subfolders(root)}
+    return {place: Path(path) for path, place in named.items() if place}
+
+
+def _holds_clips(folder: Path, kept: Videos | Frames) -> bool:
+    """Whether a class folder of a sequence holds a clip."""
+    classes = subfolders(folder)
+    if isinstance(kept, Frames) and _may_be_severities(folder, classes):
+        return any(
+            _is_counted(Path(clip.path)) for class_ in classes for clip in subfolders(Path(class_.path))
+        )
+    return any(kept.holds(entry) for class_ in classes for entry in os.scandir(class_.path))
+
+
+def _may_be_severities(folder: Path, classes: Sequence[os.DirEntry[str]]) -> bool:
+    """Whether this may be ImageNet-C's: a corruption of the same name, and classes called 1 to 5."""
+    place = place_named(folder.resolve().name)
+    shared = place is None or place[0].removeprefix(SEQUENCE_PREFIX) in CORRUPTIONS.names()
+    return shared and all(entry.name in LEVEL_NAMES for entry in classes)
+
+
+def _is_counted(folder: Path) -> bool:
+    """Whether a folder holds frames 000, 001, 002 ... without a gap."""
+    stems = [path.stem for path in _numbered(folder)]
+    return len(stems) > 1 and stems == [f"{number:03d}" for number in range(len(stems))]

@@ -1,0 +1,280 @@
+"""Finished folders, as ImageNet-C is published: `<corruption>/<severity>/<class>/<image>`."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from windtunnel import published
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import label_space_of
+from windtunnel.core.wording import listed
+from windtunnel.corruptions import SEVERITIES
+from windtunnel.data import Sample, is_image_name, nfc, read_file
+from windtunnel.data.folder import FolderDataset
+from windtunnel.data.manifest import Manifest
+from windtunnel.data.precomputed import CLEAN, Place, place_text
+
+LEVEL_NAMES = {str(level): level for level in SEVERITIES}
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+# A message names this many ignored folders, and this many examples of what one of them holds.
+MOST_LISTED, EXAMPLES = 50, 5
+
+
+class FolderShelf:
+    """The class folders below every corruption and severity.
+
+    Attributes:
+        rare: ids of images that under half of the corruptions have, which are left out.
+    """
+
+    by_row = False
+
+    def __init__(
+        self, root: Path, folders: Mapping[Place, Path], manifest: Manifest | None, remarks: Sequence[str]
+    ) -> None:
+        self._root = root
+        self.remarks = list(remarks)
+        self._folders = dict(folders)
+        if manifest:
+            self.places = list(self._folders)
+            self.label_space = manifest.label_space
+            self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
+            self.rare: frozenset[str] = frozenset()
+            return
+        common, told = common_images(self._folders, Kept())
+        self.remarks += told
+        self.places = list(common.folders)
+        if not common.names:
+            raise UserError(f"{root} holds corruption folders without images in class folders.")
+        self._digest = common.digest
+        self.rare = frozenset(map(nfc, common.rare))
+        self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
+        self.samples = [
+            Sample(nfc(name), (index[name.split("/", 1)[0]],), {"name": name}) for name in common.names
+        ]
+
+    def read(self, name: str, place: Place) -> bytes:
+        """The file of an image under a corruption and a severity."""
+        return read_file(self._folders[place] / name)
+
+    def digest(self) -> str:
+        """Digest of every file's name and size."""
+        return self._digest
+
+    def clean(self) -> FolderDataset | None:
+        """The clean canvases beside the corrupted ones."""
+        folder = self._root / CLEAN
+        return FolderDataset(folder) if folder.is_dir() else None
+
+
+def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
+    """The corruption folders of a root, directly or one folder down (`noise/`, `blur/` ...), else None."""
+    if manifest:
+        made = [one for one in manifest.conditions if one.kind == "corruption"]
+        folders_made = {(one.unit, one.level): root / one.unit / str(one.level) for one in made}
+        return (
+            FolderShelf(root, folders_made, manifest, []) if manifest.recipe["layout"] == "folders" else None
+        )
+    found, alone = _levels(root)
+    if found and root.resolve().name in known_corruptions():
+        return FolderShelf(root, found, None, alone)
+    for parents in ([root], [Path(group.path) for group in subfolders(root)]):
+        folders: dict[Place, Path] = {}
+        ignored: list[str] = []
+        for parent in parents:
+            found, not_read = _corruption_folders(parent)
+            folders |= found
+            unused_group = not found and parent != root and parent.name != CLEAN
+            ignored += (
+                [f"{parent.name} is ignored: it has no corruption folder."] if unused_group else not_read
+            )
+        if folders and _looks_published(folders):
+            return FolderShelf(root, folders, None, ignored)
+    _refuse_unknown_severities(root)
+    return None
+
+
+def _refuse_unknown_severities(root: Path) -> None:
+    """Refuse folders that are all named after corruptions while none of their folders is a severity.
+
+    As class folders they would be scored as classes called `fog` and `snow`.
+    """
+    corruptions = [Path(entry.path) for entry in subfolders(root) if entry.name != CLEAN]
+    if not corruptions or not {one.name for one in corruptions} <= known_corruptions():
+        return
+    inside = [Path(entry.path) for one in corruptions for entry in subfolders(one)]
+    if not inside or not all(subfolders(one) for one in inside):
+        return
+    named = listed([f"{one.parent.name}/{one.name}" for one in inside], MOST_LISTED)
+    raise UserError(
+        f"{root} has folders named after corruptions, but no severity folder among {named}; name "
+        "severity folders 1 to 5, or by strength as ImageNet-C-bar's script does."
+    )
+
+
+def _looks_published(folders: Mapping[Place, Path]) -> bool:
+    """Whether one corruption has a known name, or all five severities: less is somebody's classes."""
+    units = {unit for unit, _ in folders}
+    return bool(units & known_corruptions()) or any(
+        all((unit, level) in folders for level in SEVERITIES) for unit in units
+    )
+
+
+@lru_cache(maxsize=1)
+def known_corruptions() -> frozenset[str]:
+    """Every corruption some shipped suite names."""
+    from windtunnel.suites.suite_files import load_suite, suite_names
+
+    return frozenset(unit for name in suite_names() for unit in load_suite(name).units)
+
+
+def _corruption_folders(root: Path) -> tuple[dict[Place, Path], list[str]]:
+    """Folders that hold severities that hold classes, by corruption and severity; and what is ignored."""
+    found: dict[Place, Path] = {}
+    ignored: list[str] = []
+    for corruption in subfolders(root):
+        if corruption.name != CLEAN:
+            levels, not_read = _levels(Path(corruption.path))
+            found |= levels
+            ignored += not_read
+    return found, ignored
+
+
+def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
+    """The severity folders of a corruption's folder, and a remark on each folder that is ignored."""
+    name = corruption.resolve().name
+    inside = {entry.name: Path(entry.path) for entry in subfolders(corruption)}
+    severities = _severities(name, inside)
+    # Images straight in numbered folders are somebody's classes, not severities.
+    if not any(subfolders(inside[folder]) for folder in severities):
+        has = f" (it has {listed(sorted(inside), EXAMPLES)})" if inside else ""
+        return {}, [f"{name} is ignored: it has no severity folder{has}."]
+    found: dict[Place, Path] = {}
+    ignored: list[str] = []
+    for folder, level in sorted(severities.items(), key=lambda item: (item[1], item[0])):
+        taken = found.setdefault((name, level), inside[folder])
+        if taken != inside[folder]:
+            ignored.append(f"{name}/{folder} is ignored: {name}/{taken.name} is the same severity.")
+    unknown = [f"{name}/{folder}" for folder in sorted(set(inside) - set(severities))]
+    if unknown:
+        what = "is no severity and is" if len(unknown) == 1 else "are no severities and are"
+        ignored.append(f"{listed(unknown, MOST_LISTED)} {what} ignored.")
+    return found, ignored
+
+
+def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
+    """The severity that each folder name of a corruption stands for; names that are none are left out.
+
+    Folders are severities 1 to 5, or strengths as ImageNet-C-bar's script writes them ("0.80"), compared as
+    numbers. Where both readings are possible ("4"), the one that explains more folders holds.
+    """
+    names = list(folders)
+    strengths = c_bar_strengths().get(corruption, {})
+    by_level = {name: LEVEL_NAMES[name] for name in names if name in LEVEL_NAMES}
+    by_strength = {
+        name: strengths[float(name)] for name in names if _NUMBER.fullmatch(name) and float(name) in strengths
+    }
+    return by_strength if len(by_strength) > len(by_level) else by_level
+
+
+@lru_cache(maxsize=1)
+def c_bar_strengths() -> dict[str, dict[float, int]]:
+    """ImageNet-C-bar's script names severity folders by strength: corruption -> strength -> severity."""
+    rows = csv.DictReader(io.StringIO(published.read_text("c_bar_strengths.csv")))
+    return {row["corruption"]: {float(row[f"s{level}"]): level for level in SEVERITIES} for row in rows}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How a class folder keeps what was made of one image: as an image file."""
+
+    def holds(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry of a class folder is one."""
+        return is_image_name(entry.name)
+
+    def size(self, entry: os.DirEntry[str]) -> int:
+        """Its bytes."""
+        try:
+            return entry.stat().st_size
+        except OSError:  # a link to nothing; reading it says so
+            return 0
+
+
+@dataclass(frozen=True)
+class Images:
+    """What the folders of a set have in common.
+
+    Attributes:
+        folders: the conditions that count.
+        names: images (`class/name`) that at least half of them hold.
+        digest: of every file's name and size.
+        rare: images that fewer of them hold.
+    """
+
+    folders: list[Place]
+    names: list[str]
+    digest: str
+    rare: list[str]
+
+
+def common_images(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Images, list[str]]:
+    """The images of a set, and remarks on what is left out or missing.
+
+    A condition with less than half as many images as is usual is a download that has hardly begun: it
+    would take most images away from all others.
+    """
+    counts = {place: sum(1 for _ in _images(folder, kept_as)) for place, folder in folders.items()}
+    usual = statistics.median(counts.values())
+    kept = [place for place, count in counts.items() if 2 * count >= usual]
+    remarks = [
+        f"{place_text(place)} is left out: it has {counts[place]:,} images where {usual:,.0f} are usual."
+        for place in folders
+        if place not in kept
+    ]
+    digest = hashlib.blake2b(digest_size=16)
+    holders: Counter[str] = Counter()
+    for place in kept:
+        for name, entry in _images(folders[place], kept_as):
+            holders[name] += 1
+            digest.update(f"{place}/{name} {kept_as.size(entry)}\n".encode())
+    names = sorted(name for name, count in holders.items() if 2 * count >= len(kept))
+    strange = [name for name in holders if 2 * holders[name] < len(kept)]
+    if strange:
+        remarks.append(
+            f"{len(strange):,} images are left out: they occur under less than half of the corruptions "
+            f"(such as {strange[0]})."
+        )
+    missing = sum(len(kept) - holders[name] for name in names)
+    if missing:
+        remarks.append(
+            f"Of {len(names) * len(kept):,} files {missing:,} {'is' if missing == 1 else 'are'} missing; an "
+            "image without one of them is left out of all scores."
+        )
+    return Images(kept, names, digest.hexdigest(), strange), remarks
+
+
+def _images(folder: Path, kept_as: Kept) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """`class/name` and entry of every image below a condition, in the order of names."""
+    for class_ in subfolders(folder):
+        for entry in sorted(os.scandir(class_.path), key=lambda entry: entry.name):
+            if kept_as.holds(entry):
+                yield f"{class_.name}/{entry.name}", entry
+
+
+def subfolders(folder: Path) -> list[os.DirEntry[str]]:
+    """The visible folders in a folder, in the order of names."""
+    try:
+        entries = [entry for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
+    except OSError as error:
+        raise UserError(f"{folder} cannot be read: {error.strerror or error}.") from error
+    return sorted(entries, key=lambda entry: entry.name)

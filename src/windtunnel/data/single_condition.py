@@ -1,0 +1,108 @@
+"""Data sets of which each image is one image: a condition of a finished set, a natural set's own ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.labels import LabelSpace
+from windtunnel.data import Dataset, Sample, open_dataset, path_and_part
+from windtunnel.data.natural_detection import found_natural
+from windtunnel.data.natural_layouts import open_own_images
+from windtunnel.data.natural_sets import NaturalDataset
+from windtunnel.data.precomputed import CLEAN, FinishedDataset, open_finished
+from windtunnel.imaging import Image
+from windtunnel.published.natural_sets import natural_set
+
+
+@dataclass(frozen=True)
+class StoredImages:
+    """The images a finished set holds under one corruption and severity, or its own clean ones."""
+
+    whole: FinishedDataset
+    condition: str
+    unit: str = ""
+    level: int = 0
+
+    portable = False
+
+    @property
+    def name(self) -> str:
+        """Set and condition."""
+        return f"{self.whole.name}#{self.condition}"
+
+    @property
+    def location(self) -> str:
+        """Where the set is, and the condition."""
+        return f"{self.whole.location}#{self.condition}"
+
+    @property
+    def label_space(self) -> LabelSpace:
+        """The set's classes."""
+        return self.whole.label_space
+
+    def samples(self) -> Sequence[Sample]:
+        """The set's images."""
+        return self.whole.samples()
+
+    def read(self, sample: Sample) -> bytes | Image:
+        """The stored image."""
+        return self.whole.read_under(sample, self.unit, self.level) if self.unit else self.whole.read(sample)
+
+
+def open_images(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
+    """Open a data set of which each image is one image, and say what a user must know of its reading.
+
+    Of a finished set it is one condition, named after `#`; of a natural set its own images, as a run reads
+    them, without clean ones.
+    """
+    if isinstance(source, FinishedDataset):
+        return _stored(source, ""), ()
+    if isinstance(source, str | Path):
+        path, part = path_and_part(source)
+        if path.is_dir() and (finished := open_finished(path)):
+            return _stored(finished, part), ()
+    return open_as_run_reads(source)
+
+
+def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
+    """Open a data set as a run reads it, and say what a user must know of that.
+
+    A natural set is opened as what it is, its own images alone.
+    """
+    if isinstance(source, NaturalDataset):
+        return NaturalDataset(source.natural, source.images, None), source.images.remarks
+    dataset = open_dataset(source)
+    name = "" if isinstance(dataset, FinishedDataset) else found_natural(source)
+    if not name:
+        return dataset, ()
+    title = natural_set(name).title
+    try:
+        natural = open_own_images(source, name)
+    except UserError as error:
+        return dataset, (f"Its files are read as they are. As {title} a run would refuse it: {error}",)
+    read = f"Read as {title}, by its name or its folders, as a run reads it."
+    return natural, (read, *natural.images.remarks)
+
+
+def _stored(dataset: FinishedDataset, wanted: str) -> StoredImages:
+    """The condition of a finished set that is wanted."""
+    found = {
+        f"{one.unit}:{one.level}": StoredImages(dataset, f"{one.unit}:{one.level}", one.unit, one.level)
+        for one in dataset.stored
+        if one.kind == "corruption"
+    }
+    if not found:
+        raise UserError(f"{dataset.location} holds clips; give a set of images.")
+    if dataset.made_clean is not None:
+        found[CLEAN] = StoredImages(dataset, CLEAN)
+    if not wanted:
+        raise UserError(
+            f"{dataset.location} holds {len(found)} conditions; say which, as "
+            f"{dataset.location}#{next(iter(found))}."
+        )
+    if wanted not in found:
+        raise unknown_name(f"condition of {dataset.location}", wanted, found)
+    return found[wanted]

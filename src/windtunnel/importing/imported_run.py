@@ -1,0 +1,263 @@
+"""Predictions made elsewhere become a run: checked, summarised and stored as our own are."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.api import open_for_suite
+from windtunnel.core.conditions import Condition
+from windtunnel.core.errors import UserError
+from windtunnel.core.labels import IMAGENET_1K, INDICES, MAX_CLASS_INDEX, LabelSpace, imagenet_1k
+from windtunnel.data import Dataset
+from windtunnel.data.precomputed import CLEAN
+from windtunnel.engine.plan import Plan, make_plan
+from windtunnel.importing.prediction_files import TOP_K, Block, PredictionFile
+from windtunnel.importing.prediction_rows import Rows
+from windtunnel.importing.unscored_rows import Ignored, reason_left_out
+from windtunnel.models import Scores, probe_outputs
+from windtunnel.models.preprocess import About, Preprocess
+from windtunnel.published.natural_sets import natural_set
+from windtunnel.store.folder import RunFolder
+from windtunnel.store.run import Run
+from windtunnel.suites.suite import Suite
+from windtunnel.units import include_units
+
+
+@dataclass
+class GivenModel:
+    """A model of which only the predictions are known."""
+
+    name: str
+    fingerprint: str
+    classes: tuple[str, ...]
+    class_count: int
+    outputs: Any
+    outputs_from: str
+    facts: Mapping[str, int] = field(default_factory=dict)
+
+    kind: str = "predictions"
+    preprocess: Preprocess = field(default_factory=lambda: Preprocess(origin="predictions made elsewhere"))
+    trained_on: tuple[str, ...] = ()
+    about: About = field(default_factory=About)
+    portable: bool = False
+    batch: int = 1
+
+    def predict(self, batch: NDArray[np.uint8]) -> Scores:
+        """There is nothing to predict with."""
+        raise UserError(f"{self.name} are predictions; they cannot be asked for {len(batch)} more.")
+
+
+@dataclass
+class Look:
+    """What a first reading finds in a file: its conditions, and which classes are among the best."""
+
+    rows: int = 0
+    conditions: Counter[str] = field(default_factory=Counter)
+    names: dict[str, None] = field(default_factory=dict)
+    highest: int = -1
+
+
+def score_predictions(
+    predictions: str | Path,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None = None,
+    *,
+    clean: str | Path | Dataset | None = None,
+    outputs: str | None = None,
+    label_map: str | Path | None = None,
+    mask: bool = False,
+    labels_are_outputs: bool = False,
+    labels: str | None = None,
+    seed: int = 0,
+    partial: bool = False,
+    out: str | Path | None = None,
+    group: str | None = None,
+    include: Sequence[str | Path] = (),
+    advance: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Run:
+    """Make a run of predictions that come from elsewhere; report, compare and metrics then work as usual.
+
+    Args:
+        predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
+            the scores of every class, or the best few classes. Rows of images that the data has and the run
+            does not score are ignored and counted; rows of unknown images are refused.
+        data: the images they are of.
+        suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished or
+            natural set is. Conditions without any prediction are told and left out.
+        clean: the clean images a finished set was made from, or a natural set is compared with; predictions
+            of those of a natural set have the ids `clean/...`.
+        outputs: `logits`, `probabilities` or `top-k`, where the columns do not say.
+        label_map, mask, labels_are_outputs, labels: as of `run`.
+        seed: the seed the images were made with.
+        partial: leave out images that lack some prediction; otherwise they are refused.
+        out: the run folder.
+        group: a column of the data's table whose values say which images stay together in intervals.
+        include: Python files with your own corruptions.
+        advance: called with (images looked at, of how many).
+    """
+    include_units(map(Path, include))
+    dataset, chosen = open_for_suite(data, suite, clean, usual="imagenet-c")
+    natural = natural_set(chosen.natural) if chosen.natural else None
+    if chosen.canvas == "native" and natural is None:
+        raise UserError(
+            f"Suite {chosen.name} corrupts at the model's own size, which predictions do not tell."
+        )
+    if chosen.holds_sequences:
+        raise UserError(
+            f"Suite {chosen.name} holds sequences, whose frames predictions cannot name; give a suite of "
+            "corruptions, or run the model with windtunnel run."
+        )
+    if out:
+        RunFolder(Path(out)).check_free()
+    file = PredictionFile(Path(predictions), outputs)
+    best_only = file.layout.outputs == TOP_K
+    masked = natural is not None and (natural.role == "out" or natural.answers in ("mask", "collapse"))
+    if best_only and (mask or chosen.mask or label_map is not None or masked):
+        raise UserError("The best classes alone cannot be masked or mapped; give the scores of every class.")
+    look = look_through(file, "native" if natural else CLEAN)
+    space = imagenet_1k() if labels == IMAGENET_1K else dataset.label_space
+    # Columns may be named by WordNet id although the data's labels are class indices.
+    numbered = dataset.label_space.name == INDICES and labels != INDICES
+    plan = make_plan(
+        _model(file, look, space, outputs, imagenet_1k().classes if natural or numbered else ()),
+        dataset,
+        chosen,
+        seed=seed,
+        subset=0,
+        mask=mask,
+        # Masks and out-of-distribution scores of natural sets need every output.
+        keep="auto" if natural and not best_only else "summary",
+        labels_are_outputs=labels_are_outputs,
+        labels=labels,
+        label_map_file=None if label_map is None else Path(label_map),
+        group=group or "",
+        present=lambda conditions: _present(conditions, look, file.path),
+        advance=advance,
+    )
+    rows = Rows(plan, resolve(plan.conditions), file.path, reason_left_out(plan.dataset))
+    for block in file.blocks():
+        rows.add(block)
+    rows.check(partial=partial)
+    plan = replace(plan, info=_with_ignored(plan.info, rows.ignored))
+    folder = RunFolder(Path(out) if out else plan.default_folder())
+    return _stored(plan, rows, folder)
+
+
+def look_through(file: PredictionFile, unnamed: str = CLEAN) -> Look:
+    """Read a file once for what must be known before its rows can be placed.
+
+    `unnamed` is the condition of rows that name none.
+    """
+    look = Look()
+    for rows, conditions in file.conditions():
+        look.rows += rows
+        if conditions is None:
+            look.conditions[unnamed] += rows
+        else:
+            for pair in conditions.value_counts().to_pylist():
+                look.conditions[str(pair["values"])] += pair["counts"]
+    if file.layout.outputs == TOP_K:
+        for block in file.blocks():
+            _look_at_best(look, block)
+    return look
+
+
+def _look_at_best(look: Look, block: Block) -> None:
+    if block.values.dtype.kind in "iu":
+        look.highest = max(look.highest, int(block.values.max(initial=-1)))
+        return
+    for name in {str(value) for value in np.unique(block.values.astype(str))}:
+        if name.lstrip("-").isdecimal():
+            look.highest = max(look.highest, int(name))
+        else:
+            look.names[name] = None
+
+
+def _model(
+    file: PredictionFile, look: Look, space: LabelSpace, outputs: str | None, known: Sequence[str] = ()
+) -> GivenModel:
+    fingerprint = _digest(file.path)
+    if file.layout.outputs == TOP_K:
+        # Names that the data do not know are classes of their own, which no image has.
+        extra = sorted(set(look.names) - set(space.classes))
+        if look.names and len(extra) == len(look.names):
+            raise UserError(
+                f"{file.path}: none of its best classes ('{extra[0]}' ...) is a class of the data "
+                f"('{space.classes[0]}' ...); write the data's class names, or indices of outputs."
+            )
+        if look.highest > MAX_CLASS_INDEX:
+            raise UserError(
+                f"{file.path}: the highest of its best classes is {look.highest}; give indices of outputs "
+                f"from 0 to {MAX_CLASS_INDEX:,}, or the data's class names."
+            )
+        classes = (*space.classes, *extra) if look.names else ()
+        count = len(classes) or max(look.highest + 1, len(space))
+        return GivenModel(
+            file.path.name, fingerprint, classes, count, TOP_K, "declared", {"top_k": file.width}
+        )
+    named = file.layout.classes
+    if named and not set(named) & {*space.classes, *known}:
+        raise UserError(
+            f"{file.path}: its columns ('{named[0]}' ...) are no classes of the data ('{space.classes[0]}' "
+            "...); name them by the data's classes, or 0, 1, 2 ... for outputs in order."
+        )
+    kind, how = outputs or file.layout.outputs, "declared"
+    if not kind:
+        kind, how = probe_outputs(next(file.blocks()).values), "probed"
+    return GivenModel(file.path.name, fingerprint, file.layout.classes, file.width, kind, how)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def resolve(conditions: Sequence[Condition]) -> dict[str, int]:
+    """Where a condition stands, by its full name, and without its codec where only one has that name."""
+    bare = Counter(condition.name.split("+")[0] for condition in conditions)
+    found = {
+        condition.name.split("+")[0]: place
+        for place, condition in enumerate(conditions)
+        if bare[condition.name.split("+")[0]] == 1
+    }
+    return found | {condition.name: place for place, condition in enumerate(conditions)}
+
+
+def _present(conditions: Sequence[Condition], look: Look, path: Path) -> list[Condition]:
+    where = resolve(conditions)
+    unknown = [name for name in look.conditions if name not in where]
+    if unknown:
+        rows = sum(look.conditions[name] for name in unknown)
+        raise UserError(
+            f"{path}: {rows:,} rows of {len(unknown)} unknown conditions (such as '{unknown[0]}'); the suite "
+            f"has {', '.join(condition.name for condition in conditions[:4])} ..."
+        )
+    places = {where[name] for name in look.conditions}
+    return [condition for place, condition in enumerate(conditions) if place in places]
+
+
+def _with_ignored(info: Mapping[str, Any], ignored: Ignored) -> dict[str, Any]:
+    """What is known of a run, with the rows of predictions that are not of its images."""
+    remarks = [ignored.remark] if ignored.remark else []
+    return {**info, "remarks": [*info["remarks"], *remarks], "ignored_rows": dict(ignored.rows)}
+
+
+def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Run:
+    folder.check_free()
+    with folder.locked():
+        folder.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
+        start = 0
+        for chunk in plan.chunks:
+            count = len(chunk.images)
+            if not folder.has_shard(chunk.name, count * len(plan.conditions)):
+                folder.write_shard(chunk.name, rows.table(start, start + count))
+            start += count
+    return Run(folder.path)

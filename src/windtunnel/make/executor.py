@@ -1,0 +1,261 @@
+"""Making a set on this machine: find what is missing or damaged, make it, note its checksums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+
+from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.errors import UserError
+from windtunnel.core.wording import counted
+from windtunnel.data.manifest import (
+    CHUNKS_FOLDER,
+    HIDDEN_FOLDER,
+    LOCK,
+    SAMPLES_FILE,
+    Manifest,
+    checksum,
+    read_manifest,
+    write_manifest,
+)
+from windtunnel.engine.images import Source, geometry_under
+from windtunnel.engine.local_executor import opencv_on_one_thread
+from windtunnel.engine.pool import Advance, Chunk, work_in_processes
+from windtunnel.engine.work import warm_up_apart
+from windtunnel.imaging.codecs import suffix_of
+from windtunnel.make.imagenet_s import ImageArrays, paper_names
+from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
+from windtunnel.make.plan import STEPS_LAYOUT, MakePlan, count_views
+from windtunnel.make.verification import fixed_damage, sound_conditions
+from windtunnel.make.work import Making
+from windtunnel.store.files import check_own, locked, write_whole
+from windtunnel.store.parquet import parquet_bytes, read_parquet
+
+CHECKSUMS = pa.schema(
+    [
+        ("path", pa.string()),
+        ("condition", pa.string()),
+        ("start", pa.int64()),
+        ("bytes", pa.int64()),
+        ("digest", pa.string()),
+    ]
+)
+
+# What may differ from a set that is there, and its name for people; the seed first, since it chooses a
+# subset's images too.
+PARTS = {
+    "seed": "seed",
+    "class_folders": "naming of class folders",
+    "data": "data",
+    "layout": "layout",
+    "codec": "codec",
+    "canvas": "canvas or edition",
+    "suite": "suite",
+    "stream": "random stream version",
+    "split": "split",
+    "chunk": "chunk size",
+}
+
+
+def make(
+    plan: MakePlan,
+    out: Path,
+    *,
+    workers: int = 1,
+    includes: tuple[Path, ...] = (),
+    look: Callable[[int, int], None] = lambda _done, _total: None,
+    advance: Advance = lambda _done, _failed: None,
+) -> Manifest:
+    """Write what is missing of a set, or damaged, and return its manifest.
+
+    Args:
+        plan: the set.
+        out: its folder; made, or continued where it holds the same recipe.
+        workers: 1 works in this process; more spawn as many.
+        includes: files of the user's units, which workers need too.
+        look: told of chunks that were checked, and of how many.
+        advance: told of pieces as they are there.
+    """
+    if workers < 1:
+        raise UserError(f"--workers is {workers}; give at least 1.")
+    if workers > 1 and not plan.dataset.portable:
+        raise UserError("A live Python array cannot be sent to worker processes; use workers=1.")
+    check_target(plan, out)
+    layout = _layout(plan)
+    with locked(out, LOCK):
+        check_target(plan, out)  # once more, now that nobody else can write
+        stored = read_manifest(out)
+        pending = _pending(plan, out, look)
+        if stored and (any(pending.values()) or fixed_damage(stored)):
+            _check_versions(stored, plan)
+        manifest = _begin(plan, out, layout, stored)
+        layout.prepare(out)
+        missing = [chunk for chunk in plan.chunks if pending[chunk.name]]
+        left = sum(len(chunk.images) * count_views(pending[chunk.name]) for chunk in missing)
+        advance(plan.files - left, 0)
+        if missing:
+            if workers > 1:
+                warm_up_apart(plan.conditions, includes)
+            split = plan.recipe.get("split", "val")
+            job = Making(
+                plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, split, pending,
+                includes,
+            )  # fmt: skip
+            stored_files = plan.files - left
+            try:
+                for chunk, pieces in _made(job, missing, workers, advance):
+                    _add_to_table(out, chunk, manifest, pieces)
+                    stored_files += len(chunk.images) * count_views(pending[chunk.name])
+            except BaseException as error:
+                error.add_note(
+                    f"{stored_files:,} of {counted(plan.files, 'image')} are in {out} and checked; those of "
+                    "unfinished chunks will be made again."
+                )
+                raise
+    return manifest
+
+
+def _pending(plan: MakePlan, out: Path, look: Callable[[int, int], None]) -> dict[str, tuple[Condition, ...]]:
+    """Of every chunk, the conditions that are not there or not sound."""
+    pending = {}
+    begun = {chunk.name for chunk in plan.chunks if _table_file(out, chunk).exists()}
+    for chunk in plan.chunks:
+        sound = sound_conditions(out, _table(out, chunk))
+        if chunk.name in begun:
+            look(1, len(begun))
+        pending[chunk.name] = tuple(one for one in plan.conditions if one.name not in sound)
+    return pending
+
+
+def _made(
+    job: Making, missing: list[Chunk], workers: int, advance: Advance
+) -> Iterator[tuple[Chunk, list[Piece]]]:
+    if workers > 1 and len(missing) > 1:
+        yield from work_in_processes(job, missing, workers, advance)
+        return
+    with opencv_on_one_thread():
+        for chunk in missing:
+            yield chunk, job.make(chunk, advance)
+
+
+def check_target(plan: MakePlan, out: Path) -> None:
+    """Refuse a folder that holds something else or a set of another recipe, and name the difference."""
+    source = Path(plan.dataset.location)
+    if source.is_dir() and out.resolve().is_relative_to(source.resolve()):
+        raise UserError(f"{out} lies inside {source}; give a folder outside the images.")
+    manifest = read_manifest(out)
+    if manifest is None:
+        # A make that was killed in its first moment leaves its hidden folder and nothing made.
+        made = (out / CHUNKS_FOLDER).is_dir() and any((out / CHUNKS_FOLDER).iterdir())
+        check_own(out, "the set", () if made else (HIDDEN_FOLDER,))
+        return
+    differing = [PARTS[key] for key in PARTS if manifest.recipe.get(key) != plan.recipe.get(key)]
+    if differing:
+        raise UserError(
+            f"{out} holds a set with another {differing[0]}; choose another folder, or give what it was made "
+            "with. Two recipes are never mixed."
+        )
+    stored = {one.name: one.id for one in manifest.conditions}
+    for condition in plan.conditions:
+        if stored.get(condition.name, condition.id) != condition.id:
+            raise UserError(
+                f"{out} holds {condition.name} of another revision or with other settings; "
+                "choose another folder. Two recipes are never mixed."
+            )
+    assets = {one.unit: one.assets for one in manifest.conditions}
+    for condition in plan.conditions:
+        if dict(assets.get(condition.unit, condition.assets)) != dict(condition.assets):
+            raise UserError(
+                f"{out} holds {condition.unit} with other settings; choose another folder, or give the --set "
+                "it was made with. Two recipes are never mixed."
+            )
+
+
+def _layout(plan: MakePlan) -> Layout:
+    if plan.layout == STEPS_LAYOUT:
+        places = {one.name: paper_names(geometry_under(one, plan.canvas.geometry)) for one in plan.conditions}
+        ids = [one.sample.id for one in plan.images]
+        labels = tuple(one.sample.labels[0] for one in plan.images)
+        return ImageArrays(places, tuple(plan.names[id_] for id_ in ids), labels)
+    if plan.layout != "arrays":
+        return Folders()
+    first = plan.images[0]
+    image = Source(plan.dataset, first).before_codec(plan.conditions[0], plan.canvas.geometry, plan.seed)
+    labels = tuple(one.sample.labels[0] for one in plan.images)
+    return Arrays(plan.conditions, labels, image.shape[0], image.shape[1])
+
+
+def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -> Manifest:
+    """Write the list of images and the manifest before anything else, or add conditions to them."""
+    rows = [
+        {
+            "id": one.sample.id,
+            "label": one.sample.labels[0],
+            "class": plan.classes[one.sample.id],
+            "name": _named(plan, one.sample.id),
+            "content": one.content,
+        }
+        for one in plan.images
+    ]
+    known = {one.name: one for one in (stored.conditions if stored else ())}
+    before = stored.info if stored else {"fixed": {}, "settings": []}
+    fixed = {
+        name: {"bytes": len(one.head), "digest": checksum(one.head), "size": one.size}
+        for name, one in layout.fixed().items()
+    }
+    info = {
+        **plan.info,
+        "settings": list(dict.fromkeys([*before["settings"], *plan.info["settings"]])),
+        "fixed": {**before["fixed"], **fixed},
+        "samples": digest(rows),
+    }
+    conditions = tuple({**known, **{one.name: one for one in plan.conditions}}.values())
+    manifest = Manifest(out, plan.recipe, digest(plan.recipe), conditions, info)
+    write_manifest(manifest)
+    content = parquet_bytes(pa.Table.from_pylist(rows))
+    file = out / SAMPLES_FILE
+    if not file.is_file() or file.read_bytes() != content:
+        write_whole(file, content)
+    (out / CHUNKS_FOLDER).mkdir(exist_ok=True)
+    return manifest
+
+
+def _named(plan: MakePlan, id_: str) -> str:
+    """An image's name as a reader of the set finds it."""
+    return plan.names[id_] + (suffix_of(plan.recipe["codec"]) if plan.layout == "folders" else "")
+
+
+def _check_versions(manifest: Manifest, plan: MakePlan) -> None:
+    """Refuse to go on with other libraries: their pixels may differ in the last bit."""
+    for name, version in plan.info["versions"].items():
+        if (begun := manifest.info["versions"].get(name)) != version:
+            raise UserError(
+                f"{manifest.root} was begun with {name} {begun}, here is {version}; "
+                "finish it there or choose another folder."
+            )
+
+
+def _table_file(out: Path, chunk: Chunk) -> Path:
+    return out / CHUNKS_FOLDER / f"{chunk.name}.parquet"
+
+
+def _table(out: Path, chunk: Chunk) -> pa.Table:
+    """A chunk's checksums; none where it is not made, or its table is damaged."""
+    try:
+        return read_parquet(_table_file(out, chunk))
+    except (pa.ArrowException, OSError):
+        return CHECKSUMS.empty_table()
+
+
+def _add_to_table(out: Path, chunk: Chunk, manifest: Manifest, pieces: list[Piece]) -> None:
+    """Note what was written; what was noted of the same conditions before goes."""
+    fresh = {one.condition for one in pieces}
+    rows = [row for row in _table(out, chunk).to_pylist() if row["condition"] not in fresh]
+    rows += [asdict(piece) for piece in pieces]
+    order = {one.name: number for number, one in enumerate(manifest.conditions)}
+    rows.sort(key=lambda row: (order[row["condition"]], row["path"]))
+    table = pa.Table.from_pylist(rows, CHECKSUMS)
+    write_whole(_table_file(out, chunk), parquet_bytes(table))

@@ -1,0 +1,86 @@
+"""What scores of confidence share: which predictions they take, and what equal confidences mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.metrics.error import corruption_columns, top_k_wrong
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.score import Measure
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+Numbers = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+# From confidences and truths (images, conditions) to one value per image, whose mean is the score.
+Values = Callable[[Numbers, Truths], Numbers]
+IntervalOf = Callable[[Measure], tuple[float, float]]
+
+
+def mean_over_ties(ordered: Numbers, values: Numbers) -> Numbers:
+    """Values averaged where the sorted keys beside them are equal."""
+    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    group = np.cumsum(begins) - 1
+    return np.asarray((np.bincount(group, values) / np.bincount(group))[group], np.float64)
+
+
+def confident_measure(
+    metric: str,
+    condition: str,
+    formula: str,
+    parts: tuple[str, ...],
+    confidence: Numbers,
+    right: Truths,
+    values: Values,
+    interval_of: IntervalOf,
+) -> Measure:
+    """A score of confidences, from 0 to 1, of predictions (images x conditions pooled).
+
+    The second column is each image's share of right predictions: it has no weight in the score, only in its
+    interval.
+    """
+
+    def remake(rows: NDArray[np.int64]) -> Numbers:
+        return np.stack([values(confidence[rows], right[rows]), right[rows].mean(axis=1)], axis=1)
+
+    return Measure(
+        metric,
+        condition,
+        formula,
+        parts,
+        remake(np.arange(len(right))),
+        np.array([1.0, 0.0]),
+        limits=(0, 1),
+        remake=remake,
+        interval_of=interval_of,
+    )
+
+
+def confident_measures(
+    run: Run, seen: Observed, metric: str, formula: str, values: Values, interval_of: IntervalOf
+) -> list[Measure]:
+    """A score of confidences under every condition, and pooled over the corruptions.
+
+    None where the model gives no probabilities, or a single image.
+    """
+    if not seen.gives_probabilities or len(seen.ids) < 2:
+        return []
+    right = ~top_k_wrong(seen.rank, 1)
+
+    def measure(condition: str, what: str, columns: list[int]) -> Measure:
+        parts = tuple(seen.conditions[column] for column in columns)
+        confidence = seen.confidence[:, columns]
+        return confident_measure(
+            metric, condition, what, parts, confidence, right[:, columns], values, interval_of
+        )
+
+    found = [measure(name, formula, [column]) for column, name in enumerate(seen.conditions)]
+    columns = corruption_columns(run)
+    if columns:
+        found.append(measure("", f"{formula}; {len(columns)} corrupted conditions pooled", columns))
+    return found

@@ -1,0 +1,214 @@
+"""Steps of the pipeline: what swapping one costs, how many answers it changes, how an axis scatters.
+
+step cost         = accuracy before the swap - accuracy after it, on the same images
+step flip share   = share of images whose best-placed class differs after the swap
+axis mean, std    = mean and sample standard deviation (n - 1) of the accuracies of an axis's methods
+axis std corrected = sqrt(max(0, std^2 - what chance adds to it on this many images))
+axis range        = largest accuracy minus smallest
+axis flip share   = share of images whose best-placed class is not the same by every method
+
+The methods of an axis are its steps and what the canvas has itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.metrics.clean_comparison import flipped
+from windtunnel.metrics.error import top_k_wrong
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.score import Measure
+from windtunnel.stats.intervals import Groups
+from windtunnel.stats.spread import noise_variance, range_interval, std_interval
+from windtunnel.suites.pipeline_steps import axis_of
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+IDENTICAL = "the pixels are identical on every image"
+
+
+def step_columns(run: Run) -> list[int]:
+    """Which columns of the observations are steps of the pipeline."""
+    kinds = [condition["kind"] for condition in run.conditions if condition["kind"] != "sequence"]
+    return [column for column, kind in enumerate(kinds) if kind == "pipeline"]
+
+
+def reference_of(seen: Observed) -> str:
+    """The condition no step of which is swapped: the suite's canvas, or the model's own preprocess."""
+    return "clean" if "clean" in seen.conditions else "native"
+
+
+def identical_steps(run: Run, seen: Observed) -> set[str]:
+    """The steps that changed no pixel of any image, though they might have."""
+    columns = [column for column in step_columns(run) if axis_of(seen.conditions[column]) != "numerics"]
+    return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
+
+
+def _remarks(step: str, same: set[str]) -> str:
+    """What else is to be said of a step, behind its formula."""
+    return f"; {IDENTICAL}" if step in same else ""
+
+
+def step_cost(run: Run, seen: Observed) -> list[Measure]:
+    """What every step costs in accuracy."""
+    same, before = identical_steps(run, seen), reference_of(seen)
+    wrong = top_k_wrong(seen.rank, 1)
+    formula = f"accuracy under {before} minus accuracy with this step swapped (top-1)"
+    return [
+        Measure(
+            "step_cost",
+            name,
+            formula + _remarks(name, same),
+            (name, before),
+            wrong[:, [column, seen.column(before)]],
+            np.array([1.0, -1.0]),
+            # The same pixels have the same answers: nothing is left to chance.
+            limits=(0.0, 0.0) if name in same else (-1.0, 1.0),
+        )
+        for column, name in _steps(run, seen)
+    ]
+
+
+def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
+    """How many answers every step changes, right or wrong; labels are not needed."""
+    seen = seen.answered
+    same, before = identical_steps(run, seen), reference_of(seen)
+    formula = f"share of images whose best-placed class differs from that under {before}"
+    return [
+        Measure(
+            "step_flip_share",
+            name,
+            formula + _remarks(name, same),
+            (name, before),
+            flipped(seen.chosen[:, [column]], seen.chosen[:, [seen.column(before)]]),
+            limits=(0.0, 0.0) if name in same else (0.0, 1.0),
+        )
+        for column, name in _steps(run, seen)
+    ]
+
+
+def axis_accuracy(run: Run, seen: Observed) -> list[Measure]:
+    """Mean, sample standard deviation and range of accuracy over each axis, and the share of flips.
+
+    Without labels there are the flips alone.
+    """
+    labelled, seen = bool(len(seen.ids)), seen.answered
+    before = reference_of(seen)
+    right = ~top_k_wrong(seen.rank, 1)
+    axes: dict[str, list[int]] = {}
+    for column, name in _steps(run, seen):
+        axes.setdefault(axis_of(name), [seen.column(before)]).append(column)
+    found: list[Measure] = []
+    for axis, columns in axes.items():
+        parts = tuple(seen.conditions[column] for column in columns)
+        distinct = distinct_methods(seen, parts)
+        if labelled:
+            found += _accuracy_of_axis(axis, parts, distinct, right[:, columns], run.groups)
+        found.append(_flips_of_axis(axis, parts, distinct, seen.chosen[:, columns]))
+    return found
+
+
+def distinct_methods(seen: Observed, parts: Sequence[str]) -> int:
+    """How many of an axis's methods differ; the first is the canvas.
+
+    Those whose pixels are equally far from the canvas's on every image, mean and largest, are taken for the
+    same. Other arithmetic is always another method.
+    """
+    steps = [seen.column(part) for part in parts[1:]]
+    if axis_of(parts[1]) == "numerics":
+        return len(parts)
+    seen_as = [np.zeros((2, len(seen.ids)))]
+    seen_as += [np.stack([seen.pixel_change[:, one], seen.pixel_change_max[:, one]]) for one in steps]
+    known = [one.tobytes() for one in seen_as if not np.isnan(one).any()]
+    return len(set(known)) + len(seen_as) - len(known)
+
+
+def with_noise(right: NDArray[np.bool_], groups: Groups) -> NDArray[np.float64]:
+    """The answers by every method, and beside them what chance adds to their accuracies' variance."""
+    noise = noise_variance(right, groups)
+    return np.column_stack([right, np.full(len(right), noise)])
+
+
+def corrected_std(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The standard deviation of all means but the last, less the last one's variance."""
+    variance = means[..., :-1].var(axis=-1, ddof=1) - means[..., -1]
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)), np.float64)
+
+
+def _over(parts: tuple[str, ...], distinct: int) -> str:
+    """Over which methods a score of an axis is, in words."""
+    same = f", {distinct} of them distinct" if distinct < len(parts) else ""
+    return f"over {len(parts)} methods ({', '.join(parts)}){same}"
+
+
+def _limits(distinct: int) -> tuple[float, float]:
+    """What a difference over an axis can be: the same pixels have the same answers, whatever chance does."""
+    return (0.0, 1.0) if distinct > 1 else (0.0, 0.0)
+
+
+def _accuracy_of_axis(
+    axis: str, parts: tuple[str, ...], distinct: int, right: NDArray[np.bool_], groups: Groups
+) -> Iterator[Measure]:
+    over, limits = _over(parts, distinct), _limits(distinct)
+    yield Measure(
+        f"{axis}_mean_accuracy",
+        "",
+        f"top-1 accuracy, mean {over}",
+        parts,
+        right,
+        np.full(len(parts), 1 / len(parts)),
+    )
+    yield Measure(
+        f"{axis}_accuracy_std",
+        "",
+        f"sample standard deviation (n - 1) of top-1 accuracy {over}; few images raise it, the interval is "
+        "for what it is without that",
+        parts,
+        right,
+        combine=lambda means: means.std(axis=-1, ddof=1),
+        limits=limits,
+        ends=std_interval,
+    )
+    yield Measure(
+        f"{axis}_accuracy_std_corrected",
+        "",
+        f"sample standard deviation (n - 1) of top-1 accuracy {over}, less what chance adds to it on this "
+        "many images",
+        parts,
+        with_noise(right, groups),
+        combine=corrected_std,
+        limits=limits,
+        remake=lambda rows: with_noise(right[rows], None if groups is None else groups[rows]),
+        ends=lambda columns, drawn, groups: std_interval(columns[:, :-1], drawn[:, :-1], groups),
+    )
+    yield Measure(
+        f"{axis}_accuracy_range",
+        "",
+        f"largest minus smallest top-1 accuracy {over}; few images raise it, the interval is for what "
+        "it is without that",
+        parts,
+        right,
+        combine=lambda means: means.max(axis=-1) - means.min(axis=-1),
+        limits=limits,
+        ends=range_interval,
+    )
+
+
+def _flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDArray[np.int32]) -> Measure:
+    return Measure(
+        f"{axis}_flip_share",
+        "",
+        f"share of images whose best-placed class is not the same {_over(parts, distinct)}",
+        parts,
+        np.asarray(flipped(chosen, chosen[:, :1]).any(axis=1, keepdims=True)),
+        limits=_limits(distinct),
+    )
+
+
+def _steps(run: Run, seen: Observed) -> list[tuple[int, str]]:
+    return [(column, seen.conditions[column]) for column in step_columns(run)]

@@ -1,0 +1,267 @@
+"""What a model said, as matrices: a row for every complete image, a column for every condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial, reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windtunnel.core.errors import UserError
+from windtunnel.store.rows import ANSWERED, TOP
+from windtunnel.store.run import frames_of
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+
+def _tied(values: pa.Array, places: int) -> pa.Array:
+    """Whether two neighbours among so many best scores are equal."""
+    best = [pc.list_element(values, place) for place in range(places)]
+    return reduce(pc.or_, (pc.equal(*two).fill_null(False) for two in pairwise(best)))
+
+
+# What is read of every prediction: name here, column of the store, and how one becomes the other.
+READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
+    "ok": ("status", lambda values: pc.is_in(values, pa.array(ANSWERED))),
+    "rank": ("label_rank", lambda values: values.fill_null(-1)),
+    "chosen": ("top", lambda values: pc.list_element(values, 0).fill_null(-1)),
+    "best_score": ("top_score", lambda values: pc.list_element(values, 0)),
+    "tied": ("top_score", partial(_tied, places=2)),
+    "label_score": ("label_score", lambda values: values),
+    "logsumexp": ("logsumexp", lambda values: values),
+    "sum_p2": ("sum_p2", lambda values: values),
+}
+# The same of runs that swap steps of the pipeline.
+READ_OF_STEPS: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
+    "pixel_change": ("pixel_change", lambda values: values),
+    "pixel_change_max": ("pixel_change_max", lambda values: values),
+}
+# The same of runs over sequences, whose distances hang on all five ranks.
+READ_OF_FRAMES: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
+    "tied_frames": ("top_score", partial(_tied, places=TOP)),
+}
+# Predictions that are converted at a time: shard by shard, converting would take longer than reading.
+BLOCK = 200_000
+
+
+@dataclass(frozen=True)
+class Unscored:
+    """An image that failed under some condition.
+
+    Attributes:
+        image: its id.
+        conditions: how many of its predictions failed: conditions, and frames of sequences.
+        condition: the first of them.
+        status, reason: of the first of them.
+    """
+
+    image: str
+    conditions: int
+    condition: str
+    status: str
+    reason: str
+
+
+class Observed:
+    """The predictions of a finished run, read in one pass, since opening shards is what takes time.
+
+    An image that fails under one condition leaves all of them, so that every condition rests on the same
+    images; images without a label leave too, since every score needs one, unless they are of a part that
+    is out of distribution and has none.
+
+    Attributes:
+        conditions: those of one image each, in the run's order; frames of sequences are `Run.clips`.
+        complete: which of the run's images were predicted under every condition, in every frame.
+        kept: which of the run's images are scored.
+        left_out: images that failed under some condition.
+        unlabelled: complete images without a label.
+        unscored: the images that failed.
+        answered: the same of every complete image, in a run that swaps steps of the pipeline and has no
+            label at all, for what asks only whether answers change; otherwise this very object.
+        tie_share: share of predictions in which class order decided: the two best scores are equal, or in a
+            frame of a sequence two neighbours among the five best.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._ids = np.array(run.samples["id"].to_pylist(), object)
+        single = [condition["kind"] != "sequence" for condition in run.conditions]
+        self.conditions = tuple(
+            str(one["name"]) for one, taken in zip(run.conditions, single, strict=True) if taken
+        )
+        # Where their rows stand among an image's; the rest are frames of sequences.
+        frames = [frames_of(condition) for condition in run.conditions]
+        of_images = np.repeat(single, frames)
+        self._views = np.repeat([str(condition["name"]) for condition in run.conditions], frames)
+        self.unscored: list[Unscored] = []
+        steps = any(condition["kind"] == "pipeline" for condition in run.conditions)
+        read = READ | (READ_OF_STEPS if steps else {}) | ({} if all(single) else READ_OF_FRAMES)
+        wanted = list(dict.fromkeys(["reason", *(column for column, _ in read.values())]))
+        parts: dict[str, list[NDArray[Any]]] = {}
+        complete, labelled = [np.empty(0, np.bool_)], [np.empty(0, np.bool_)]
+        images = ties = answered = 0
+        for some in _blocks(run.shards(wanted)):
+            flat = {name: some[name].combine_chunks() for name in wanted}
+            block = {
+                name: convert(flat[column]).to_numpy(zero_copy_only=False).reshape(-1, run.views)
+                for name, (column, convert) in read.items()
+            }
+            ok, tied = block.pop("ok"), block.pop("tied")
+            tied = np.where(of_images, tied, block.pop("tied_frames", tied))
+            self.unscored += self._failed(ok, flat, images)
+            complete.append(ok.all(axis=1))
+            labelled.append((block["rank"] >= 0).all(axis=1))
+            images, ties, answered = (
+                images + len(ok),
+                ties + int(tied[ok].sum()),
+                answered + int(ok.sum()),
+            )
+            for name, values in block.items():
+                # Of 50,000 images the columns of all frames would take a gigabyte.
+                parts.setdefault(name, []).append(values if all(single) else values[:, of_images])
+        found, expected = images * run.views, run.expected_rows
+        if found != expected:
+            raise UserError(
+                f"{run.path} is not finished ({found:,} of {expected:,} predictions); "
+                "run the same command to go on."
+            )
+        self.tie_share = ties / answered if answered else 0.0
+        self.complete: NDArray[np.bool_] = np.concatenate(complete)
+        with_label = np.concatenate(labelled) | run.outside
+        self.kept: NDArray[np.bool_] = np.logical_and(self.complete, with_label)
+        self.left_out = int((~self.complete).sum())
+        self.unlabelled = int((self.complete & ~with_label).sum())
+        whole = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
+        self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
+        # Of images without labels only what steps of the pipeline change is scored.
+        self.answered: Observed = self
+        if steps and not self.kept.any():
+            answers = {name: one[self.complete] for name, one in whole.items()}
+            self.answered = self._like(self.complete, answers)
+
+    def over(self, rows: NDArray[np.int64]) -> Observed:
+        """The same of some of the scored images, given in ascending order."""
+        kept = np.zeros_like(self.kept)
+        kept[np.flatnonzero(self.kept)[rows]] = True
+        return self._like(kept, {name: values[rows] for name, values in self._values.items()})
+
+    def _like(self, kept: NDArray[np.bool_], values: dict[str, NDArray[Any]]) -> Observed:
+        """The same with other images kept."""
+        found = Observed.__new__(Observed)
+        for name in ("_run", "_ids", "conditions", "unscored", "tie_share", "complete", "left_out",
+                     "unlabelled"):  # fmt: skip
+            setattr(found, name, getattr(self, name))
+        found.kept, found._values, found.answered = kept, values, found
+        return found
+
+    def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:
+        """The images of a block that failed; `before` it stand so many images."""
+        found = []
+        for row in np.flatnonzero(~ok.all(axis=1)):
+            place = int(row) * ok.shape[1] + int(ok[row].argmin())
+            status, reason = block["status"][place].as_py(), block["reason"][place].as_py()
+            condition = str(self._views[ok[row].argmin()])
+            found.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), condition, status, reason))
+        return found
+
+    @cached_property
+    def ids(self) -> NDArray[Any]:
+        """The images' ids."""
+        return self._ids[self.kept]
+
+    @cached_property
+    def labels(self) -> list[tuple[int, ...]]:
+        """The images' classes, as indices of the data's label space."""
+        rows = self._run.samples["labels"].to_pylist()
+        return [tuple(row) for row, kept in zip(rows, self.kept, strict=True) if kept]
+
+    @property
+    def rank(self) -> NDArray[np.int32]:
+        """The label's place among the outputs, 0 for the best."""
+        return self._values["rank"]
+
+    @property
+    def chosen(self) -> NDArray[np.int32]:
+        """The predicted class; -1 where the prediction is not finite."""
+        return self._values["chosen"]
+
+    @property
+    def not_finite(self) -> NDArray[np.bool_]:
+        """Which predictions are not finite: wrong, and as sure of it as a prediction can be."""
+        return self.chosen < 0
+
+    @property
+    def best_score(self) -> NDArray[np.float32]:
+        """The best-placed class's score, as the model gives it."""
+        return self._values["best_score"]
+
+    @property
+    def sum_p2(self) -> NDArray[np.float64]:
+        """The sum of all classes' squared probabilities; 1 where the prediction is not finite."""
+        return np.where(self.not_finite, 1.0, self._values["sum_p2"].astype(np.float64))
+
+    @cached_property
+    def pixel_change(self) -> NDArray[np.float64]:
+        """How far pixels are from the canvas, mean in grey levels; NaN where that cannot be said."""
+        return self._values["pixel_change"].astype(np.float64)
+
+    @cached_property
+    def pixel_change_max(self) -> NDArray[np.float64]:
+        """The same, of the pixel that is farthest."""
+        return self._values["pixel_change_max"].astype(np.float64)
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """The predicted class's probability; 1 where the prediction is not finite."""
+        return np.where(self.not_finite, 1.0, np.exp(self._log_probability(self.best_score)))
+
+    @property
+    def gives_logits(self) -> bool:
+        """Whether the model's outputs are logits."""
+        return bool(self._run.recipe["model"]["outputs"] == "logits")
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether every class's probability was known; of the best few classes alone it is not."""
+        return bool(self._run.recipe["model"]["outputs"] in ("logits", "probabilities"))
+
+    @cached_property
+    def label_log_probability(self) -> NDArray[np.float64]:
+        """The logarithm of the label's probability; of several labels, of the best-placed one's.
+
+        Where the prediction is not finite, that of a probability of 0.
+        """
+        least = np.log(np.finfo(np.float32).tiny)
+        return np.where(self.not_finite, least, self._log_probability(self._values["label_score"]))
+
+    def _log_probability(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The logarithm of the probability that a score stands for, image by image.
+
+        A stored probability of 0 counts as the least that float32 holds in full, 1.2e-38.
+        """
+        if self.gives_logits:
+            return np.asarray(scores - self._values["logsumexp"], np.float64)
+        return np.asarray(np.log(np.maximum(scores, np.finfo(np.float32).tiny)), np.float64)
+
+    def column(self, condition: str) -> int:
+        """Where a condition stands."""
+        return self.conditions.index(condition)
+
+
+def _blocks(shards: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in fewer tables."""
+    waiting: list[pa.Table] = []
+    for shard in shards:
+        waiting.append(shard)
+        if sum(map(len, waiting)) >= BLOCK:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)

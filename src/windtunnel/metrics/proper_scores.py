@@ -1,0 +1,74 @@
+"""Proper scores: Brier and negative log-likelihood, from the label's probability.
+
+With p the probabilities and l the label:
+
+Brier = sum_k (p_k - [k = l])^2 = sum_k p_k^2 - 2 p_l + 1      from 0 to 2
+NLL   = -ln p_l                                                in nats
+
+Of an image with several labels the best-placed one counts as the label.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.metrics.error import corruption_columns
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.score import Measure
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+Numbers = NDArray[np.float64]
+
+
+def brier_score(sum_p2: Numbers, label_probability: Numbers) -> Numbers:
+    """Multi-class Brier score of each prediction: sum_k p_k^2 - 2 p_label + 1."""
+    return np.maximum(sum_p2 - 2 * label_probability + 1, 0.0)
+
+
+def negative_log_likelihood(label_log_probability: Numbers) -> Numbers:
+    """-ln p_label of each prediction, in nats."""
+    return -np.minimum(label_log_probability, 0.0)
+
+
+def brier(run: Run, seen: Observed) -> list[Measure]:
+    """Brier score of every condition, and its mean over the corruptions."""
+    if not seen.gives_probabilities:
+        return []
+    label = np.exp(seen.label_log_probability)
+    formula = (
+        "sum over classes of (probability - 1 for the label, of several labels the best-placed, else 0)^2, "
+        "from 0 to 2"
+    )
+    return _means(run, seen, "brier", formula, brier_score(seen.sum_p2, label), (0, 2))
+
+
+def nll(run: Run, seen: Observed) -> list[Measure]:
+    """Negative log-likelihood of every condition, and its mean over the corruptions."""
+    if not seen.gives_probabilities:
+        return []
+    formula = "-ln of the label's probability, of several labels the best-placed one's, in nats"
+    values = negative_log_likelihood(seen.label_log_probability)
+    return _means(run, seen, "nll", formula, values, (0, np.inf))
+
+
+def _means(
+    run: Run, seen: Observed, metric: str, formula: str, values: Numbers, limits: tuple[float, float]
+) -> list[Measure]:
+    if len(seen.ids) < 2:
+        return []
+    found = [
+        Measure(metric, name, formula, (name,), values[:, [column]], limits=limits)
+        for column, name in enumerate(seen.conditions)
+    ]
+    columns = corruption_columns(run)
+    if columns:
+        parts = tuple(seen.conditions[column] for column in columns)
+        what = f"{formula}; mean over {len(columns)} corrupted conditions"
+        weights = np.full(len(columns), 1 / len(columns))
+        found.append(Measure(metric, "", what, parts, values[:, columns], weights, limits=limits))
+    return found

@@ -1,0 +1,261 @@
+"""Scores of perturbation sequences: how often and how far answers change between frames.
+
+Flip probabilities, top-5 distances (`metrics/stability.py`) and their means over the run's sequences. The
+image is the unit: its pairs of frames, and its sequences, do not count as many images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.wording import counted
+from windtunnel.metrics.frame_predictions import Clips
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.score import Measure, bounded_interval
+from windtunnel.metrics.stability import (
+    Comparison,
+    Weight,
+    comparison_of,
+    discounted_distance,
+    farthest_discounted,
+    farthest_top5,
+    flips,
+    frame_pairs,
+    log_weight,
+    top5_distance,
+    zipf_weight,
+)
+from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.stats.intervals import Groups
+
+if TYPE_CHECKING:
+    from windtunnel.store.run import Run
+
+SIGMA = "sigma(i) being the later frame's rank of the earlier frame's i-th class"
+
+Numbers = NDArray[np.float64]
+# From best classes (images, frames, 5) and pairs of frames to images x pairs.
+Distance = Callable[[NDArray[np.int32], tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[Any]]
+
+
+def sequences_of(run: Run) -> list[dict[str, Any]]:
+    """The run's sequences, in its order."""
+    return [condition for condition in run.conditions if condition["kind"] == "sequence"]
+
+
+def bare(condition: dict[str, Any]) -> str:
+    """A sequence's name without its prefix."""
+    return str(condition["unit"]).removeprefix(SEQUENCE_PREFIX)
+
+
+def pairs_of(run: Run, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of a sequence's frames are compared; a temporal one's difficulty is the stride."""
+    return frame_pairs(int(condition["frames"]), type_of(condition), difficulty_of(run))
+
+
+def type_of(condition: dict[str, Any]) -> Comparison:
+    """How a stored sequence's frames are compared."""
+    return comparison_of(int(condition["level"]))
+
+
+def difficulty_of(run: Run) -> int:
+    """The difficulty: strength of noise, stride of temporal sequences."""
+    return int(run.recipe["suite"]["levels"][0])
+
+
+def rivals_of(run: Run) -> int:
+    """How many classes may win."""
+    return int(run.projection.mask_for(int(run.recipe["model"]["classes"])).sum())
+
+
+def flips_of(run: Run, condition: dict[str, Any]) -> NDArray[np.bool_]:
+    """Whether the answer changes, images x compared pairs of frames."""
+    return changes(FLIPS, run.clips, name(condition), run, condition)
+
+
+def _flips(top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> NDArray[np.bool_]:
+    return flips(top[:, :, 0], pairs)
+
+
+def _distances(
+    top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> NDArray[np.int8]:
+    earlier, later = pairs
+    found = np.empty((len(top), len(earlier)), np.int8)
+    for place, (before, after) in enumerate(zip(earlier, later, strict=True)):
+        found[:, place] = top5_distance(top[:, before], top[:, after])
+    return found
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One way to measure change: names, words, greatest value, and AlexNet's figure by sequence.
+
+    `most` is the greatest value among so many classes; `short` says in few words what `words` define.
+    """
+
+    each: str
+    mean: str
+    ratio: str
+    mean_ratio: str
+    title: str
+    words: str
+    short: str
+    distance: Distance
+    most: Callable[[int], float]
+    normaliser: str
+
+
+FLIPS = Kind(
+    "flip_probability", "mfp", "flip_rate", "mfr", "FR",
+    "share of compared frames whose best class differs",
+    "share of compared frames whose best class differs",
+    _flips, lambda _classes: 1, "fp",
+)  # fmt: skip
+TOP_FIVE = Kind(
+    "ut5d", "mean_ut5d", "t5d", "mt5d", "T5D",
+    f"mean over compared frames of the top-5 distance, sum over i = 1..5 of |i - min(sigma(i), 6)|, {SIGMA}",
+    "how far the five best classes move between compared frames, in ranks",
+    _distances, farthest_top5, "ut5d",
+)  # fmt: skip
+
+
+def each(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+    """The score of every sequence."""
+    return [
+        weighted(kind, kind.each, name(one), formula_of(run, kind, one), run, [one])
+        for one in sequences_of(run)
+    ]
+
+
+def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+    """The mean over the run's sequences, however many there are."""
+    found = sequences_of(run)
+    if not found:
+        return []
+    formula = f"{kind.words}; mean over {counted(len(found), 'sequence')}, difficulty {difficulty_of(run)}"
+    return [weighted(kind, kind.mean, "", formula, run, found)]
+
+
+def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observed) -> list[Measure]:
+    """A distance over the whole ranking, of every sequence; it needs every class's score of every frame."""
+    found = []
+    for one in sequences_of(run):
+        if name(one) not in run.recipe["keep"]:
+            raise UserError(f"{metric} needs every class's score of every frame; run with --keep logits.")
+        earlier, later = pairs_of(run, one)
+        means, farthest = [], 0.0
+        for scores in run.clips.scores(name(one)):
+            farthest = farthest_discounted(scores.shape[-1], weight)
+            distances = discounted_distance(scores[earlier], scores[later], weight)
+            lost = np.asarray(np.isnan(scores).any(axis=1))
+            means.append(np.where(lost[earlier] | lost[later], farthest, distances).mean())
+        formula = f"{words}, mean over compared frames ({compared(run, one)})"
+        found.append(
+            Measure(
+                metric,
+                name(one),
+                formula,
+                (name(one),),
+                np.array(means)[:, None],
+                limits=(0, farthest),
+                groups=groups_of(run),
+                interval_of=partial(bounded_interval, answers=len(later)),
+            )
+        )
+    return found
+
+
+def name(condition: dict[str, Any]) -> str:
+    """What scores call a sequence."""
+    return str(condition["name"])
+
+
+def weighted(
+    kind: Kind,
+    metric: str,
+    condition: str,
+    formula: str,
+    run: Run,
+    found: Sequence[dict[str, Any]],
+    factors: Sequence[float] | None = None,
+) -> Measure:
+    """The mean over sequences, each counting alike, or each times its factor."""
+    parts = [changes(kind, run.clips, name(one), run, one) for one in found]
+    weights = np.concatenate(
+        [
+            np.full(part.shape[1], factor / part.shape[1] / len(parts))
+            for part, factor in zip(parts, factors or [1.0] * len(parts), strict=True)
+        ]
+    )
+    columns = np.hstack(parts)
+    # Flips are truth values, whose interval follows from that.
+    interval_of = None if columns.dtype == np.bool_ else partial(bounded_interval, answers=len(weights))
+    return Measure(
+        metric,
+        condition,
+        formula,
+        tuple(map(name, found)),
+        columns,
+        weights,
+        limits=(0, kind.most(rivals_of(run)) * float(weights.sum())),
+        groups=groups_of(run),
+        interval_of=interval_of,
+    )
+
+
+def changes(kind: Kind, clips: Clips, named: str, run: Run, condition: dict[str, Any]) -> NDArray[Any]:
+    """Images x pairs of a sequence in some clips, its frames compared as the run compares them.
+
+    A prediction that is not finite differs from every other as far as can be, from another such one too.
+    """
+
+    def measure() -> NDArray[Any]:
+        earlier, later = pairs_of(run, condition)
+        found = kind.distance(clips.top(named), (earlier, later))
+        lost = clips.not_finite(named)
+        found[lost[:, earlier] | lost[:, later]] = kind.most(rivals_of(run))
+        return found
+
+    return clips.once((kind.each, named, type_of(condition), difficulty_of(run)), measure)
+
+
+def groups_of(run: Run) -> Groups:
+    """Which of the complete images were drawn together."""
+    return run.groups_of(run.clips.kept)
+
+
+def formula_of(run: Run, kind: Kind, condition: dict[str, Any]) -> str:
+    """What is measured of a sequence, in words."""
+    return f"{kind.words} ({compared(run, condition)})"
+
+
+def compared(run: Run, condition: dict[str, Any]) -> str:
+    """Which frames of a sequence are compared, in words."""
+    if type_of(condition) == "noise":
+        return "each frame against the first, which is clean"
+    stride = difficulty_of(run)
+    return "each frame against the one before" if stride == 1 else f"frames {stride} apart"
+
+
+flip_probability, mfp = (partial(measure, FLIPS) for measure in (each, mean))
+ut5d, mean_ut5d = (partial(measure, TOP_FIVE) for measure in (each, mean))
+zipf_distance = partial(
+    discounted,
+    "zipf_distance",
+    zipf_weight,
+    f"sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/i, {SIGMA}",
+)
+log_distance = partial(
+    discounted,
+    "log_distance",
+    log_weight,
+    f"sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/log2(i + 1), {SIGMA}",
+)

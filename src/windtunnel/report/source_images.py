@@ -1,0 +1,147 @@
+"""A run's images again: opened where they lay, and shown only if they are what they were."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from PIL import Image as PillowImage
+
+from windtunnel.core.conditions import Condition
+from windtunnel.core.errors import ImageError, RunFailed, UserError
+from windtunnel.core.labels import IMAGENET_1K, imagenet_names
+from windtunnel.data import Dataset, content_hash
+from windtunnel.data.natural_layouts import open_natural
+from windtunnel.data.precomputed import open_with_clean
+from windtunnel.data.survey import Surveyed
+from windtunnel.engine.images import Source, geometry_under
+from windtunnel.engine.plan import parse_settings
+from windtunnel.imaging import Image
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.header import UPRIGHT
+from windtunnel.store.run import Run
+
+THUMBNAIL_QUALITY = 80
+
+
+class Originals:
+    """The images of a run, as far as they are still there.
+
+    Attributes:
+        gone: how many that were asked for have changed or gone.
+    """
+
+    def __init__(self, run: Run) -> None:
+        """Open the run's data; a UserError says that it is no longer there."""
+        self._run = run
+        self._dataset = _reopened(run)
+        self._samples = {sample.id: sample for sample in self._dataset.samples()}
+        hashes = zip(run.samples["id"].to_pylist(), run.samples["content"].to_pylist(), strict=True)
+        self._hashes = dict(hashes)
+        self.gone = 0
+
+    def under(self, image: str, *conditions: str) -> list[list[Image]] | None:
+        """All frames of an image under each condition, or None where the image is not what it was."""
+        found = self._remade(image, conditions)
+        self.gone += found is None
+        return found
+
+    def _remade(self, image: str, conditions: tuple[str, ...]) -> list[list[Image]] | None:
+        sample, expected = self._samples.get(image), self._hashes[image]
+        if sample is None:
+            return None
+        seed = int(self._run.recipe["seed"])
+        try:
+            if content_hash(self._dataset.read(sample)) != expected:
+                return None
+            source = Source(self._dataset, Surveyed(sample, expected, orientation=UPRIGHT))
+            made = [stored_condition(self._run, name) for name in conditions]
+            return [
+                list(source.frames_under(condition, self._geometry_of(condition), seed)) for condition in made
+            ]
+        except (ImageError, RunFailed, UserError):
+            return None
+
+    def _geometry_of(self, condition: Condition) -> Geometry:
+        """How a condition's image was made: the model's way for `native`, else the suite's or near it."""
+        recipe = self._run.recipe
+        if condition.kind == "native":
+            return Geometry(**recipe["model"]["geometry"])
+        return geometry_under(condition, Geometry(**recipe["canvas"]["geometry"]))
+
+    @property
+    def note(self) -> str:
+        """What to say of images that are not shown."""
+        gone = f"{self.gone} images have changed or gone since the run and are not shown."
+        return gone if self.gone else ""
+
+
+def _reopened(run: Run) -> Dataset:
+    """The data a run was of, as it was opened then."""
+    data = run.info["data"]
+    if run.natural:
+        return open_natural(data["location"], str(run.natural["set"]), data.get("clean"))
+    return open_with_clean(data["location"], data.get("clean"))
+
+
+def open_originals(run: Run) -> Originals | None:
+    """The run's images, or None where its data is gone."""
+    try:
+        return Originals(run)
+    except UserError:
+        return None
+
+
+def no_originals(run: Run) -> str:
+    """What to say where the run's data is gone."""
+    return f"The images are no longer at {run.info['data']['location']}: none can be shown."
+
+
+def stored_condition(run: Run, name: str) -> Condition:
+    """A condition of a run, by its name."""
+    row = next(one for one in run.conditions if one["name"] == name)
+    fields = Condition.__dataclass_fields__
+    stored = {key: value for key, value in row.items() if key in fields}
+    settings = parse_settings(run.info["settings"]).get(str(stored["unit"]), {})
+    return Condition(**{**stored, "settings": settings})
+
+
+def class_names(run: Run) -> dict[int, str]:
+    """What people call the model's outputs, as far as the data's classes tell."""
+    classes = run.info["data"]["classes"]
+    words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
+    return {
+        output_of(run, label): words.get(name, name)
+        for label, name in enumerate(classes)
+        if output_of(run, label) >= 0
+    }
+
+
+def prediction_name(names: Mapping[int, str], output: int) -> str:
+    """What people call a predicted class; a prediction that is not finite has none."""
+    return "not finite" if output < 0 else names.get(output, f"class {output}")
+
+
+def output_of(run: Run, label: int) -> int:
+    """The model's output that a class of the data is."""
+    return int(run.recipe["projection"]["labels"][label])
+
+
+def label_names(run: Run, labels: Sequence[int]) -> str:
+    """What people call an image's classes."""
+    names = class_names(run)
+    return ", ".join(names.get(output_of(run, label), str(label)) for label in labels)
+
+
+def thumbnail(image: Image, side_px: int) -> str:
+    """A small JPEG as a data address; images smaller than that are enlarged by whole pixels."""
+    small = PillowImage.fromarray(np.ascontiguousarray(image))
+    grow = side_px // max(small.size)
+    if grow > 1:
+        small = small.resize((small.width * grow, small.height * grow), PillowImage.Resampling.NEAREST)
+    small.thumbnail((side_px, side_px))
+    out = io.BytesIO()
+    small.save(out, "JPEG", quality=THUMBNAIL_QUALITY)
+    return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()

@@ -1,0 +1,195 @@
+"""Self-check of units from outside the package: the same seed gives the same pixels, everywhere.
+
+A unit is tried on one small image at every level that is asked for, three times in this process and once in
+each of three others:
+
+again          the same call a second time: unseeded generators, clocks and state that is kept differ
+other globals  other states of the global generators (random, numpy.random, torch): units that draw from these
+               differ
+other hashes   interpreters with other PYTHONHASHSEEDs: hash() of texts, and the order of sets, differ
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from windtunnel.core.conditions import Condition, sequence_of
+from windtunnel.core.errors import UserError
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
+from windtunnel.corruptions import Corruption
+from windtunnel.suites.golden_digests import golden_image
+from windtunnel.units import Unit, find_unit, include_units
+
+SIDE_PX = 64
+# The first frame of a sequence may be the image itself.
+FRAMES = 4
+CHILD = (
+    "import json, sys\n"
+    "given = json.load(sys.stdin)\n"
+    "sys.path[:] = given['path']\n"
+    "from windtunnel.suites.determinism import trial_digests\n"
+    "sys.stdout.write('\\n' + json.dumps(trial_digests(given['trials'], given['files'])))\n"
+)
+# Salts of hash(): of a small range of values, one other salt may give the same by chance.
+SALTS = ("1", "2", "3")
+CURE = "Draw from rng, its second argument, and from nothing else."
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One unit, tried at one level of one edition."""
+
+    unit: str
+    level: int
+    edition: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """Digest of the pixels that it makes of the golden image, seed 0."""
+        unit, image = find_unit(self.unit), golden_image(SIDE_PX)
+        draws = unit.draws(0, "self-check", self.level)
+        if isinstance(unit, Corruption):
+            made: Iterable[Any] = [unit.apply(image, draws, self.level, self.edition, self.settings)]
+        else:
+            made = islice(unit.apply(image, draws, self.level, self.edition), FRAMES)
+        found = hashlib.blake2b(digest_size=16)
+        for pixels in made:
+            found.update(np.ascontiguousarray(pixels).tobytes())
+        return found.hexdigest()
+
+
+# What has been checked in this process: trials with the digests of the files they depend on.
+_passed: set[str] = set()
+
+
+def check_deterministic(conditions: Iterable[Condition]) -> None:
+    """Refuse units from outside the package that give other pixels for the same seed, and say why.
+
+    Each is tried at every level that the conditions have of it. Nothing is done for shipped units.
+    """
+    waiting: dict[str, Trial] = {}
+    for condition in conditions:
+        if condition.kind not in ("corruption", "sequence") or _unit_of(condition).is_shipped:
+            continue
+        trial = Trial(condition.unit, condition.level or 1, condition.edition, dict(condition.settings))
+        key = json.dumps([asdict(trial), dict(condition.assets)])
+        if key not in _passed:
+            waiting[key] = trial
+    if not waiting:
+        return
+    digests = [_check_here(trial) for trial in waiting.values()]
+    for elsewhere in _digests_there(waiting.values()):
+        for trial, here, there in zip(waiting.values(), digests, elsewhere, strict=True):
+            if here != there:
+                raise _refusal(
+                    trial,
+                    "from one Python process to the next: it depends on hash() of a text, or on the order of "
+                    "a set, which Python salts anew in every process",
+                )
+    _passed.update(waiting)
+
+
+def _check_here(trial: Trial) -> str:
+    """The digest of a trial; refuses what differs within this process."""
+    with _global_generators(1):
+        first = trial.digest()
+    with _global_generators(1):
+        again = trial.digest()
+    if again != first:
+        raise _refusal(
+            trial, "from one call to the next: it uses a generator without a seed, the clock, or what it kept"
+        )
+    with _global_generators(2):
+        other = trial.digest()
+    if other != first:
+        raise _refusal(trial, "with the state of a global generator (random, numpy.random or torch)")
+    return first
+
+
+def _refusal(trial: Trial, how: str) -> UserError:
+    unit = find_unit(trial.unit)
+    file = Path(inspect.getfile(unit.function)).name
+    level = f"{'severity' if isinstance(unit, Corruption) else 'difficulty'} {trial.level}"
+    return UserError(f"{trial.unit} ({file}) changes its pixels at {level} for the same seed {how}. {CURE}")
+
+
+def trial_digests(trials: Iterable[Mapping[str, Any]], files: Iterable[str]) -> list[str]:
+    """The digests of trials as another process finds them."""
+    include_units(map(Path, files))
+    found = []
+    for one in trials:
+        with _global_generators(1):
+            found.append(Trial(**one).digest())
+    return found
+
+
+def _digests_there(trials: Iterable[Trial]) -> list[list[str]]:
+    """The same in interpreters with other salts of hash(), started together; [] where none can be started."""
+    asked = list(trials)
+    included = {
+        inspect.getfile(find_unit(one.unit).function)
+        for one in asked
+        if find_unit(one.unit).function.__module__.startswith("windtunnel_included_")
+    }
+    given = {"path": sys.path, "files": sorted(included), "trials": [asdict(one) for one in asked]}
+    salts = [salt for salt in SALTS if salt != os.environ.get("PYTHONHASHSEED")]
+    with ThreadPoolExecutor(len(salts)) as threads:
+        found = threads.map(lambda salt: _digests_with_salt(salt, json.dumps(given), asked[0].unit), salts)
+        return [digests for digests in found if digests]
+
+
+def _digests_with_salt(salt: str, given: str, unit: str) -> list[str]:
+    """The digests that an interpreter with this salt of hash() finds; [] where it cannot be started."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD],
+            input=given,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": salt},
+        )
+    except OSError:
+        return []
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise UserError(f"{unit} cannot be loaded by another Python process: {reason[:300]}")
+    found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@contextmanager
+def _global_generators(seed: int) -> Iterator[None]:
+    """The global generators in a known state for a while; afterwards in their own again."""
+    torch = sys.modules.get("torch")
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    of_torch = torch.get_rng_state() if torch else None
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    if torch:
+        torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        if torch:
+            torch.set_rng_state(of_torch)
+
+
+def _unit_of(condition: Condition) -> Unit:
+    return sequence_of(condition) if condition.kind == "sequence" else CORRUPTIONS.get(condition.unit)

@@ -1,0 +1,158 @@
+"""Suites as TOML files: found by name or path, read, extended, and checked key by key."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.wording import listed
+from windtunnel.corruptions import EDITIONS
+from windtunnel.metrics.names import LIST_METRICS, MEASURES, metric_named
+from windtunnel.published.natural_sets import natural_set
+from windtunnel.suites.suite import PUBLISHED, Suite, check_levels, check_stored_as
+from windtunnel.suites.units import check_unit
+
+CANVASES = ("imagenet-c", "imagenet-s", "native")
+_KINDS: dict[str, Any] = {
+    "name": str,
+    "version": int,
+    "about": str,
+    "canvas": str,
+    "edition": (int, str),
+    "codec": str,
+    "units": (list, tuple),
+    "levels": (list, tuple),
+    "unit_levels": dict,
+    "metrics": (list, tuple),
+    "weights": dict,
+    "subset": int,
+    "mask": bool,
+    "stored": bool,
+    "natural": str,
+}
+
+
+def suite_names() -> list[str]:
+    """The suites that come with the package."""
+    return sorted(
+        Path(entry.name).stem
+        for entry in files("windtunnel.suites").iterdir()
+        if entry.name.endswith(".toml")
+    )
+
+
+def load_suite(name_or_path: str | Path, *, _extending: tuple[str, ...] = ()) -> Suite:
+    """Load a suite by name (`smoke`, `smoke@1`), or from a TOML file."""
+    if not isinstance(name_or_path, str | Path):
+        raise UserError(f"The suite is {name_or_path!r}; give a suite's name or a .toml file.")
+    text, where = _find(name_or_path)
+    if where in _extending:
+        raise UserError(f"{where} extends itself through {', '.join(_extending)}.")
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{where} is not valid TOML: {error}.") from error
+    base: dict[str, Any] = {}
+    if "extends" in table:
+        parent = str(table.pop("extends"))
+        # A parent file is found from its child's folder.
+        found = Path(name_or_path).parent / parent if parent.endswith(".toml") else parent
+        inherited = load_suite(found, _extending=(*_extending, where)).to_json()
+        # A suite that differs is another suite: it needs a name and a version of its own.
+        base = {key: value for key, value in inherited.items() if key not in ("name", "version", "about")}
+    return _checked(table, base, where)
+
+
+def _find(name_or_path: str | Path) -> tuple[str, str]:
+    path = Path(name_or_path)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise UserError(f"No such suite file: {path}.")
+        try:
+            return path.read_text(encoding="utf-8"), str(path)
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path} is not valid TOML: {error}.") from error
+    name, _, version = str(name_or_path).partition("@")
+    if name not in suite_names():
+        raise unknown_name("suite", name, suite_names(), "windtunnel list suites, or give a .toml file")
+    text = (files("windtunnel.suites") / f"{name}.toml").read_text(encoding="utf-8")
+    if version and version != str(tomllib.loads(text)["version"]):
+        raise UserError(
+            f"There is no {name}@{version}; this windtunnel has {name}@{tomllib.loads(text)['version']}."
+        )
+    return text, f"suite {name}"
+
+
+def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
+    fields = Suite.__dataclass_fields__
+    for key in table:
+        if key not in fields:
+            raise unknown_name(f"key in {where}", key, [*fields, "extends"])
+    merged = {**base, **table}
+    for key in ("name", "version"):
+        if key not in merged:
+            raise UserError(f"{where} has no '{key}'; a suite needs a name and a version.")
+    for key, value in merged.items():
+        kind = _KINDS[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise UserError(f"{where}: {key} is {value!r}; see CONTRIBUTING.md for a suite's keys.")
+        if isinstance(value, list | tuple):
+            inner = int if key == "levels" else str
+            if not all(isinstance(item, inner) and not isinstance(item, bool) for item in value):
+                raise UserError(f"{where}: {key} is {value!r}; see CONTRIBUTING.md for a suite's keys.")
+            if len(set(value)) < len(value):
+                raise UserError(f"{where}: {key} names something twice.")
+            merged[key] = tuple(value)
+    merged["unit_levels"] = _read_unit_levels(merged.get("unit_levels", {}), where)
+    merged["metrics"] = tuple(map(metric_named, merged.get("metrics", Suite.metrics)))
+    suite = Suite(**merged)
+    if suite.canvas not in CANVASES:
+        raise unknown_name(f"canvas in {where}", suite.canvas, CANVASES)
+    if suite.edition != "auto" and suite.edition not in EDITIONS:
+        raise UserError(f"{where}: edition is {suite.edition!r}; give 'auto', {listed(EDITIONS)}.")
+    check_levels(suite, where)
+    if suite.subset < 0:
+        raise UserError(f"{where}: subset is {suite.subset}; give the number of images, or 0 for all.")
+    if not suite.name or suite.version < 1 or not suite.metrics:
+        raise UserError(f"{where} needs a name, a version from 1 and at least one metric.")
+    if suite.natural:
+        natural_set(suite.natural)
+        if suite.units or suite.stored or suite.canvas != "native":
+            raise UserError(
+                f"{where} scores the natural set {suite.natural} as it is; leave units and stored away and "
+                "write canvas = 'native'."
+            )
+    for metric in suite.metrics:
+        if metric not in MEASURES:
+            raise unknown_name(f"metric in {where}", metric, MEASURES, LIST_METRICS)
+    for unit in () if suite.stored else suite.units:
+        check_unit(unit)
+    _check_weights(suite, where)
+    return (
+        suite
+        if suite.codec == PUBLISHED
+        else replace(suite, codec=check_stored_as(suite, suite.codec, where))
+    )
+
+
+def _read_unit_levels(table: dict[str, Any], where: str) -> dict[str, tuple[int, ...]]:
+    """The severities of single corruptions; `check_levels` judges which they may be."""
+    for unit, levels in table.items():
+        if not isinstance(levels, list | tuple) or any(type(level) is not int for level in levels):
+            raise UserError(f"{where}: unit_levels of {unit} is {levels!r}; give a list of severities.")
+    return {unit: tuple(levels) for unit, levels in table.items()}
+
+
+def _check_weights(suite: Suite, where: str) -> None:
+    for unit, weight in suite.weights.items():
+        if unit not in suite.units:
+            raise unknown_name(f"unit in the weights of {where}", unit, suite.units)
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not number or not 0 < weight < float("inf"):
+            raise UserError(f"{where}: the weight of {unit} is {weight!r}; give a number above 0.")
+    if "weighted_error" in suite.metrics and not suite.weights:
+        raise UserError(f"{where} asks for weighted_error; give weights = {{ UNIT = NUMBER, ... }} too.")
