@@ -22,11 +22,11 @@ import pyarrow as pa
 from PIL import Image
 from worlds import Array, answers
 
-from windtunnel.core.labels import imagenet_1k
-from windtunnel.data import Sample
+from windtunnel.core.samples import Sample
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.importing.imported_run import GivenModel
 from windtunnel.metrics.corruption_error import alexnet_errors
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.rows import TOP, schema
 from windtunnel.suites.suite_files import load_suite

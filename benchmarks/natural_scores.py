@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from windtunnel.core.labels import imagenet_1k
+from windtunnel.published.imagenet import imagenet_1k
 
 CLASSES = 1000
 CLEAN_SHARE = 0.2

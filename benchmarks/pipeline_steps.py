@@ -23,7 +23,7 @@ from PIL import Image as PillowImage
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.labels import index_space
-from windtunnel.data import Sample
+from windtunnel.core.samples import Sample
 from windtunnel.data.survey import survey
 from windtunnel.engine.images import Source
 from windtunnel.imaging.decoders import FFMPEG_CODECS

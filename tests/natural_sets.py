@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from windtunnel.core.labels import imagenet_1k
+from windtunnel.published.imagenet import imagenet_1k
 
 WNIDS = imagenet_1k().classes
 SIDE = 16

@@ -24,9 +24,9 @@ from typing import Any, SupportsIndex, TypeVar, overload
 import numpy as np
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.corruptions import REGISTRY, SEVERITIES, check_edition, check_seed, check_severity
-from windtunnel.imaging import Image
 from windtunnel.imaging.image_types import Layout, check_layout, to_pixels
 from windtunnel.suites.suite_files import load_suite
 

@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import windtunnel
-from windtunnel.core.labels import imagenet_1k
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.suites.golden_digests import golden_image
 
 

@@ -15,8 +15,9 @@ from PIL import Image
 import windtunnel
 from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import IMAGENET_1K, imagenet_1k
+from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.data.arrays import ArrayDataset
+from windtunnel.published.imagenet import imagenet_1k
 
 PUBLISHED = Path(windtunnel.__file__).parent / "published"
 TENCH, STINGRAY = "n01440764", "n01498041"

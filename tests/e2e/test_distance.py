@@ -15,7 +15,7 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.distance import FID_FAMILY
-from windtunnel.core.labels import imagenet_1k
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
 
 SIDE = 16

@@ -18,10 +18,10 @@ from tests.natural_sets import WNIDS, clean_folder, put, write_model
 from tests.onnx_models import write_colour_model
 from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import imagenet_names
 from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.data.demo import demo_model_path
 from windtunnel.models import load_model
+from windtunnel.published.imagenet import imagenet_names
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.confusions import confusions, examples
 from windtunnel.report.failures import worst_failures

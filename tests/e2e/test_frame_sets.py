@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.multi_run import several
-from windtunnel.metrics.score import Score
+from windtunnel.core.scores import Score
 from windtunnel.report.confusions import confusions
 from windtunnel.report.tables import notes
 

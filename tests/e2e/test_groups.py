@@ -11,7 +11,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.metrics.score import Score
+from windtunnel.core.scores import Score
 from windtunnel.metrics.slices import slices
 from windtunnel.report.tables import notes
 

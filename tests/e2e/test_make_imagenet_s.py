@@ -15,7 +15,7 @@ from tests.conftest import Command
 from windtunnel.compat.imagenet_s import ImageTransfer
 from windtunnel.core.errors import UserError
 from windtunnel.imaging.crops import random_crop
-from windtunnel.imaging.window import Window
+from windtunnel.kernels.window import Window
 from windtunnel.make.imagenet_s import DECODERS, RESIZES, training_draws
 from windtunnel.make.verification import verify
 

@@ -16,8 +16,8 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
 from windtunnel.cli.summary import score_lines
-from windtunnel.core.labels import imagenet_1k
-from windtunnel.metrics.score import Score
+from windtunnel.core.scores import Score
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.tables import notes
 

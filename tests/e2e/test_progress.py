@@ -17,8 +17,8 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.api import model_source
 from windtunnel.core.progress import Bar
+from windtunnel.core.samples import Sample
 from windtunnel.core.wording import duration
-from windtunnel.data import Sample
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.engine.estimate import Expected
 from windtunnel.engine.local_executor import execute, expected_time

@@ -560,7 +560,7 @@ def test_custom_data_sets_are_sorted_and_checked(
     tmp_path: Path, digits: tuple[np.ndarray, np.ndarray]
 ) -> None:
     from windtunnel.core.labels import index_space
-    from windtunnel.data import Sample
+    from windtunnel.core.samples import Sample
 
     class Mine:
         name = location = "mine"

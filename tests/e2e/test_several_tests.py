@@ -17,7 +17,7 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.multi_run import several
 from windtunnel.analysis.shifts import Share, Shift, drops_by_tag
-from windtunnel.core.labels import imagenet_1k
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.multi_suite import shift_rows
 

@@ -12,7 +12,7 @@ from tests.parity.compare import caught, photograph
 from tests.parity.draws import Replay, normals
 from tests.parity.draws import snow as snow_draws
 from tests.parity.sequence_reference import NAMES, TABLES
-from windtunnel.imaging.window import Window
+from windtunnel.kernels.window import Window
 from windtunnel.sequences import REGISTRY
 
 NOISES = ("gaussian_noise", "shot_noise", "speckle_noise")

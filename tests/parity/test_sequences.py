@@ -27,8 +27,8 @@ from tests.parity.sequence_reference import NAMES, TABLES
 from tests.parity.test_units import correlation
 from windtunnel.corruptions import EDITIONS
 from windtunnel.imaging.geometry import Geometry, finish, kept_window, resize_step
-from windtunnel.imaging.window import Window, whole
 from windtunnel.kernels.warp import Affine, AffineWarp, PerspectiveWarp, about_centre
+from windtunnel.kernels.window import Window, whole
 from windtunnel.sequences import REGISTRY
 from windtunnel.sequences.tilt import facing_back
 from windtunnel.suites.golden_digests import golden_image

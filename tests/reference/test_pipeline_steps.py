@@ -20,7 +20,7 @@ from windtunnel.imaging.decoders import DECODERS, decode
 from windtunnel.imaging.geometry import Geometry, decode_step, short_side_size
 from windtunnel.imaging.header import read_header
 from windtunnel.imaging.resizers import TORCH_FILTERS, resize
-from windtunnel.imaging.window import centre_window
+from windtunnel.kernels.window import centre_window
 from windtunnel.suites.golden_digests import golden_image
 
 

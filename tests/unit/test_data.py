@@ -15,11 +15,11 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.core.labels import imagenet_1k
 from windtunnel.data import Dataset, stratified_subset
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.data.inspection import inspect
 from windtunnel.data.survey import survey
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.suites.golden_digests import golden_image
 
 UserError = windtunnel.UserError

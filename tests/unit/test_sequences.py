@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.imaging.window import Window
+from windtunnel.kernels.window import Window
 from windtunnel.sequences import REGISTRY, Perturbation, Table, sequence
 from windtunnel.suites.golden_digests import golden_image
 

@@ -38,19 +38,13 @@ from windtunnel.analysis.preprocess_grid import (
 )
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace, Projection
+from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.wording import counted
-from windtunnel.data import (
-    Dataset,
-    Sample,
-    group_sizes,
-    one_per_group,
-    require_column,
-    stratified_subset,
-)
+from windtunnel.data import Dataset, group_sizes, one_per_group, require_column, stratified_subset
 from windtunnel.data.frame_sets import ONE_VIDEO, video_column
 from windtunnel.data.label_maps import read_map, without_images
 from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.survey import Surveyed, survey
+from windtunnel.data.survey import survey
 from windtunnel.engine.data_labels import data_space
 from windtunnel.engine.label_mapping import count_answers
 from windtunnel.engine.local_executor import opencv_on_one_thread

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from windtunnel.analysis.preprocess_grid import Order
 from windtunnel.core.errors import ImageError
+from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
+from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
-from windtunnel.data.survey import Surveyed
 from windtunnel.engine.images import Source
-from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, resized_size
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS
 from windtunnel.models import Model, Outputs, Scores, finite_rows, probe_outputs

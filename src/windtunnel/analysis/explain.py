@@ -22,15 +22,16 @@ from windtunnel.analysis.occlusion import (
     patches_of,
 )
 from windtunnel.core.errors import ImageError, UserError, unknown_name
-from windtunnel.core.labels import Projection, imagenet_1k, imagenet_names, imagenet_synonyms
+from windtunnel.core.images import Image
+from windtunnel.core.labels import Projection
 from windtunnel.engine.images import stages_of
-from windtunnel.imaging import Image
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import colour_step, decode_step
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.image_types import to_pixels
-from windtunnel.imaging.window import Window
+from windtunnel.kernels.window import Window
 from windtunnel.models import Model, load_model
+from windtunnel.published.imagenet import imagenet_1k, imagenet_names, imagenet_synonyms
 
 Method = Literal["occlusion", "grad-cam"]
 

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.models.torch import TorchPredictor
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windtunnel.core.labels import INDICES, LabelSpace, imagenet_1k, imagenet_names
+from windtunnel.core.labels import INDICES, LabelSpace
+from windtunnel.published.imagenet import imagenet_1k, imagenet_names
 
 # The names of label orders that move every class by one output.
 SHIFTS = ("outputs one later", "outputs one earlier")

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
-from windtunnel.imaging import Image
-from windtunnel.imaging.window import Window
+from windtunnel.kernels.window import Window
 from windtunnel.models import Model
 
 Cover = Literal["mean", "blur"]

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel import published
-from windtunnel.core.labels import IMAGENET_1K, LabelSpace, imagenet_1k, imagenet_names
+from windtunnel.core.labels import IMAGENET_1K, LabelSpace
 from windtunnel.core.wording import counted
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models import Model
 from windtunnel.models.preprocess import Channels, Preprocess, Tensor
+from windtunnel.published.imagenet import imagenet_1k, imagenet_names
 
 # Geometries of the grid are written for this input size.
 GRID_PX = 224

@@ -9,9 +9,9 @@ from statistics import median
 from typing import Any
 
 from windtunnel.analysis.caveats import marks
+from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import PM_0, farthest_pm
-from windtunnel.metrics.score import Score
 from windtunnel.store.run import Run
 
 NO_TAG = "no tag"

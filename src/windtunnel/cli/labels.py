@@ -9,8 +9,8 @@ from rich.console import Console
 
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import imagenet_names
 from windtunnel.data.wordnet import LeafMap, map_leaves, read_is_a, read_targets
+from windtunnel.published.imagenet import imagenet_names
 from windtunnel.store.files import write_whole
 
 SHOWN = 5

@@ -13,10 +13,10 @@ from rich.console import Console
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.conditions import grid_text, is_uneven
-from windtunnel.core.labels import DECLARABLE
 from windtunnel.core.progress import Bar
 from windtunnel.core.wording import counted
 from windtunnel.data import open_dataset
+from windtunnel.data.label_spaces import DECLARABLE
 from windtunnel.make.executor import check_target, make
 from windtunnel.make.imagenet_s import SPLITS
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import DECLARABLE
+from windtunnel.data.label_spaces import DECLARABLE
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

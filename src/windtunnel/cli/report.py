@@ -15,7 +15,7 @@ from windtunnel.analysis.public_placement import Placed, place_runs
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
-from windtunnel.metrics.score import Score
+from windtunnel.core.scores import Score
 from windtunnel.models import load_model
 from windtunnel.report.comparison import comparison_csv
 from windtunnel.report.files import Written, write_reports, write_several

@@ -9,8 +9,8 @@ from PIL import Image as PillowImage
 
 from windtunnel.cli.options import INCLUDE
 from windtunnel.core.errors import UserError
+from windtunnel.core.images import Image
 from windtunnel.corruptions import EDITIONS
-from windtunnel.imaging import Image
 from windtunnel.report.sheet import animation, contact_sheet, frame_strip, sequence_frames
 from windtunnel.sequences import Perturbation
 from windtunnel.store.files import write_whole

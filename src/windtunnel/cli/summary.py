@@ -15,6 +15,7 @@ from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.estimate import Expected
@@ -25,7 +26,6 @@ from windtunnel.metrics.not_finite import not_finite_note
 from windtunnel.metrics.ood_detection import lost_scores
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Score
 from windtunnel.models import Model
 from windtunnel.report.deployment import certain, step_rows, step_verdict
 from windtunnel.report.natural_sets import counted_text, parts_text

@@ -25,7 +25,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from windtunnel.core.errors import ImageError, UserError, unknown_name
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.imaging.decoders import require_decoder
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import Geometry, crop_step, decode_step, resize_step

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from windtunnel.core.images import Stage
 from windtunnel.corruptions import REGISTRY
-from windtunnel.imaging import Stage
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation, Table
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.images import Image, Stage
 from windtunnel.core.registry import Registry
 from windtunnel.core.seeding import Draws, fresh_seed
-from windtunnel.imaging import Image, Stage
 
 EDITIONS = (32, 64, 224, 299)
 SEVERITIES = (1, 2, 3, 4, 5)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging import Image
 from windtunnel.kernels.colour import shift_saturation_and_value
 
 USUAL = ((0.1,), (0.2,), (0.3,), (0.4,), (0.5,))

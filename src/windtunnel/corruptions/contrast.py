@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging import Image
 from windtunnel.kernels.jit import jit
 
 USUAL = ((0.4,), (0.3,), (0.2,), (0.1,), (0.05,))

@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging import Image
 from windtunnel.kernels.correlate import LayeredKernel, correlate, layered_kernel
 
 # Up to this radius the reference draws the disc on one fixed grid, -8..8.

@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging import Image
 from windtunnel.kernels.fields import uniform_field
 from windtunnel.kernels.smooth import smooth_mirrored
 from windtunnel.kernels.warp import affine_mirrored, displace_mirrored

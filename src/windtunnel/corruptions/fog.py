@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging import Image
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.plasma import plasma
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.header import read_header

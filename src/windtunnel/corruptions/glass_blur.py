@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging import Image
 from windtunnel.kernels.draws import word
 from windtunnel.kernels.gaussian import blur_bytes
 from windtunnel.kernels.jit import jit

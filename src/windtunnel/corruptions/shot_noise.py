@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging import Image
 from windtunnel.kernels.noise_table import apply_noise, shot_table
 
 

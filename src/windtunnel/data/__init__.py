@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import Sample
 from windtunnel.core.seeding import digest64
-from windtunnel.imaging import Image
 from windtunnel.imaging.files import read_file as read_file
 
 IMAGE_SUFFIXES = frozenset(
@@ -22,15 +22,6 @@ IMAGE_SUFFIXES = frozenset(
         "pbm", "pnm", "avif",
     )
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One image: an id that lasts, its class indices (empty for none), and what its reader needs."""
-
-    id: str
-    labels: tuple[int, ...] = ()
-    meta: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from windtunnel.core.errors import ImageError, UserError
-from windtunnel.data import Sample, is_image_name, nfc
+from windtunnel.core.samples import Sample
+from windtunnel.data import is_image_name, nfc
 from windtunnel.data.folder import labelled_by_folder
 from windtunnel.imaging.files import check_bytes
 

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import MAX_CLASS_INDEX, index_space
+from windtunnel.core.images import Image
+from windtunnel.core.labels import index_space
+from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
-from windtunnel.data import Sample, nfc, refuse_duplicates
-from windtunnel.imaging import Image
+from windtunnel.data import nfc, refuse_duplicates
+from windtunnel.data.label_spaces import MAX_CLASS_INDEX
 
 SUFFIXES = (".npy", ".npz")
 # What may hold several sets, one of them named after `#`.

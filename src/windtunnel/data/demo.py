@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.images import Image
 from windtunnel.core.labels import index_space
-from windtunnel.data import Sample
-from windtunnel.imaging import Image
+from windtunnel.core.samples import Sample
 
 SIDE_PX = 32
 # Every third digit is held out; tools/train_demo_model.py trains on the others.

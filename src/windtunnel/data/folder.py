@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import LabelSpace, label_space_of
-from windtunnel.data import IMAGE_SUFFIXES, Sample, is_image_name, nfc, read_file, refuse_duplicates
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import Sample
+from windtunnel.data import IMAGE_SUFFIXES, is_image_name, nfc, read_file, refuse_duplicates
+from windtunnel.data.label_spaces import label_space_of
 
 
 class FolderDataset:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import LabelSpace, index_space, label_space_of
-from windtunnel.data import Dataset, Sample, is_image_name, nfc, read_file
+from windtunnel.core.labels import LabelSpace, index_space
+from windtunnel.core.samples import FrameRow, Sample
+from windtunnel.data import Dataset, is_image_name, nfc, read_file
 from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, find_json, read_json
-from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, VIDEO, FrameRow, set_column
+from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, VIDEO, set_column
+from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.natural_sets import Images
 from windtunnel.data.table import SUFFIXES, TableDataset, table_columns
 from windtunnel.data.ytbb_annotations import (

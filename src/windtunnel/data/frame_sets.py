@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from windtunnel.data import Sample
+from windtunnel.core.samples import Sample
 
 ANCHOR = "anchor"
 NEIGHBOUR = "neighbour"
@@ -26,20 +25,3 @@ def video_column(samples: Iterable[Sample]) -> str:
     """What says in the images' meta of which video each is, or else of which set of frames; "" for none."""
     columns = {name for sample in samples for name in sample.meta}
     return VIDEO if VIDEO in columns else set_column(columns)
-
-
-@dataclass(frozen=True)
-class FrameRow:
-    """One frame of one set; a frame may serve two anchors.
-
-    Attributes:
-        group: the set, named by its anchor.
-        sample_id: the frame.
-        offset: how many frames after the anchor it is; negative before it.
-        role: `anchor` or `neighbour`.
-    """
-
-    group: str
-    sample_id: str
-    offset: int
-    role: str

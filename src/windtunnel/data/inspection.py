@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from windtunnel.core.labels import INDICES, imagenet_1k, read_indices
+from windtunnel.core.labels import INDICES
+from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
 from windtunnel.data.label_maps import odd_labels
+from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.precomputed import FinishedDataset
-from windtunnel.data.survey import Surveyed, survey
-from windtunnel.engine.label_mapping import counted_imagenet_classes
+from windtunnel.data.survey import survey
 from windtunnel.imaging.header import UPRIGHT
+from windtunnel.published.imagenet import imagenet_1k
+from windtunnel.published.natural_sets import counted_imagenet_classes
 
 CLASSES_SHOWN = 8
 

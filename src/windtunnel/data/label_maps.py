@@ -8,17 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import (
-    CLASS_INDICES,
-    MAX_CLASS_INDEX,
-    LabelSpace,
-    Projection,
-    imagenet_1k,
-    stray_names,
-)
+from windtunnel.core.labels import LabelSpace, Projection
+from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
-from windtunnel.data import Sample
+from windtunnel.data.label_spaces import CLASS_INDICES, MAX_CLASS_INDEX, stray_names
 from windtunnel.metrics.names import NEED_NO_LABEL
+from windtunnel.published.imagenet import imagenet_1k
 
 
 def refuse_unlabelled(location: str, suite: str, metrics: Sequence[str], samples: Sequence[Sample]) -> None:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
-from windtunnel.data import Sample
 from windtunnel.store.files import write_whole
 
 if TYPE_CHECKING:

@@ -7,13 +7,18 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from windtunnel.core.labels import imagenet_1k
 from windtunnel.data import Dataset
 from windtunnel.data.frame_json import find_json
 from windtunnel.data.frame_layouts import holds_frame_sets, lists_frame_sets
 from windtunnel.data.ytbb_annotations import ANCHOR_LABELS
-from windtunnel.engine.label_mapping import counted_imagenet_classes
-from windtunnel.published.natural_sets import folder_key, masked_classes, natural_sets, several_ids
+from windtunnel.published.imagenet import imagenet_1k
+from windtunnel.published.natural_sets import (
+    counted_imagenet_classes,
+    folder_key,
+    masked_classes,
+    natural_sets,
+    several_ids,
+)
 
 # ImageNet's own images: folders of these are clean, whatever their name and their classes.
 VALIDATION_FILE = re.compile(r"ILSVRC2012_")

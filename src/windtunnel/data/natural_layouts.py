@@ -9,14 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import IMAGENET_1K, LabelSpace, imagenet_1k
+from windtunnel.core.labels import IMAGENET_1K, LabelSpace
+from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
-from windtunnel.data import Dataset, Sample, open_dataset
+from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.frame_layouts import frame_images
 from windtunnel.data.natural_sets import Images, NaturalDataset, without_clean
 from windtunnel.data.precomputed import CLEAN, FinishedDataset
-from windtunnel.engine.label_mapping import counted_imagenet_classes, labels_of_imagenet_class
-from windtunnel.published.natural_sets import NaturalSet, folder_key, natural_set, several_ids
+from windtunnel.published.imagenet import imagenet_1k
+from windtunnel.published.natural_sets import (
+    NaturalSet,
+    counted_imagenet_classes,
+    folder_key,
+    labels_of_imagenet_class,
+    natural_set,
+    several_ids,
+)
 
 V2_VERSIONS = {
     "matched-frequency": "matched-?frequency",

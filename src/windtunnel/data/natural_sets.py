@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.wording import counted
-from windtunnel.data import Dataset, Sample, stratified_subset
-from windtunnel.data.frame_sets import ANCHOR, FrameRow
+from windtunnel.data import Dataset, stratified_subset
+from windtunnel.data.frame_sets import ANCHOR
 from windtunnel.data.precomputed import CLEAN
-from windtunnel.data.survey import Surveyed
-from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, read_header
 from windtunnel.published.natural_sets import NaturalSet

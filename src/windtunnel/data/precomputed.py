@@ -23,12 +23,14 @@ import numpy as np
 
 from windtunnel.core.conditions import Condition, published_table
 from windtunnel.core.errors import ImageError, UserError
-from windtunnel.core.labels import LabelSpace, class_keys
+from windtunnel.core.images import Image
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import edition_of
-from windtunnel.data import Dataset, Sample, is_image_name, nfc, open_dataset
+from windtunnel.data import Dataset, is_image_name, nfc, open_dataset
+from windtunnel.data.label_spaces import class_keys
 from windtunnel.data.manifest import Manifest, read_manifest
-from windtunnel.imaging import Image
 from windtunnel.imaging.header import read_header
 
 # The codec of JPEG files nobody told us more of; other formats have their own name after it.

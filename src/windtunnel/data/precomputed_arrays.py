@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.images import Image
 from windtunnel.core.labels import index_space
+from windtunnel.core.samples import Sample
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.data import Sample
 from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
 from windtunnel.data.precomputed import CLEAN, Place
-from windtunnel.imaging import Image
 
 LABELS = "labels"
 BLOCK = 1 << 20

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.images import Image
 from windtunnel.core.labels import index_space
-from windtunnel.data import Sample
+from windtunnel.core.samples import Sample
 from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
 from windtunnel.data.precomputed import AS_STORED, CLEAN, Place
 from windtunnel.data.precomputed_arrays import AXES, LABELS, RowFile, digest_of, open_rows, read_head, row_ids
 from windtunnel.data.precomputed_clips import place_named, unknown_sequence
-from windtunnel.imaging import Image
 
 CLIP_AXES = AXES["clips"].count(",") + 1
 

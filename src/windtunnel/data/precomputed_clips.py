@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.core.errors import ImageError, UserError
-from windtunnel.core.labels import label_space_of
+from windtunnel.core.images import Image
+from windtunnel.core.samples import Sample
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
-from windtunnel.data import Sample, is_image_name, nfc, read_file
+from windtunnel.data import is_image_name, nfc, read_file
 from windtunnel.data.folder import FolderDataset
+from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.precomputed import AS_STORED, ASKED, CLEAN, Place
 from windtunnel.data.precomputed_folders import LEVEL_NAMES, Kept, common_images, subfolders
-from windtunnel.imaging import Image
 from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
 from windtunnel.sequences import DIFFICULTIES, REGISTRY, SEQUENCE_PREFIX
 

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from windtunnel import published
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import label_space_of
+from windtunnel.core.samples import Sample
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.data import Sample, is_image_name, nfc, read_file
+from windtunnel.data import is_image_name, nfc, read_file
 from windtunnel.data.folder import FolderDataset
+from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.precomputed import CLEAN, Place, place_text
 

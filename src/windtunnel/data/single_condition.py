@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
-from windtunnel.data import Dataset, Sample, open_dataset, path_and_part
+from windtunnel.core.samples import Sample
+from windtunnel.data import Dataset, open_dataset, path_and_part
 from windtunnel.data.natural_detection import found_natural
 from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.precomputed import CLEAN, FinishedDataset, open_finished
-from windtunnel.imaging import Image
 from windtunnel.published.natural_sets import natural_set
 
 

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-from windtunnel.core.errors import ImageError, Status
-from windtunnel.data import Dataset, Sample, content_hash
+from windtunnel.core.errors import ImageError
+from windtunnel.core.samples import Sample, Surveyed
+from windtunnel.data import Dataset, content_hash
 from windtunnel.imaging.decoders import decode
-from windtunnel.imaging.header import DECODES, UPRIGHT, check_size, pillow_quiet, read_header
+from windtunnel.imaging.header import DECODES, check_size, pillow_quiet, read_header
 
 # Reading and hashing release the interpreter lock; more threads than this only queue for the disk, and each
 # may hold a file of the largest size.
 THREADS = 3
 # How many images are tried for one that can be read.
 TRIED = 10
-
-
-@dataclass(frozen=True)
-class Surveyed:
-    """What is known of one image before it is decoded."""
-
-    sample: Sample
-    content: str = ""
-    format: str = ""
-    width: int = 0
-    height: int = 0
-    orientation: int = UPRIGHT
-    status: Status = "ok"
-    reason: str = ""
 
 
 def survey(

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import label_space_of
-from windtunnel.data import Sample, nfc, read_file, refuse_duplicates
+from windtunnel.core.samples import Sample
+from windtunnel.data import nfc, read_file, refuse_duplicates
+from windtunnel.data.label_spaces import label_space_of
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
 PATH_COLUMNS = ("path", "file", "filename", "file_name", "image")

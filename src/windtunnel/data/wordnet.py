@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import WNID, imagenet_1k
+from windtunnel.data.label_spaces import WNID
+from windtunnel.published.imagenet import imagenet_1k
 
 
 @dataclass(frozen=True)

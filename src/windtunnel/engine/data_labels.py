@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import LabelSpace, imagenet_1k, read_indices
-from windtunnel.data import Dataset, Sample
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import Sample
+from windtunnel.data import Dataset
+from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.models import Model
+from windtunnel.published.imagenet import imagenet_1k
 
 # What helps where class indices of the data may be ImageNet's.
 LABELS_ARE_IMAGENET = (

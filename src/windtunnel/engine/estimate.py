@@ -17,13 +17,13 @@ import numpy as np
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError
+from windtunnel.core.images import Image
+from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
 from windtunnel.data.precomputed import FinishedDataset
-from windtunnel.data.survey import Surveyed
 from windtunnel.engine.images import Source
 from windtunnel.engine.pool import Chunk, single_threaded
 from windtunnel.engine.work import Work, fitted, warm_up
-from windtunnel.imaging import Image
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.models.numerics import variant_of

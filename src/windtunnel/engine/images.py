@@ -10,12 +10,12 @@ import numpy as np
 
 from windtunnel.core.conditions import Condition, has_any_aspect, sequence_of
 from windtunnel.core.errors import ImageError, RunFailed
+from windtunnel.core.images import Image, Stage
+from windtunnel.core.samples import Surveyed
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset, content_hash
 from windtunnel.data.precomputed import FinishedDataset, stored_size
-from windtunnel.data.survey import Surveyed
-from windtunnel.imaging import Image, Stage
 from windtunnel.imaging.clips import clip_round_trip, whole_clip
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode

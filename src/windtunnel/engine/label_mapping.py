@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import LabelSpace, Projection, imagenet_1k
+from windtunnel.core.labels import LabelSpace, Projection
 from windtunnel.core.wording import counted
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import (
     NaturalSet,
     collapse_map,
+    counted_imagenet_classes,
     folder_key,
     masked_classes,
     several_ids,
@@ -73,27 +75,6 @@ def taken_on_trust(natural: NaturalSet, model: Model) -> str:
         f"{model.name} does not name its {model.class_count} outputs: they are taken for {natural.title}'s "
         f"classes {OWN_ORDER[natural.answers]}; declare `labels` in its TOML to be sure."
     )
-
-
-def counted_imagenet_classes(natural: NaturalSet) -> tuple[int, ...]:
-    """The ImageNet-1k classes that a set's answers are made of."""
-    if natural.answers == "mask":
-        return masked_classes(natural.table)
-    if natural.answers == "collapse":
-        return tuple(sorted(collapse_map(natural.table)))
-    if natural.answers == "several":
-        return tuple(sorted(one for ids in several_ids(natural.table).values() for one in ids))
-    return tuple(range(len(imagenet_1k())))
-
-
-def labels_of_imagenet_class(natural: NaturalSet, index: int) -> tuple[int, ...]:
-    """What a clean image of an ImageNet-1k class is labelled with in a set's label space, () for none."""
-    if natural.answers == "collapse":
-        found = collapse_map(natural.table).get(index)
-        return () if found is None else (found,)
-    if natural.answers == "several":
-        return next((ids for ids in several_ids(natural.table).values() if index in ids), ())
-    return (index,) if index in counted_imagenet_classes(natural) else ()
 
 
 def refuse_mask(natural: NaturalSet) -> None:

@@ -14,36 +14,24 @@ import pyarrow as pa
 
 from windtunnel.core.conditions import Condition, digest, published_frames
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import (
-    IMAGENET_1K,
-    INDICES,
-    LabelSpace,
-    Projection,
-    imagenet_1k,
-    mask_to,
-    model_space,
-)
+from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, Projection, mask_to
+from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.wording import counted
-from windtunnel.data import (
-    Dataset,
-    Sample,
-    group_sizes,
-    refuse_duplicates,
-    require_column,
-    stratified_subset,
-)
-from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO, FrameRow
+from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_column, stratified_subset
+from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.label_maps import odd_labels, read_map, refuse_unlabelled, without_images
+from windtunnel.data.label_spaces import model_space
 from windtunnel.data.natural_sets import NaturalDataset, refuse_same_images
 from windtunnel.data.precomputed import CLEAN, FinishedDataset
-from windtunnel.data.survey import Surveyed, survey
+from windtunnel.data.survey import survey
 from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, data_space
 from windtunnel.engine.label_mapping import count_answers, refuse_mask, taken_on_trust
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from windtunnel.core.errors import RunFailed, UserError
-from windtunnel.data.survey import Surveyed
+from windtunnel.core.samples import Surveyed
 
 TRIES = 2
 

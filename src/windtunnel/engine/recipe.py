@@ -9,11 +9,10 @@ from typing import Any
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.labels import LabelSpace
-from windtunnel.data import Dataset, Sample
-from windtunnel.data.frame_sets import FrameRow
+from windtunnel.core.samples import FrameRow, Sample, Surveyed
+from windtunnel.data import Dataset
 from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.precomputed import AS_STORED, FinishedDataset
-from windtunnel.data.survey import Surveyed
 from windtunnel.imaging.clips import H264
 from windtunnel.models import Model
 

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition, sequence_of
 from windtunnel.core.errors import ImageError, RunFailed, UserError
+from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
+from windtunnel.core.samples import Surveyed
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset
-from windtunnel.data.survey import Surveyed
 from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.pool import Advance
 from windtunnel.engine.summary import Summary, summarise
-from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize

@@ -12,8 +12,8 @@ import numpy as np
 
 from windtunnel.core.errors import ImageError
 from windtunnel.core.extras import load_extra
+from windtunnel.core.images import Image
 from windtunnel.core.wording import counted
-from windtunnel.imaging import Image
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.header import check_size
 

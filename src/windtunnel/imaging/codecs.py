@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from windtunnel.core.errors import UserError
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.imaging.decoders import decode_jpeg_accurately
 
 LOSSLESS = ("none", "png")

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 
 Plane = NDArray[np.float64]
 

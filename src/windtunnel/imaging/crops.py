@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
-from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import DECODERS
 from windtunnel.imaging.resizers import resize
-from windtunnel.imaging.window import Window
+from windtunnel.kernels.window import Window
 
 # Shares of the image's area, and aspect ratios, from which crops are drawn: ImageNet training's usual ones.
 AREA = (0.08, 1.0)

@@ -13,7 +13,7 @@ import simplejpeg
 
 from windtunnel.core.errors import ImageError, unknown_name
 from windtunnel.core.extras import load_extra
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.imaging.header import MAX_PIXELS, Header, open_by_pillow
 
 # EXIF orientation to (flip left-right first, quarter turns counter-clockwise), from the EXIF standard.

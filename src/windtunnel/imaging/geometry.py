@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from windtunnel.core.errors import ImageError, UserError, unknown_name
-from windtunnel.imaging import Image, Stage
+from windtunnel.core.images import Image, Stage
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import DECODERS, decode
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS, Header, read_header
 from windtunnel.imaging.resizers import RESIZERS, resize
-from windtunnel.imaging.window import ROUNDINGS, Rounding, Window, centre_window, whole
+from windtunnel.kernels.window import ROUNDINGS, Rounding, Window, centre_window, whole
 
 Rule = Literal["none", "short-side", "squash", "exact", "crop-then-resize"]
 Exif = Literal["ignore", "apply"]

@@ -12,7 +12,7 @@ from PIL import ExifTags, TiffImagePlugin, UnidentifiedImageError
 from PIL import Image as PillowImage
 
 from windtunnel.core.errors import ImageError
-from windtunnel.imaging import Image, Stage
+from windtunnel.core.images import Image, Stage
 from windtunnel.imaging.files import MIB
 from windtunnel.imaging.formats import Layout, examine
 from windtunnel.imaging.memory import MemoryGate

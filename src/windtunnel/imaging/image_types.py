@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 
 T = TypeVar("T")
 

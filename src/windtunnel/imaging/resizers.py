@@ -10,7 +10,7 @@ from PIL import Image as PillowImage
 
 from windtunnel.core.errors import unknown_name
 from windtunnel.core.extras import load_extra
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 
 PILLOW_FILTERS = {
     "nearest": PillowImage.Resampling.NEAREST,

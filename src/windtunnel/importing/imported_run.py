@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from windtunnel.api import open_for_suite
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import IMAGENET_1K, INDICES, MAX_CLASS_INDEX, LabelSpace, imagenet_1k
+from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
 from windtunnel.data import Dataset
+from windtunnel.data.label_spaces import MAX_CLASS_INDEX
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.importing.prediction_files import TOP_K, Block, PredictionFile
@@ -24,6 +25,7 @@ from windtunnel.importing.prediction_rows import Rows
 from windtunnel.importing.unscored_rows import Ignored, reason_left_out
 from windtunnel.models import Scores, probe_outputs
 from windtunnel.models.preprocess import About, Preprocess
+from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import natural_set
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run

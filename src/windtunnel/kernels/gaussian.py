@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
 
 Precision = TypeVar("Precision", np.float32, np.float64)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, pdtrc, xlogy
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.kernels.draws import word
 from windtunnel.kernels.jit import jit
 

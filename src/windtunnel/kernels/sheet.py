@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
 
 CHANNEL = np.int32(0xFF)

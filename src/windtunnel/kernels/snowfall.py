@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.kernels.fields import normal_field
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.zoom import zoom_axis, zoom_layer

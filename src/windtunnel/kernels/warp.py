@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.imaging import Image
-from windtunnel.imaging.window import Window
+from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.mirror import mirror_101, mirror_edge
 from windtunnel.kernels.sheet import black_place, blend_row, pack
+from windtunnel.kernels.window import Window
 
 # OpenCV 3.4 rounds coordinates to 1/1024, then to 1/32 of a pixel.
 FINE = 1024.0

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.rims import light_from_edges
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.data.manifest import checksum
-from windtunnel.imaging import Image
 from windtunnel.imaging.crops import training_view
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.make.layouts import Fixed, Made, Piece, is_intact, write_image

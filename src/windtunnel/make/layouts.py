@@ -16,12 +16,12 @@ import numpy as np
 
 from windtunnel.core.conditions import Condition, sequence_of
 from windtunnel.core.errors import UserError
+from windtunnel.core.images import Image
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.manifest import checksum
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.data.precomputed_arrays import LABELS
 from windtunnel.data.precomputed_clips import name_of
-from windtunnel.imaging import Image
 from windtunnel.imaging.clips import H264, VIDEO_SUFFIX, encode_clip
 from windtunnel.imaging.codecs import encode, round_trip, suffix_of
 from windtunnel.store.files import UNFINISHED, write_whole

@@ -11,12 +11,14 @@ from typing import Any
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import ImageError, UserError
-from windtunnel.core.labels import LabelSpace, read_indices
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.corruptions import SEVERITIES
-from windtunnel.data import Dataset, Sample, is_image_name, stratified_subset
+from windtunnel.data import Dataset, is_image_name, stratified_subset
+from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.precomputed import FinishedDataset
-from windtunnel.data.survey import Surveyed, survey
+from windtunnel.data.survey import survey
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import parse_settings
 from windtunnel.engine.pool import Chunk

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed
+from windtunnel.core.images import Image
+from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
-from windtunnel.data.survey import Surveyed
 from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.pool import Advance, Chunk, Labour
-from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.imagenet_s import training_image

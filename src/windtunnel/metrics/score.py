@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import unknown_name
+from windtunnel.core.scores import Score
 from windtunnel.metrics.facets import NO_FACETS, Facets, facets_by_condition
 from windtunnel.metrics.names import (
     ACROSS_PARTS,
@@ -40,42 +41,6 @@ from windtunnel.stats.paired import shares_of_change
 if TYPE_CHECKING:
     from windtunnel.metrics.prediction_matrix import Observed
     from windtunnel.store.run import Run
-
-
-@dataclass(frozen=True)
-class Score:
-    """One number and what it means.
-
-    Attributes:
-        metric: its name.
-        condition: under which condition, or "" for a score over several.
-        value: a fraction.
-        low, high: 95 % interval.
-        n: images it rests on.
-        formula: in words.
-        parts: the conditions it is made of.
-        recipe: digest of the run's recipe.
-        corruption: name of the corruption or perturbation; "" where it has none, or is over several.
-        severity: 1..5; None where it has none, or is over several.
-        codec: how the images were stored before the model saw them; "" where it is over several.
-    """
-
-    metric: str
-    condition: str
-    value: float
-    low: float
-    high: float
-    n: int
-    formula: str
-    parts: tuple[str, ...] = field(default=())
-    recipe: str = ""
-    corruption: str = ""
-    severity: int | None = None
-    codec: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """The score as JSON keeps it."""
-        return asdict(self) | {"parts": list(self.parts)}
 
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.scores import Score
 from windtunnel.metrics.names import metric_named
-from windtunnel.metrics.score import Measure, Score, measure_run
+from windtunnel.metrics.score import Measure, measure_run
 from windtunnel.sequences import SEQUENCE_PREFIX
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import IMAGENET_1K, imagenet_1k
+from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
+from windtunnel.published.imagenet import imagenet_1k
 
 Scores = NDArray[np.float32]
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from windtunnel import published
 from windtunnel.core.errors import unknown_name
+from windtunnel.published.imagenet import imagenet_1k
 
 Layout = Literal["wordnet", "indices", "objectnet", "video", "ytbb", "own", "frames"]
 Answers = Literal["mask", "all", "several", "collapse", "own"]
@@ -119,3 +120,24 @@ def names_network(text: str, network: str) -> bool:
     named = rf"(?<![a-z0-9]){'[-_ ]?'.join(words)}(?![a-z0-9])(?![-_ ]({VARIANT_BEHIND})(?![a-z0-9]))"
     before = (text.lower()[: one.start()] for one in re.finditer(named, text.lower()))
     return any(not re.search(rf"(?<![a-z0-9])({VARIANT_BEFORE})[-_ ]$", one) for one in before)
+
+
+def counted_imagenet_classes(natural: NaturalSet) -> tuple[int, ...]:
+    """The ImageNet-1k classes that a set's answers are made of."""
+    if natural.answers == "mask":
+        return masked_classes(natural.table)
+    if natural.answers == "collapse":
+        return tuple(sorted(collapse_map(natural.table)))
+    if natural.answers == "several":
+        return tuple(sorted(one for ids in several_ids(natural.table).values() for one in ids))
+    return tuple(range(len(imagenet_1k())))
+
+
+def labels_of_imagenet_class(natural: NaturalSet, index: int) -> tuple[int, ...]:
+    """What a clean image of an ImageNet-1k class is labelled with in a set's label space, () for none."""
+    if natural.answers == "collapse":
+        found = collapse_map(natural.table).get(index)
+        return () if found is None else (found,)
+    if natural.answers == "several":
+        return next((ids for ids in several_ids(natural.table).values() if index in ids), ())
+    return (index,) if index in counted_imagenet_classes(natural) else ()

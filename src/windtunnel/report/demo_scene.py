@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image as PillowImage
 from PIL import ImageDraw
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
-from windtunnel.imaging import Image
 
 # Drawn at least this large, then averaged down, so that edges and texture are as smooth as a lens's.
 DRAWN_PX = 896

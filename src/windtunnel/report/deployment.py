@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.metrics.clean_comparison import flipped
 from windtunnel.metrics.not_finite import not_finite_under
 from windtunnel.metrics.pipeline_steps import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.report.confusions import plain_condition, rows_in_question
 from windtunnel.report.saliency import Explain, Hanging, explain_nothing
 from windtunnel.report.source_images import class_names, label_names, no_originals, open_originals, thumbnail

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from windtunnel.analysis.multi_run import Several
 from windtunnel.analysis.public_placement import Placed
-from windtunnel.metrics.score import Score
+from windtunnel.core.scores import Score
 from windtunnel.report.confusions import examples
 from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures

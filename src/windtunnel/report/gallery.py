@@ -9,8 +9,8 @@ from pathlib import Path
 
 from PIL import Image as PillowImage
 
+from windtunnel.core.images import Image
 from windtunnel.corruptions import SEVERITIES, Corruption
-from windtunnel.imaging import Image
 from windtunnel.report.demo_scene import scene
 from windtunnel.report.sheet import FRAME_CELL_PX, frame_strip, sequence_frames, strip
 from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation

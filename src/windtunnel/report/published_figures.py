@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from windtunnel.core.scores import Score
 from windtunnel.metrics.headlines import PAPERS_SCORE
 from windtunnel.metrics.names import NORMALISED, NORMALISED_SEQUENCES
-from windtunnel.metrics.score import Score
 from windtunnel.published.results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
 from windtunnel.store.run import Run
 

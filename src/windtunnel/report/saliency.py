@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from windtunnel.analysis.explain import Explanation, explain_seen
 from windtunnel.analysis.occlusion import patches_of
 from windtunnel.core.errors import UserError
+from windtunnel.core.images import Image
 from windtunnel.engine.work import fitted
-from windtunnel.imaging import Image
 from windtunnel.models import Model
 from windtunnel.report.saliency_overlay import overlay, scale_of
 from windtunnel.report.source_images import class_names, thumbnail

@@ -12,7 +12,7 @@ from PIL import ImageDraw
 
 from windtunnel.analysis.explain import Explanation
 from windtunnel.analysis.occlusion import Kind
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 
 # Orange where the class loses when covered, blue where it gains: distinct with any kind of colour vision.
 FOR = (213, 94, 0)

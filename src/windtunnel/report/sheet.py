@@ -11,9 +11,9 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw
 
 from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.images import Image
 from windtunnel.corruptions import SEVERITIES, Corruption
 from windtunnel.engine.images import Stages, clip_of, stages_of
-from windtunnel.imaging import Image
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.header import read_header

@@ -11,16 +11,17 @@ from PIL import Image as PillowImage
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed, UserError
-from windtunnel.core.labels import IMAGENET_1K, imagenet_names
+from windtunnel.core.images import Image
+from windtunnel.core.labels import IMAGENET_1K
+from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, content_hash
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.precomputed import open_with_clean
-from windtunnel.data.survey import Surveyed
 from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.plan import parse_settings
-from windtunnel.imaging import Image
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import UPRIGHT
+from windtunnel.published.imagenet import imagenet_names
 from windtunnel.store.run import Run
 
 THUMBNAIL_QUALITY = 80

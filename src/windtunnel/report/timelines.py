@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 from windtunnel.metrics.sequence_scores import compared, flips_of, name, pairs_of, sequences_of
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.sequence_details import flip_shares, label_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from windtunnel.core.labels import IMAGENET_1K, imagenet_names
+from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.metrics.slices import MINIMUM, Slice, group_of_images, slices
+from windtunnel.published.imagenet import imagenet_names
 from windtunnel.store.run import Run
 
 SHOWN = 10

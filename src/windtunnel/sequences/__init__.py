@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.images import Image, Stage
 from windtunnel.core.registry import Registry
 from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.corruptions import (
@@ -26,8 +27,7 @@ from windtunnel.corruptions import (
     edition_of,
     file_of,
 )
-from windtunnel.imaging import Image, Stage
-from windtunnel.imaging.window import Window, whole
+from windtunnel.kernels.window import Window, whole
 
 DIFFICULTIES = (1, 2, 3)
 USUAL_FRAMES = 31

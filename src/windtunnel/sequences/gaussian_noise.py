@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
-from windtunnel.imaging import Image
 from windtunnel.kernels.noise_table import apply_noise, gaussian_table
 from windtunnel.sequences import Table, sequence
 

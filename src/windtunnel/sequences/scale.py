@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
-from windtunnel.imaging import Image
-from windtunnel.imaging.window import Window
 from windtunnel.kernels.warp import AffineWarp, about_centre
+from windtunnel.kernels.window import Window
 from windtunnel.sequences import Table, sequence
 
 

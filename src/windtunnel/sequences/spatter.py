@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
-from windtunnel.imaging import Image
 from windtunnel.kernels.fields import normal_field
 from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.water import run_down, wet

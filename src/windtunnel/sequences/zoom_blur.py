@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
-from windtunnel.imaging import Image
-from windtunnel.imaging.window import Window
 from windtunnel.kernels.jit import jit
 from windtunnel.kernels.warp import AffineWarp, about_centre
+from windtunnel.kernels.window import Window
 from windtunnel.sequences import Table, sequence
 
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from windtunnel.core.conditions import differing_settings, digest
 from windtunnel.core.errors import UserError
-from windtunnel.data.frame_sets import FrameRow
-from windtunnel.data.survey import Surveyed
+from windtunnel.core.samples import FrameRow, Surveyed
 from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 from windtunnel.store.rows import COLUMNS

@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.labels import Projection, class_keys
+from windtunnel.core.labels import Projection
+from windtunnel.data.label_spaces import class_keys
 from windtunnel.store.folder import GROUPS_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 
 if TYPE_CHECKING:
+    from windtunnel.core.scores import Score
     from windtunnel.metrics.frame_predictions import Clips
     from windtunnel.metrics.ood_detection import Outside
     from windtunnel.metrics.parts import Part
     from windtunnel.metrics.prediction_matrix import Observed
-    from windtunnel.metrics.score import Score
 
 
 # Id, content hash and keys of the classes.

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from windtunnel.core.images import Image
 from windtunnel.corruptions import SEVERITIES, Corruption
-from windtunnel.imaging import Image
 from windtunnel.sequences import Perturbation
 
 

@@ -22,8 +22,8 @@ import torch
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, first_line
+from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, open_dataset
-from windtunnel.data.survey import Surveyed
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
 from windtunnel.models.preprocess import Preprocess, wanted
 from windtunnel.store.files import UNFINISHED, check_own, write_whole

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import ImageError, RunFailed, UserError
+from windtunnel.core.images import Image
+from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.seeding import Draws, digest64
-from windtunnel.data import Dataset, Sample
-from windtunnel.data.survey import Surveyed, survey
-from windtunnel.imaging import Image
+from windtunnel.data import Dataset
+from windtunnel.data.survey import survey
 from windtunnel.imaging.crops import Area, training_view
 from windtunnel.imaging.geometry import Geometry, colour_step, decode_step
 from windtunnel.train.mixing import Mix

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from windtunnel.imaging import Image
+from windtunnel.core.images import Image
 
 Rounding = Literal["floor", "round", "ceil"]
+
+
 # Halves go to the even number, as Python rounds.
 ROUNDINGS: dict[str, Callable[[float], int]] = {"floor": math.floor, "round": round, "ceil": math.ceil}
 

@@ -1,0 +1,140 @@
+"""The label space that class names found in a data set stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, index_space
+from windtunnel.published.imagenet import imagenet_1k, imagenet_names
+
+# What a user may declare class indices to be.
+DECLARABLE = (IMAGENET_1K, INDICES)
+
+
+# A WordNet id of a noun.
+WNID = re.compile(r"n\d{8}")
+
+
+# "7", "007", and "7.0" as spreadsheets write it. Longer numbers are names: a date, a serial number.
+_INDEX = re.compile(r"\d{1,5}(\.0+)?", re.ASCII)
+
+
+MAX_CLASS_INDEX = 99_999
+
+
+# What `stray_names` calls names that are numbers.
+CLASS_INDICES = "class indices"
+
+
+_NEGATIVE = re.compile(r"-\d+(\.0+)?", re.ASCII)
+
+
+def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:
+    """The label space that class names found in a data set stand for, and the index of each name.
+
+    WordNet ids that all belong to ImageNet-1k keep their 1k indices; whole numbers are indices
+    themselves ("007" and "7.0" are 7); any other names count in sorted order.
+    """
+    found = sorted(set(names))
+    if any(_NEGATIVE.fullmatch(name) for name in found):
+        raise UserError(
+            "A label is negative; class indices count from 0 (leave the cell empty for no label)."
+        )
+    if found and all(WNID.fullmatch(name) for name in found) and set(found) <= set(imagenet_1k().classes):
+        space = imagenet_1k()
+    elif found and all(_INDEX.fullmatch(name) for name in found):
+        indices = {name: int(float(name)) for name in found}
+        return index_space(max(indices.values()) + 1), indices
+    else:
+        space = LabelSpace("names", tuple(found), "sorted class names")
+    return space, {name: index for index, name in enumerate(space.classes)}
+
+
+def stray_names(classes: Sequence[str]) -> tuple[str, list[str]]:
+    """What most class names are (indices, WordNet ids), and those that are not; "" where names do not mix."""
+    known = set(imagenet_1k().classes)
+    for kind, is_one in (
+        (CLASS_INDICES, lambda name: _INDEX.fullmatch(name) is not None),
+        ("WordNet ids of ImageNet-1k", known.__contains__),
+    ):
+        others = [name for name in classes if not is_one(name)]
+        if others and 2 * len(others) < len(classes):
+            return kind, others
+    return "", []
+
+
+def model_space(classes: Sequence[str]) -> LabelSpace:
+    """The classes that a model declares, for images that have none."""
+    name = IMAGENET_1K if tuple(classes) == imagenet_1k().classes else "names"
+    return LabelSpace(name, tuple(classes), "as the model declares them, since no image has a label")
+
+
+def read_indices(
+    space: LabelSpace,
+    used: Sequence[int],
+    declared: str = "",
+    *,
+    classes: Sequence[str] = (),
+    outputs: int = 0,
+) -> tuple[LabelSpace, list[str]]:
+    """The label space that a data set's class indices refer to, and remarks on how that was decided.
+
+    They are ImageNet-1k's where the user or the model declares it, or where exactly the indices 0 to 999
+    occur and the model has 1,000 outputs and declares no classes. Without a model only the user decides.
+    Fewer indices could belong to any data set. Other label spaces are returned unchanged.
+
+    Args:
+        space: the data's label space.
+        used: the indices that occur.
+        declared: "imagenet-1k", "indices" (of no known classes), or "" for not declared.
+        classes: the model's classes, if it declares any.
+        outputs: the model's number of outputs; 0 without a model.
+    """
+    if declared and declared not in DECLARABLE:
+        raise unknown_name("labels", declared, DECLARABLE)
+    known = imagenet_1k()
+    if space.name != INDICES:
+        if declared and declared != space.name:
+            raise UserError(
+                f"labels is '{declared}', but the data's labels are no class indices ({space.order}); leave "
+                "labels out."
+            )
+        return space, []
+    if not used or declared == INDICES:
+        return space, []
+    numbered = LabelSpace(IMAGENET_1K, known.classes, "class indices of ImageNet-1k")
+    if declared and len(space) > len(known):
+        raise UserError(
+            f"labels is '{declared}', but the data has the class index {len(space) - 1}; ImageNet-1k has 0 "
+            f"to {len(known) - 1}. Leave labels out, or give other data."
+        )
+    if declared:
+        return numbered, []
+    read = f"The data's class indices are read as ImageNet-1k's ({_example(used[0])})"
+    way_out = "if they are not, pass --labels indices."
+    if set(known.classes) <= set(classes) and len(space) <= len(known):
+        return numbered, [f"{read}, because the model declares its classes; {way_out}"]
+    if classes or outputs not in (0, len(known)) or list(used) != list(range(len(known))):
+        return space, []
+    if outputs:
+        return numbered, [f"{read}, because exactly 0 to 999 occur; {way_out}"]
+    return space, [
+        "The data's class indices are 0 to 999 and stay numbers; if they are ImageNet-1k's "
+        f"({_example(used[0])}), pass --labels imagenet-1k."
+    ]
+
+
+def _example(index: int) -> str:
+    wnid = imagenet_1k().classes[index]
+    return f"{index} is {wnid}, {imagenet_names()[wnid]}"
+
+
+def class_keys(space: str, classes: Sequence[str]) -> list[str]:
+    """What identifies each class, whether data names it by WordNet id of ImageNet-1k or by its index.
+
+    `space` is the label space's name.
+    """
+    count = len(imagenet_1k())
+    return list(classes) if space != IMAGENET_1K else [*map(str, range(count)), *classes[count:]]
