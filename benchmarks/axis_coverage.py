@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import ndtri
 from worlds import Array, kinship_for
 
-from windtunnel.metrics.score import Measure
 from windtunnel.stats.bootstrap import replicated_means
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.spread import range_interval, std_interval
 
 ACCURACY = 0.72

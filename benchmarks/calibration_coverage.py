@@ -18,7 +18,7 @@ from worlds import Array
 from windtunnel.metrics.aurra import aurra_interval, aurra_values
 from windtunnel.metrics.calibration import calibration_interval, ece_values, rms_values
 from windtunnel.metrics.confidence import confident_measure
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import estimate_difference
 
 Make = Callable[[Array, Array], Measure]

@@ -15,7 +15,7 @@ from worlds import Array, answers, kinship_for
 
 from windtunnel.analysis.gate import DEFAULT_RULES, Trial, worse
 from windtunnel.analysis.gate_rules import parse_rule
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import estimate_difference
 
 ERROR, WITHIN, UNITS, LEVELS = 0.3, 0.75, 15, 5

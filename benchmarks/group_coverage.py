@@ -14,7 +14,7 @@ import numpy as np
 from worlds import Array, answers
 
 from windtunnel.metrics.baseline import Beside, ratio
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import estimate_difference
 
 LEVELS = 5

@@ -17,9 +17,9 @@ from worlds import Array, answers, correlation
 
 from windtunnel.metrics.baseline import Beside, ratio
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, alexnet_errors
-from windtunnel.metrics.score import Measure, bounded_interval
 from windtunnel.metrics.stability import farthest_top5
 from windtunnel.stats.intervals import clopper_pearson, wilson
+from windtunnel.stats.measure import Measure, bounded_interval
 
 ALEXNET = np.array([alexnet_errors()[unit] for unit in THE_FIFTEEN]).ravel()
 LEVELS = 5

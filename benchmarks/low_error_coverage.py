@@ -15,7 +15,7 @@ import numpy as np
 from interval_coverage import ALEXNET, fixed_mce, share_coverage
 from worlds import Array, answers, correlation
 
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import estimate_difference
 
 RATES = (0.005, 0.01, 0.02, 0.05)

@@ -28,7 +28,7 @@ from tests.parity import compare, sequence_compare  # noqa: E402
 from tests.parity.sequence_reference import NAMES, TABLES  # noqa: E402
 
 from windtunnel.imaging.geometry import Geometry, kept_window  # noqa: E402
-from windtunnel.kernels.window import Window
+from windtunnel.kernels.window import Window  # noqa: E402
 from windtunnel.sequences import REGISTRY  # noqa: E402
 
 EDITION, FRAMES = 224, 31

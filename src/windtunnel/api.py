@@ -8,10 +8,7 @@ from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.data import Dataset, open_dataset
-from windtunnel.data.natural_detection import how_found, perhaps_natural
-from windtunnel.data.natural_layouts import open_natural
-from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.precomputed import FinishedDataset, open_with_clean
+from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import first_size
 from windtunnel.engine.local_executor import execute
 from windtunnel.engine.plan import Plan, make_plan
@@ -19,11 +16,10 @@ from windtunnel.make.executor import make
 from windtunnel.make.plan import plan_make
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.run import Run
-from windtunnel.suites.default_suite import QUICK, default_suite, held_difficulty, natural_at
+from windtunnel.suites.default_suite import held_difficulty, open_for_suite
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite import Suite
-from windtunnel.suites.suite_files import load_suite
-from windtunnel.units import include_units
+from windtunnel.suites.units import include_units
 
 
 def plan(
@@ -92,32 +88,6 @@ def plan(
     if not isinstance(dataset, FinishedDataset):
         check_deterministic(made.conditions)
     return made
-
-
-def open_for_suite(
-    data: str | Path | Dataset,
-    suite: str | Path | Suite | None,
-    clean: str | Path | Dataset | None,
-    usual: str = QUICK,
-) -> tuple[Dataset, Suite]:
-    """Data and suite that belong together: a natural set is opened as what it is, found by looking.
-
-    Args:
-        data, clean: as of `run`.
-        suite: as of `run`; None takes what the data is, or `usual`.
-        usual: the suite of ordinary images.
-    """
-    found = load_suite(suite) if isinstance(suite, str | Path) else suite
-    remarks: list[str] = []
-    if found is None and (name := natural_at(data)):
-        found = load_suite(name)
-        remarks = [] if isinstance(data, NaturalDataset) else [how_found(name, data)]
-    if found is not None and found.natural:
-        return open_natural(data, found.natural, clean, remarks), found
-    if isinstance(data, NaturalDataset):
-        raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
-    dataset = open_with_clean(data, clean, perhaps_natural)
-    return dataset, found or load_suite(default_suite(dataset, usual))
 
 
 def run(

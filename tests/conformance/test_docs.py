@@ -13,7 +13,7 @@ from windtunnel import cli
 from windtunnel.analysis.gate import DEFAULT_RULES, DEFAULT_SEQUENCE_RULES
 from windtunnel.core.extras import REQUIREMENTS
 from windtunnel.core.registry import import_file
-from windtunnel.published.results import published_models
+from windtunnel.metrics.published_results import published_models
 from windtunnel.stats.intervals import wilson
 from windtunnel.suites.suite_files import load_suite, suite_names
 

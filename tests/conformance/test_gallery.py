@@ -23,7 +23,7 @@ from windtunnel.report.gallery import (
 )
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import Perturbation
-from windtunnel.units import Unit, find_unit
+from windtunnel.suites.units import Unit, find_unit
 
 DOCS = Path(__file__).parents[2] / "docs"
 UNITS = REGISTRY.shipped()

@@ -10,8 +10,8 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_model
+from windtunnel.metrics.published_results import Measured, published_models, sources, unlike
 from windtunnel.published.natural_sets import masked_classes
-from windtunnel.published.results import Measured, published_models, sources, unlike
 
 IN_A, IN_O = (list(masked_classes(f"in_imagenet_{one}")) for one in "ao")
 

@@ -18,7 +18,7 @@ from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
 from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.metrics.flip_rates import THE_TEN
-from windtunnel.published.results import measured_on
+from windtunnel.metrics.published_results import measured_on
 from windtunnel.report.comparison import changed_columns, changed_rows
 from windtunnel.report.figures import flip_changes
 from windtunnel.report.markdown import comparison_markdown

@@ -11,7 +11,7 @@ from scipy.stats import beta, norm
 from scipy.stats import t as student
 
 from windtunnel.metrics.calibration import ece_values, rms_values
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import estimate_difference
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

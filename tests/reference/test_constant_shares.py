@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import beta, t
 
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, alexnet_errors
-from windtunnel.metrics.score import Measure, bounded_interval
 from windtunnel.stats.intervals import variance_of_mean, worth
+from windtunnel.stats.measure import Measure, bounded_interval
 from windtunnel.stats.paired import estimate_difference, paired_difference
 
 

@@ -21,7 +21,7 @@ from windtunnel.metrics.corruption_error import (
     relative_ce,
     relative_mce,
 )
-from windtunnel.published.results import measured_on, place_among
+from windtunnel.metrics.published_results import measured_on, place_among
 from windtunnel.report.tables import notes
 from windtunnel.suites.golden_digests import golden_image
 

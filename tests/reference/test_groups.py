@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import clustered_share, mean_interval, worth
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import estimate_difference, paired_difference
 from windtunnel.stats.ranks import rank_models
 

@@ -10,9 +10,9 @@ import pytest
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import beta, binomtest, norm, ttest_1samp, wilcoxon
 
-from windtunnel.metrics.score import Measure
 from windtunnel.stats.bootstrap import bootstrap_interval, replicated_means
 from windtunnel.stats.intervals import clopper_pearson, variance_of_mean
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import (
     Shares,
     Symmetric,

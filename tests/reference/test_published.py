@@ -20,7 +20,7 @@ from windtunnel.metrics.corruption_error import (
     THE_FIFTEEN,
     alexnet_errors,
 )
-from windtunnel.published.results import (
+from windtunnel.metrics.published_results import (
     METRICS,
     STORED,
     PublishedModel,

@@ -15,10 +15,10 @@ from windtunnel.core.labels import LabelSpace
 from windtunnel.engine.label_mapping import count_answers
 from windtunnel.engine.summary import summarise
 from windtunnel.metrics.accuracy_drop import difference_of_shares, square_and_add
-from windtunnel.metrics.score import Measure
 from windtunnel.published import read_text
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes, names_network, natural_set, natural_sets
+from windtunnel.stats.measure import Measure
 
 
 @dataclass

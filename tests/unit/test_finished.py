@@ -11,9 +11,10 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed_folders import known_corruptions
 from windtunnel.suites.default_suite import default_suite
 from windtunnel.suites.golden_digests import golden_image
-from windtunnel.suites.suite_files import load_suite
+from windtunnel.suites.suite_files import load_suite, suite_names
 
 UserError = windtunnel.UserError
 FIFTEEN = load_suite("imagenet-c").units
@@ -393,3 +394,9 @@ def test_a_plain_set_has_no_clean_beside_it_and_no_stored_suite(tmp_path: Path) 
         windtunnel.plan(Seen(1000), tmp_path, clean=tmp_path)
     with pytest.raises(UserError, match="cannot make them"):
         windtunnel.plan(Seen(1000), tmp_path, suite="as-stored")
+
+
+def test_every_corruption_that_a_suite_names_is_known_to_the_reader() -> None:
+    units = {unit for name in suite_names() for unit in load_suite(name).units}
+    corruptions = {unit for unit in units if "=" not in unit and "/" not in unit}
+    assert corruptions <= known_corruptions()

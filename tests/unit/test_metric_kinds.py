@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windtunnel.analysis.missing_scores import written
-from windtunnel.metrics.names import (
+from windtunnel.core.metric_names import (
     MEASURES,
     OF_CORRUPTIONS,
     OF_DETECTION,

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv
-from windtunnel.api import open_for_suite
 from windtunnel.core.errors import UserError
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.published import read_text
 from windtunnel.published.natural_sets import masked_classes, natural_set, several_ids
+from windtunnel.suites.default_suite import open_for_suite
 
 IN_A, IN_O, IN_R = (list(masked_classes(f"in_imagenet_{name}")) for name in "aor")
 

@@ -8,8 +8,8 @@ import pytest
 from windtunnel.analysis.gate import ALARM_LEVEL, Check, Trial, holm_levels, images_to_decide, judge, worse
 from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
 from windtunnel.core.errors import UserError
-from windtunnel.metrics.score import Measure
 from windtunnel.report.gate_outcome import sentence
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import Symmetric, estimate_difference
 
 KINDS = {

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from windtunnel.core.conditions import Condition, corruption_condition
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
+from windtunnel.corruptions import corruption_condition
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.suites.canvas import GEOMETRIES, Canvas, choose_canvas
 from windtunnel.suites.suite_files import load_suite, suite_names
@@ -197,7 +198,7 @@ def test_the_same_unit_on_another_canvas_is_another_condition() -> None:
 def test_metric_names_lead_to_functions() -> None:
     import importlib
 
-    from windtunnel.metrics.names import MEASURES
+    from windtunnel.core.metric_names import MEASURES
 
     for place in MEASURES.values():
         module, _, function = place.partition(":")

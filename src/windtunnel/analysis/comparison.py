@@ -13,11 +13,11 @@ from windtunnel.analysis.caveats import marks
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.core.errors import UserError
+from windtunnel.core.metric_names import MORE_IS_BETTER
 from windtunnel.core.scores import Score
 from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
-from windtunnel.metrics.names import MORE_IS_BETTER
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
 from windtunnel.store.run import Run

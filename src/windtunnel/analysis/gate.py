@@ -28,11 +28,11 @@ from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
 from windtunnel.analysis.missing_scores import has_score, why_no_score, written
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.core.errors import UserError
+from windtunnel.core.metric_names import MEASURES
 from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
-from windtunnel.metrics.names import MEASURES
-from windtunnel.metrics.score import Measure
 from windtunnel.metrics.sequence_scores import sequences_of
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
 from windtunnel.store.run import Run
 

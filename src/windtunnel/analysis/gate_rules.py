@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from windtunnel.analysis.pairing import Key
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.metrics.names import (
+from windtunnel.core.metric_names import (
     LIST_METRICS,
     MEASURES,
     NOT_SHARES,
@@ -22,8 +22,8 @@ from windtunnel.metrics.names import (
     metric_named,
 )
 from windtunnel.metrics.ood_scores import KL_MATCHING, OF_LOGITS
-from windtunnel.metrics.score import Measure
 from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.stats.measure import Measure
 
 ALLOWED = (
     "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "

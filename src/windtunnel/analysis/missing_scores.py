@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windtunnel.core.wording import counted
-from windtunnel.metrics import corruption_error, flip_rates
-from windtunnel.metrics.clean_comparison import clean_with_codec_of
-from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
-from windtunnel.metrics.names import (
+from windtunnel.core.metric_names import (
     DETECTION_TITLES,
     NEED_NO_LABEL,
     NORMALISED,
@@ -23,6 +19,10 @@ from windtunnel.metrics.names import (
     SHORT_NAMES,
     TITLES,
 )
+from windtunnel.core.wording import counted
+from windtunnel.metrics import corruption_error, flip_rates
+from windtunnel.metrics.clean_comparison import clean_with_codec_of
+from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.store.run import Run

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.metric_names import OF_RIGHT_IMAGES
 from windtunnel.metrics.comparability import why_other_conditions, why_other_pixels
-from windtunnel.metrics.names import OF_RIGHT_IMAGES
-from windtunnel.metrics.score import Measure, measure_run
+from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.stats.intervals import Groups, unit_count
+from windtunnel.stats.measure import Measure
 from windtunnel.store.run import Run, load_run
 
 # Under this share of shared images two runs are about different images.

@@ -14,8 +14,8 @@ from windtunnel.metrics.baseline import beside, ratio, why_not
 from windtunnel.metrics.comparability import why_other_answers, why_other_pairs
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.flip_rates import THE_TEN, clips_beside, divided, why_not_divided
-from windtunnel.metrics.score import Measure
 from windtunnel.metrics.sequence_scores import FLIPS, bare, sequences_of
+from windtunnel.stats.measure import Measure
 
 # Their names, as people write them.
 TITLES = {

@@ -11,7 +11,7 @@ from windtunnel.corruptions import REGISTRY
 from windtunnel.report.gallery import write_gallery
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.suites.golden_digests import golden_digest
-from windtunnel.units import find_unit, include_units, unit_names
+from windtunnel.suites.units import find_unit, include_units, unit_names
 
 
 @click.group(short_help="Tools for adding corruptions and sequences.")

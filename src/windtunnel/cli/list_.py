@@ -13,16 +13,16 @@ from rich.console import Console
 from rich.table import Table
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
+from windtunnel.core.metric_names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TITLES, better
 from windtunnel.corruptions import REGISTRY
-from windtunnel.metrics.names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TITLES, better
+from windtunnel.metrics.published_results import METRICS, published_models, sources
 from windtunnel.metrics.score import about_metric
 from windtunnel.models.preprocess import presets
-from windtunnel.published.results import METRICS, published_models, sources
 from windtunnel.report.score_format import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites.suite_files import load_suite, suite_names
-from windtunnel.units import include_units
+from windtunnel.suites.units import include_units
 
 
 def _corruptions() -> list[dict[str, Any]]:

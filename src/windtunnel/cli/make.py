@@ -20,7 +20,7 @@ from windtunnel.data.label_spaces import DECLARABLE
 from windtunnel.make.executor import check_target, make
 from windtunnel.make.imagenet_s import SPLITS
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
-from windtunnel.units import include_units
+from windtunnel.suites.units import include_units
 
 
 @click.command(short_help="Write a corrupted copy of a dataset.")

@@ -12,8 +12,8 @@ from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, LABELS, print_json
 from windtunnel.cli.run import finish
 from windtunnel.cli.summary import print_asked, print_lines, score_lines
 from windtunnel.core.errors import UserError
+from windtunnel.core.metric_names import OF_DETECTION, OF_FRAMES, TITLES, metric_named
 from windtunnel.core.progress import Bar
-from windtunnel.metrics.names import OF_DETECTION, OF_FRAMES, TITLES, metric_named
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.store.run import Run, load_run
 

@@ -14,7 +14,7 @@ from windtunnel.corruptions import EDITIONS
 from windtunnel.report.sheet import animation, contact_sheet, frame_strip, sequence_frames
 from windtunnel.sequences import Perturbation
 from windtunnel.store.files import write_whole
-from windtunnel.units import find_unit, include_units
+from windtunnel.suites.units import find_unit, include_units
 
 
 @click.command(short_help="Write sample images of a corruption or sequence.")

@@ -10,8 +10,8 @@ from rich.console import Console
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.errors import UserError
+from windtunnel.core.metric_names import NOT_SHARES
 from windtunnel.core.wording import counted
-from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.metrics.slices import MINIMUM, Omitted, Slice, omitted_slices, slices
 from windtunnel.report.tables import csv_text
 from windtunnel.report.worst_slices import group_name

@@ -15,13 +15,13 @@ from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.metric_names import SHORT_NAMES
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.estimate import Expected
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
-from windtunnel.metrics.names import SHORT_NAMES
 from windtunnel.metrics.not_finite import not_finite_note
 from windtunnel.metrics.ood_detection import lost_scores
 from windtunnel.metrics.ood_scores import KL_MATCHING

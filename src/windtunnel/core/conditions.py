@@ -10,9 +10,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 from windtunnel.core.images import Stage
-from windtunnel.corruptions import REGISTRY
-from windtunnel.sequences import REGISTRY as SEQUENCES
-from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation, Table
 
 Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
 
@@ -95,83 +92,6 @@ class Condition:
             "assets": dict(self.assets),
             **self._frames,
         }
-
-
-def corruption_condition(
-    unit: str,
-    level: int,
-    edition: int,
-    codec: str,
-    geometry: Mapping[str, object] | None = None,
-    settings: Mapping[str, str] | None = None,
-) -> Condition:
-    """The condition of a registered corruption at one severity."""
-    found = REGISTRY.get(unit)
-    found.parameters(level, edition)
-    return Condition(
-        "corruption",
-        unit,
-        level,
-        edition,
-        codec,
-        found.stage,
-        found.revision,
-        geometry or {},
-        found.assets(settings or {}),
-        settings or {},
-    )
-
-
-def sequence_condition(
-    unit: str, difficulty: int, edition: int, codec: str, geometry: Mapping[str, object] | None = None
-) -> Condition:
-    """The condition of a registered sequence; a temporal one has the same frames at any difficulty."""
-    found = SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX))
-    table = found.table(edition)
-    level = level_of(unit, difficulty)
-    found.parameters(level or 1, edition)
-    return Condition(
-        "sequence",
-        unit,
-        level,
-        edition,
-        codec,
-        table.stage,
-        found.revision,
-        geometry or {},
-        found.assets(),
-        frames=table.frames,
-    )
-
-
-def level_of(unit: str, level: int) -> int:
-    """The level a unit has pixels of its own for; temporal sequences have the same at every difficulty."""
-    if not unit.startswith(SEQUENCE_PREFIX):
-        return level
-    return level if SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX)).type == "noise" else 0
-
-
-def published_frames(unit: str, edition: int) -> int | None:
-    """How many frames a sequence has by its table; None where it has none of that edition."""
-    table = published_table(unit, edition)
-    return table.frames if table else None
-
-
-def published_table(unit: str, edition: int) -> Table | None:
-    """The table of a sequence in an edition; None where nobody here knows the sequence, or it has none."""
-    name = unit.removeprefix(SEQUENCE_PREFIX)
-    return SEQUENCES.get(name).tables.get(edition) if name in SEQUENCES.names() else None
-
-
-def has_any_aspect(condition: Condition) -> bool:
-    """Whether published clips of this sequence keep the aspect of their image."""
-    table = published_table(condition.unit, condition.edition)
-    return table is not None and not table.cropped
-
-
-def sequence_of(condition: Condition) -> Perturbation:
-    """The registered sequence of a condition."""
-    return SEQUENCES.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
 
 
 def differing_settings(recipe: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -12,3 +12,6 @@ Image = NDArray[np.uint8]
 
 # The steps of a geometry a unit can act at: the decoded image, the resized one, the cropped one.
 Stage = Literal["source", "resized", "canvas"]
+
+
+UPRIGHT = 1

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from windtunnel.core.errors import Status
-from windtunnel.imaging.files import read_file as read_file
-from windtunnel.imaging.header import UPRIGHT
+from windtunnel.core.images import UPRIGHT
 
 
 @dataclass(frozen=True)

@@ -43,3 +43,23 @@ class Score:
     def to_json(self) -> dict[str, object]:
         """The score as JSON keeps it."""
         return asdict(self) | {"parts": list(self.parts)}
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The parts of a condition's name as values of their own.
+
+    Attributes:
+        corruption: name of the corruption, or of a sequence's perturbation without `seq/`; "" for clean and
+            native images, pipeline steps and scores over several corruptions.
+        severity: 1..5; None where there is none, or the score is over several.
+        codec: how the images were stored before the model saw them; "" for scores over several codecs.
+    """
+
+    corruption: str = ""
+    severity: int | None = None
+    codec: str = ""
+
+
+# Of scores that are of no single condition.
+NO_FACETS = Facets()

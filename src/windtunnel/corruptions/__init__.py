@@ -16,6 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image, Stage
 from windtunnel.core.registry import Registry
@@ -312,3 +313,28 @@ def as_canvas(image: NDArray[np.uint8], other_kinds: str = OTHER_KINDS) -> Image
     if image.ndim == 2 or image.shape[2] == 1:
         return np.repeat(image.reshape(height, width, 1), 3, axis=2)
     return image if image.flags.c_contiguous and image.flags.writeable else np.array(image, order="C")
+
+
+def corruption_condition(
+    unit: str,
+    level: int,
+    edition: int,
+    codec: str,
+    geometry: Mapping[str, object] | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Condition:
+    """The condition of a registered corruption at one severity."""
+    found = REGISTRY.get(unit)
+    found.parameters(level, edition)
+    return Condition(
+        "corruption",
+        unit,
+        level,
+        edition,
+        codec,
+        found.stage,
+        found.revision,
+        geometry or {},
+        found.assets(settings or {}),
+        settings or {},
+    )

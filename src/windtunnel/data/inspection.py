@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from windtunnel.core.images import UPRIGHT
 from windtunnel.core.labels import INDICES
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
@@ -14,7 +15,6 @@ from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import survey
-from windtunnel.imaging.header import UPRIGHT
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import counted_imagenet_classes
 

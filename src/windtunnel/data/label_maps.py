@@ -9,10 +9,10 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace, Projection
+from windtunnel.core.metric_names import NEED_NO_LABEL
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.data.label_spaces import CLASS_INDICES, MAX_CLASS_INDEX, stray_names
-from windtunnel.metrics.names import NEED_NO_LABEL
 from windtunnel.published.imagenet import imagenet_1k
 
 

@@ -21,7 +21,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from windtunnel.core.conditions import Condition, published_table
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
@@ -32,6 +32,7 @@ from windtunnel.data import Dataset, is_image_name, nfc, open_dataset
 from windtunnel.data.label_spaces import class_keys
 from windtunnel.data.manifest import Manifest, read_manifest
 from windtunnel.imaging.header import read_header
+from windtunnel.sequences import published_table
 
 # The codec of JPEG files nobody told us more of; other formats have their own name after it.
 AS_STORED = "stored"

@@ -18,7 +18,7 @@ from windtunnel import published
 from windtunnel.core.errors import UserError
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import listed
-from windtunnel.corruptions import SEVERITIES
+from windtunnel.corruptions import REGISTRY, SEVERITIES
 from windtunnel.data import is_image_name, nfc, read_file
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.label_spaces import label_space_of
@@ -133,10 +133,9 @@ def _looks_published(folders: Mapping[Place, Path]) -> bool:
 
 @lru_cache(maxsize=1)
 def known_corruptions() -> frozenset[str]:
-    """Every corruption some shipped suite names."""
-    from windtunnel.suites.suite_files import load_suite, suite_names
-
-    return frozenset(unit for name in suite_names() for unit in load_suite(name).units)
+    """Every corruption of a published set."""
+    stored = csv.DictReader(io.StringIO(published.read_text("stored_corruptions.csv")))
+    return frozenset([*REGISTRY.shipped(), *(row["corruption"] for row in stored)])
 
 
 def _corruption_folders(root: Path) -> tuple[dict[Place, Path], list[str]]:

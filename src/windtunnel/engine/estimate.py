@@ -27,7 +27,7 @@ from windtunnel.engine.work import Work, fitted, warm_up
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.models.numerics import variant_of
-from windtunnel.units import include_units
+from windtunnel.suites.units import include_units
 
 # A probe stops after this many seconds of making images against the clock.
 BUDGET_SECONDS = 1.5

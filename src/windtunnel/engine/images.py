@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from windtunnel.core.conditions import Condition, has_any_aspect, sequence_of
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed
 from windtunnel.core.images import Image, Stage
 from windtunnel.core.samples import Surveyed
@@ -30,7 +30,7 @@ from windtunnel.imaging.geometry import (
     resize_step,
 )
 from windtunnel.imaging.header import Header, check_unit_size, read_header
-from windtunnel.sequences import Perturbation
+from windtunnel.sequences import Perturbation, has_any_aspect, sequence_of
 
 # An image as it is decoded, resized and cropped: what units can act on.
 Stages = tuple[Image, Image, Image]

@@ -29,7 +29,7 @@ from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 from windtunnel.suites.pipeline_steps import axis_of
-from windtunnel.units import include_units
+from windtunnel.suites.units import include_units
 
 
 def execute(

@@ -12,9 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from windtunnel.core.conditions import Condition, digest, published_frames
+from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, Projection, mask_to
+from windtunnel.core.metric_names import OF_DETECTION
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.wording import counted
@@ -29,9 +30,9 @@ from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, data_space
 from windtunnel.engine.label_mapping import count_answers, refuse_mask, taken_on_trust
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
-from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.models import Model
 from windtunnel.published.imagenet import imagenet_1k
+from windtunnel.sequences import published_frames
 from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windtunnel.core.conditions import Condition, sequence_of
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
@@ -30,9 +30,10 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.models import Model, Scores, finite_rows, probe_images
 from windtunnel.models.numerics import variant_of
+from windtunnel.sequences import sequence_of
 from windtunnel.store.rows import NOT_FINITE_REASON, TOP, schema
 from windtunnel.suites.pipeline_steps import axis_of, value_of
-from windtunnel.units import include_units
+from windtunnel.suites.units import include_units
 
 
 @dataclass(frozen=True)

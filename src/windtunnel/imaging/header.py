@@ -12,7 +12,7 @@ from PIL import ExifTags, TiffImagePlugin, UnidentifiedImageError
 from PIL import Image as PillowImage
 
 from windtunnel.core.errors import ImageError
-from windtunnel.core.images import Image, Stage
+from windtunnel.core.images import UPRIGHT, Image, Stage
 from windtunnel.imaging.files import MIB
 from windtunnel.imaging.formats import Layout, examine
 from windtunnel.imaging.memory import MemoryGate
@@ -33,8 +33,6 @@ UNIT_PIXELS: dict[Stage, int] = {
 }
 # Below this the canvas would be invented rather than enlarged (MNIST is 28, the digits are 8).
 MIN_SIDE_PX = 8
-
-UPRIGHT = 1
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.api import open_for_suite
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
@@ -29,8 +28,9 @@ from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import natural_set
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
+from windtunnel.suites.default_suite import open_for_suite
 from windtunnel.suites.suite import Suite
-from windtunnel.units import include_units
+from windtunnel.suites.units import include_units
 
 
 @dataclass

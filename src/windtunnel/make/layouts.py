@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from windtunnel.core.conditions import Condition, sequence_of
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.corruptions import SEVERITIES
@@ -24,6 +24,7 @@ from windtunnel.data.precomputed_arrays import LABELS
 from windtunnel.data.precomputed_clips import name_of
 from windtunnel.imaging.clips import H264, VIDEO_SUFFIX, encode_clip
 from windtunnel.imaging.codecs import encode, round_trip, suffix_of
+from windtunnel.sequences import sequence_of
 from windtunnel.store.files import UNFINISHED, write_whole
 
 

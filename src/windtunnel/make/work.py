@@ -17,7 +17,7 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.imagenet_s import training_image
 from windtunnel.make.layouts import Layout, Made, Piece
-from windtunnel.units import include_units
+from windtunnel.suites.units import include_units
 
 
 @dataclass(frozen=True)

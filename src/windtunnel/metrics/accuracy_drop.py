@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.parts import Part, part_of_role
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import clustered_share, unit_count, wilson
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

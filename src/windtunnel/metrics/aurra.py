@@ -13,8 +13,8 @@ import numpy as np
 
 from windtunnel.metrics.confidence import Numbers, Truths, confident_measures, mean_over_ties
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import accuracy_area_interval
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

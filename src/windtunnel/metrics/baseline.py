@@ -23,8 +23,8 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
 from windtunnel.metrics.comparability import why_other_answers, why_other_pairs, why_other_pixels
 from windtunnel.metrics.error import top_k_wrong
-from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import Groups, mean_interval, unit_count
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from windtunnel.metrics.confidence import Numbers, Truths, confident_measures, mean_over_ties
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import mean_of_predictions_interval
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

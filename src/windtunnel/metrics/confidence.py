@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windtunnel.metrics.error import corruption_columns, top_k_wrong
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

@@ -25,7 +25,7 @@ from windtunnel.metrics.baseline import mean_ratio, ratios
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.misfit import Misfit, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

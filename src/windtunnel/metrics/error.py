@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import grid_text, is_uneven
 from windtunnel.core.wording import counted
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

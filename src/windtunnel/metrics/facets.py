@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windtunnel.core.scores import Facets
 from windtunnel.sequences import SEQUENCE_PREFIX
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
-
-
-@dataclass(frozen=True)
-class Facets:
-    """The parts of a condition's name as values of their own.
-
-    Attributes:
-        corruption: name of the corruption, or of a sequence's perturbation without `seq/`; "" for clean and
-            native images, pipeline steps and scores over several corruptions.
-        severity: 1..5; None where there is none, or the score is over several.
-        codec: how the images were stored before the model saw them; "" for scores over several codecs.
-    """
-
-    corruption: str = ""
-    severity: int | None = None
-    codec: str = ""
-
-
-# Of scores that are of no single condition.
-NO_FACETS = Facets()
 
 
 def facets_by_condition(run: Run) -> dict[str, Facets]:

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windtunnel.core.conditions import published_frames
 from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import H264
 from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_images
 from windtunnel.metrics.misfit import Misfit, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
+from windtunnel.metrics.published_results import STORED, perturbation_normalisers, perturbations_of
 from windtunnel.metrics.sequence_scores import (
     FLIPS,
     TOP_FIVE,
@@ -35,7 +34,8 @@ from windtunnel.metrics.sequence_scores import (
     sequences_of,
     weighted,
 )
-from windtunnel.published.results import STORED, perturbation_normalisers, perturbations_of
+from windtunnel.sequences import published_frames
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from windtunnel.data.frame_sets import ANCHOR, ONE_VIDEO
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure, exact_interval, log_odds_interval
+from windtunnel.stats.measure import Measure, exact_interval, log_odds_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

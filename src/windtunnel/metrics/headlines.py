@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from windtunnel.metrics.names import DETECTION_TITLES, TITLES
+from windtunnel.core.metric_names import DETECTION_TITLES, TITLES
 from windtunnel.metrics.sequence_scores import TOP_FIVE
 
 # Metric, and condition or "" for several.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.core.metric_names import NEED_NO_LABEL
 from windtunnel.core.wording import counted, listed
-from windtunnel.metrics.names import NEED_NO_LABEL
 
 if TYPE_CHECKING:
     from windtunnel.metrics.prediction_matrix import Observed

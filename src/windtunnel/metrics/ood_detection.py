@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.metric_names import OF_DETECTION
 from windtunnel.core.seeding import digest64
 from windtunnel.core.wording import counted
 from windtunnel.metrics import binary_ranking as detection
-from windtunnel.metrics.names import OF_DETECTION
 from windtunnel.metrics.ood_scores import (
     KL_MATCHING,
     OF_LOGITS,
@@ -28,7 +28,7 @@ from windtunnel.metrics.ood_scores import (
 )
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure, log_odds_interval
+from windtunnel.stats.measure import Measure, log_odds_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from windtunnel.metrics.clean_comparison import flipped
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
 from windtunnel.stats.intervals import Groups
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.spread import noise_variance, range_interval, std_interval
 from windtunnel.suites.pipeline_steps import axis_of
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

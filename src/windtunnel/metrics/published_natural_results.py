@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from windtunnel.published.results import STORED, Measured, PublishedModel, fraction, rows_of, sources
+from windtunnel.metrics.published_results import STORED, Measured, PublishedModel, fraction, rows_of, sources
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import unknown_name
-from windtunnel.core.scores import Score
-from windtunnel.metrics.facets import NO_FACETS, Facets, facets_by_condition
-from windtunnel.metrics.names import (
+from windtunnel.core.metric_names import (
     ACROSS_PARTS,
     LIST_METRICS,
     MEASURES,
@@ -24,228 +22,15 @@ from windtunnel.metrics.names import (
     OF_DETECTION,
     metric_named,
 )
+from windtunnel.core.scores import NO_FACETS, Score
+from windtunnel.metrics.facets import facets_by_condition
 from windtunnel.metrics.not_finite import score_detail
-from windtunnel.stats.bootstrap import bootstrap_interval, interval_of_replicates, replicated_means
-from windtunnel.stats.intervals import (
-    CONFIDENCE,
-    Groups,
-    clustered_share,
-    exact_share,
-    mean_between_0_and_1,
-    mean_interval,
-    unit_count,
-    wilson,
-)
-from windtunnel.stats.paired import shares_of_change
+from windtunnel.stats.bootstrap import replicated_means
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.metrics.prediction_matrix import Observed
     from windtunnel.store.run import Run
-
-
-Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-# From columns, bootstrap replicates of their means (replicates, columns) and groups to an interval.
-Ends = Callable[[NDArray[Any], NDArray[np.float64], Groups], tuple[float, float]]
-# From rows of images to the columns of a score over these images alone.
-Remake = Callable[[NDArray[np.int64]], NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A score before it is a number: what is averaged over images, and what is made of the averages.
-
-    The value is `combine(means)`, or `means @ weights`, of the columns' means over images. One definition
-    serves the value, its interval, and its paired difference between two models.
-
-    Attributes:
-        metric, condition, formula, parts: as of the score.
-        columns: images x columns, numbers or truth values.
-        weights: of each column, for scores that are linear in the means.
-        combine: for all others: from means (..., columns) to values (...).
-        limits: between which the score must lie, and so its interval.
-        groups: which images were drawn together, a number each; None where every one stands for itself.
-        remake: for columns that hang on all images together: what they are for some of them.
-        ends: for scores that chance alone raises: the interval of what is left without it.
-        rows: which of the run's scored images the columns are of, ascending; None for all of them.
-        interval_of: how the interval is made, where what the columns are does not tell.
-        sides: images x sides, which images are on a side that the score rests on: it is as sure as the
-            smallest side is large; None for one side of all images.
-        detail: what else to say of it that is this run's own, such as counts; other images have none.
-        facets: corruption, severity and codec of its condition.
-
-    A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
-    is the score, each image's being the score plus the image's influence on it. Over other images these
-    are other values, which `remake` gives.
-    """
-
-    metric: str
-    condition: str
-    formula: str
-    parts: tuple[str, ...]
-    columns: NDArray[Any]
-    weights: NDArray[np.float64] | None = None
-    combine: Combine | None = None
-    limits: tuple[float, float] = (-np.inf, np.inf)
-    groups: Groups = None
-    remake: Remake | None = None
-    ends: Ends | None = None
-    rows: NDArray[np.int64] | None = None
-    interval_of: Callable[[Measure], tuple[float, float]] | None = None
-    sides: NDArray[np.bool_] | None = None
-    detail: str = ""
-    facets: Facets = NO_FACETS
-
-    @property
-    def units(self) -> int:
-        """How many images, or groups of them, the score rests on."""
-        return unit_count(len(self.columns), self.groups)
-
-    @property
-    def deciding_units(self) -> int:
-        """How many images, or groups of them, the smallest of its sides has."""
-        if self.sides is None:
-            return self.units
-        groups = np.arange(len(self.columns)) if self.groups is None else self.groups
-        return min(unit_count(int(side.sum()), groups[side]) for side in self.sides.T)
-
-    def over(self, rows: NDArray[np.int64]) -> Measure:
-        """The same score over some of the run's scored images, in this order."""
-        if self.rows is None:
-            return self._over(rows)
-        place = np.full(max(int(rows.max(initial=-1)), int(self.rows.max(initial=-1))) + 1, -1, np.int64)
-        place[self.rows] = np.arange(len(self.rows))
-        inside = np.flatnonzero(place[rows] >= 0)
-        return replace(self._over(place[rows[inside]]), rows=inside)
-
-    def in_groups(self, groups: Groups) -> Measure:
-        """The same score where all scored images have these groups; groups of one are none."""
-        own = groups if groups is None or self.rows is None else groups[self.rows]
-        return replace(self, groups=None if own is None or unit_count(len(own), own) == len(own) else own)
-
-    def _over(self, rows: NDArray[np.int64]) -> Measure:
-        """The same score over some rows of its own columns."""
-        groups = None if self.groups is None else self.groups[rows]
-        sides = None if self.sides is None else self.sides[rows]
-        remake = self.remake
-        if remake is None:
-            return replace(self, columns=self.columns[rows], groups=groups, sides=sides, detail="")
-        return replace(
-            self,
-            columns=remake(rows),
-            groups=groups,
-            sides=sides,
-            remake=lambda some: remake(rows[some]),
-            detail="",
-        )
-
-    @cached_property
-    def value(self) -> float:
-        """The score."""
-        means = self.columns.mean(axis=0, dtype=np.float64)
-        return float(self.of_means(means))
-
-    def of_means(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values made of means (..., columns)."""
-        if self.combine is not None:
-            return self.combine(means)
-        return np.asarray(means @ self.linear_weights, np.float64)
-
-    @property
-    def linear_weights(self) -> NDArray[np.float64]:
-        """The weights; a score without any is the mean of its one column."""
-        return np.ones(self.columns.shape[1]) if self.weights is None else self.weights
-
-    @cached_property
-    def image_values(self) -> NDArray[np.float64]:
-        """Of a linear score, what each image adds: their mean is the value."""
-        return np.asarray(self.columns @ self.linear_weights, np.float64)
-
-    def interval(self) -> tuple[float, float]:
-        """95 % interval, the image (or its group) being the unit: see `docs/statistics.md`."""
-        return self.within_limits(self._interval())
-
-    def within_limits(self, ends: tuple[float, float]) -> tuple[float, float]:
-        """An interval with both of its ends inside the limits."""
-        low, high = (min(max(end, self.limits[0]), self.limits[1]) for end in ends)
-        return low, high
-
-    def _interval(self) -> tuple[float, float]:
-        if self.ends is not None:
-            return self.ends_of(np.concatenate(list(replicated_means(self.columns, groups=self.groups))))
-        if self.interval_of is not None:
-            return self.interval_of(self)
-        if self.combine is not None:
-            return bootstrap_interval(self.columns, self.combine, groups=self.groups)
-        if self.columns.dtype != np.bool_:
-            return self._interval_of_mean()
-        if self.columns.shape[1] == 1 and self.weights is None and self.groups is None:
-            return wilson(int(self.columns.sum()), len(self.columns))
-        weights = self.linear_weights
-        if (weights >= 0).all():
-            whole = float(weights.sum())
-            values = self.image_values / whole
-            low, high = clustered_share(values, self.columns.shape[1], groups=self.groups)
-            return low * whole, high * whole
-        whole = float(weights[weights > 0].sum())
-        if not np.isclose(weights.sum(), 0, atol=1e-9 * whole):
-            return self._interval_of_mean()
-        # Errors less other errors of the same images: what changed in an image, between -1 and 1.
-        answers = max(int((weights > 0).sum()), int((weights < 0).sum()))
-        change = shares_of_change(self.image_values / whole, answers, self.groups)
-        tail = (1 - CONFIDENCE) / 2
-        return change.end(tail) * whole, change.end(1 - tail) * whole
-
-    def ends_of(self, replicates: NDArray[np.float64]) -> tuple[float, float]:
-        """The interval of a bootstrapped score by replicates of its columns' means."""
-        if self.ends is None:
-            return interval_of_replicates(self.value, self.of_means(replicates), self.units)
-        return self.ends(self.columns, replicates, self.groups)
-
-    def _interval_of_mean(self) -> tuple[float, float]:
-        """Student's; one image says nothing of how far others would lie, only the limits do."""
-        return mean_interval(self.image_values, groups=self.groups) if self.units > 1 else self.limits
-
-    def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
-        """The number, with everything that belongs to it; the interval where it is known already."""
-        return Score(
-            self.metric,
-            self.condition,
-            self.value,
-            *(interval or self.interval()),
-            len(self.columns),
-            "; ".join(filter(None, (self.formula, self.detail))),
-            self.parts,
-            recipe,
-            self.facets.corruption,
-            self.facets.severity,
-            self.facets.codec,
-        )
-
-
-def exact_interval(measure: Measure) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share of images, or of groups of them."""
-    return exact_share(measure.image_values, measure.groups)
-
-
-def log_odds_interval(measure: Measure) -> tuple[float, float]:
-    """Student's interval of a linear score between 0 and 1, on the scale of its log odds."""
-    return mean_between_0_and_1(measure.image_values, measure.groups, measure.deciding_units)
-
-
-def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
-    """Wilson's of a linear score between 0 and its upper limit, of so many answers an image.
-
-    As of shares of that limit, at the number of images they are worth: where nothing changes, some change
-    may still be among the images not seen. Of one image nothing but the limits is known. An image that
-    changes in all of its answers is taken to change by as much as answers do that change.
-    """
-    most = measure.limits[1]
-    if measure.units < 2 or not most:
-        return measure.limits
-    changed = measure.columns[measure.columns > 0]
-    failing = float(changed.mean() * measure.linear_weights.sum() / most) if len(changed) else 1.0
-    low, high = clustered_share(measure.image_values / most, answers, groups=measure.groups, failing=failing)
-    return low * most, high * most
 
 
 def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:

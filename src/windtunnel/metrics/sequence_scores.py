@@ -18,11 +18,8 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
 from windtunnel.metrics.frame_predictions import Clips
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure, bounded_interval
 from windtunnel.metrics.stability import (
-    Comparison,
     Weight,
-    comparison_of,
     discounted_distance,
     farthest_discounted,
     farthest_top5,
@@ -32,8 +29,9 @@ from windtunnel.metrics.stability import (
     top5_distance,
     zipf_weight,
 )
-from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.sequences import SEQUENCE_PREFIX, Comparison, comparison_of
 from windtunnel.stats.intervals import Groups
+from windtunnel.stats.measure import Measure, bounded_interval
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

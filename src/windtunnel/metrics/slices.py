@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.metric_names import metric_named
 from windtunnel.core.scores import Score
-from windtunnel.metrics.names import metric_named
-from windtunnel.metrics.score import Measure, measure_run
+from windtunnel.metrics.score import measure_run
 from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run

@@ -19,29 +19,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import permutations
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
+from windtunnel.sequences import Comparison, least_frames
 
 Classes = NDArray[np.int32]
 Places = NDArray[np.int64]
-# What a sequence's frames are compared with: the first, or the one before.
-Comparison = Literal["noise", "temporal"]
 TOP = 5
-
-
-def comparison_of(level: int) -> Comparison:
-    """How a sequence's frames are compared; only noise has a level, so that no unit need be there."""
-    return "noise" if level else "temporal"
-
-
-def least_frames(comparison: Comparison, stride: int) -> int:
-    """How many frames a clip needs; the difficulty of noise is its strength and no stride."""
-    return 2 if comparison == "noise" else stride + 1
 
 
 def frame_pairs(frames: int, comparison: Comparison, stride: int = 1) -> tuple[Places, Places]:

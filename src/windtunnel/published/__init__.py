@@ -1,14 +1,17 @@
 """Facts as data: label tables, preprocess presets, normalisers and published results.
 
-Facts and figures only. `results.py` reads the results; `sources.toml` says of each where it comes from, what
-it was measured on, and what of the original is certain. Columns that end in `_pct` are per cent as printed.
+Facts and figures only. `metrics/published_results.py` reads the results; `sources.toml` says of each where
+it comes from, what it was measured on, and what of the original is certain. Columns that end
+in `_pct` are per cent as printed.
 
 imagenet_1k.csv   the 1,000 classes in the order of their sorted WordNet ids (ILSVRC2012), and which of
                   them ImageNet-A, -O and -R use
-natural.toml      natural sets: layout, how answers are counted, who filtered them (`natural.py` reads it)
+natural.toml      natural sets: layout, how predictions are counted, who filtered them (read by
+                  `natural_sets.py`)
 objectnet_113.csv ObjectNet's folders that overlap with ImageNet, and the ids that are right for each
 vid_classes.csv, ytbb_classes.csv  which ImageNet classes stand for which class of the two video sets
 c_bar_strengths.csv  by which strengths ImageNet-C-bar's script names its severity folders
+stored_corruptions.csv  the corruptions of published sets that are read, not made
 presets.toml      the common preprocesses of published classifiers
 alexnet_corruption_errors.csv  AlexNet's top-1 errors on ImageNet-C by severity, from the README of
                   hendrycks/robustness (October 2019 to May 2020): certain to 1/50,000; `paper_pct` is the

@@ -9,10 +9,10 @@ from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.relative_error import TITLES as DIVIDED
+from windtunnel.core.metric_names import NOT_SHARES
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import head_titles
-from windtunnel.metrics.names import NOT_SHARES
 from windtunnel.report.score_format import amount, change, number, unit
 from windtunnel.stats.paired import Difference
 

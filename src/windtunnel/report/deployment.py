@@ -21,10 +21,11 @@ from windtunnel.metrics.pipeline_steps import (
     step_columns,
 )
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.score import Measure, measure_run
+from windtunnel.metrics.score import measure_run
 from windtunnel.report.failures import THUMBNAIL_PX
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.source_images import open_originals, thumbnail
+from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import holm, paired_difference
 from windtunnel.store.run import Run
 from windtunnel.suites.pipeline_steps import axis_of

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from windtunnel.core.metric_names import TITLES
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.flip_rates import LOSSLESS, THE_TEN, misfit
-from windtunnel.metrics.names import TITLES
+from windtunnel.metrics.published_results import PUBLISHED_IMAGES
 from windtunnel.metrics.sequence_scores import bare, sequences_of
 from windtunnel.metrics.slices import MINIMUM
-from windtunnel.published.results import PUBLISHED_IMAGES
 from windtunnel.store.run import Run
 
 Top1 = Mapping[str, Score]

@@ -15,7 +15,7 @@ from windtunnel.report.demo_scene import scene
 from windtunnel.report.sheet import FRAME_CELL_PX, frame_strip, sequence_frames, strip
 from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
 from windtunnel.suites.suite_files import load_suite
-from windtunnel.units import Unit
+from windtunnel.suites.units import Unit
 
 PAGE = "gallery.md"
 STRIPS = "gallery"

@@ -6,7 +6,7 @@ import math
 from xml.etree import ElementTree
 
 from windtunnel.analysis.gate import MOST_IMAGES_TO_DECIDE, Check, Gate, Unchecked
-from windtunnel.metrics.names import NOT_SHARES
+from windtunnel.core.metric_names import NOT_SHARES
 from windtunnel.report.markdown import markdown_table
 from windtunnel.report.score_format import amount, change, scale
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.analysis.multi_run import Several
+from windtunnel.core.metric_names import TITLES
 from windtunnel.core.wording import counted
-from windtunnel.metrics.names import TITLES
 from windtunnel.report import deployment
 from windtunnel.report.comparison import (
     changed_columns,

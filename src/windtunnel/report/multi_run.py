@@ -6,7 +6,7 @@ from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.multi_run import Several
-from windtunnel.metrics.names import TITLES
+from windtunnel.core.metric_names import TITLES
 from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from windtunnel.core.metric_names import DETECTION_TITLES, OF_DETECTION
 from windtunnel.metrics.headlines import PAPERS_SCORE
-from windtunnel.metrics.names import DETECTION_TITLES, OF_DETECTION
 from windtunnel.report.figures import COLOURS
 from windtunnel.store.run import Run
 

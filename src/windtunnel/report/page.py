@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from windtunnel.metrics.names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
+from windtunnel.core.metric_names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
 from windtunnel.report import deployment
 from windtunnel.report.confusions import Examples
 from windtunnel.report.failures import Shown

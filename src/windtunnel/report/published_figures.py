@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from windtunnel.core.metric_names import NORMALISED, NORMALISED_SEQUENCES
 from windtunnel.core.scores import Score
 from windtunnel.metrics.headlines import PAPERS_SCORE
-from windtunnel.metrics.names import NORMALISED, NORMALISED_SEQUENCES
-from windtunnel.published.results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
+from windtunnel.metrics.published_results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
 from windtunnel.store.run import Run
 
 # By metric and condition of a score, what published tables call it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windtunnel.metrics.names import DROPS, NOT_SHARES, SPREADS
+from windtunnel.core.metric_names import DROPS, NOT_SHARES, SPREADS
 
 
 def amount(value: float, metric: str) -> str:

@@ -11,7 +11,7 @@ from PIL import Image as PillowImage
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed, UserError
-from windtunnel.core.images import Image
+from windtunnel.core.images import UPRIGHT, Image
 from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, content_hash
@@ -20,7 +20,6 @@ from windtunnel.data.precomputed import open_with_clean
 from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.plan import parse_settings
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.imaging.header import UPRIGHT
 from windtunnel.published.imagenet import imagenet_names
 from windtunnel.store.run import Run
 

@@ -13,6 +13,7 @@ from windtunnel.analysis.caveats import marks
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.public_placement import Placed
 from windtunnel.analysis.training_overlap import training_notes
+from windtunnel.core.metric_names import OF_PROBABILITIES
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import REGISTRY
@@ -25,12 +26,11 @@ from windtunnel.metrics.corruption_error import THE_FIFTEEN, misfit, whole_units
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.flip_rates import sequence_notes
 from windtunnel.metrics.frame_sets import frame_notes
-from windtunnel.metrics.names import OF_PROBABILITIES
 from windtunnel.metrics.not_finite import not_finite_note, not_finite_section
 from windtunnel.metrics.ood_detection import detection_notes
 from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.published_results import PUBLISHED_IMAGES
 from windtunnel.metrics.sequence_scores import sequences_of
-from windtunnel.published.results import PUBLISHED_IMAGES
 from windtunnel.report import deployment
 from windtunnel.report.confusions import confusions
 from windtunnel.report.footguns import traps

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image, Stage
 from windtunnel.core.registry import Registry
@@ -286,3 +287,69 @@ def perturb(
     if image.ndim == 3 and image.shape[2] == 3:
         return frames
     return (np.ascontiguousarray(frame[:, :, 0]).reshape(image.shape) for frame in frames)
+
+
+def sequence_condition(
+    unit: str, difficulty: int, edition: int, codec: str, geometry: Mapping[str, object] | None = None
+) -> Condition:
+    """The condition of a registered sequence; a temporal one has the same frames at any difficulty."""
+    found = REGISTRY.get(unit.removeprefix(SEQUENCE_PREFIX))
+    table = found.table(edition)
+    level = level_of(unit, difficulty)
+    found.parameters(level or 1, edition)
+    return Condition(
+        "sequence",
+        unit,
+        level,
+        edition,
+        codec,
+        table.stage,
+        found.revision,
+        geometry or {},
+        found.assets(),
+        frames=table.frames,
+    )
+
+
+def level_of(unit: str, level: int) -> int:
+    """The level a unit has pixels of its own for; temporal sequences have the same at every difficulty."""
+    if not unit.startswith(SEQUENCE_PREFIX):
+        return level
+    return level if REGISTRY.get(unit.removeprefix(SEQUENCE_PREFIX)).type == "noise" else 0
+
+
+def published_frames(unit: str, edition: int) -> int | None:
+    """How many frames a sequence has by its table; None where it has none of that edition."""
+    table = published_table(unit, edition)
+    return table.frames if table else None
+
+
+def published_table(unit: str, edition: int) -> Table | None:
+    """The table of a sequence in an edition; None where nobody here knows the sequence, or it has none."""
+    name = unit.removeprefix(SEQUENCE_PREFIX)
+    return REGISTRY.get(name).tables.get(edition) if name in REGISTRY.names() else None
+
+
+def has_any_aspect(condition: Condition) -> bool:
+    """Whether published clips of this sequence keep the aspect of their image."""
+    table = published_table(condition.unit, condition.edition)
+    return table is not None and not table.cropped
+
+
+def sequence_of(condition: Condition) -> Perturbation:
+    """The registered sequence of a condition."""
+    return REGISTRY.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
+
+
+# What a sequence's frames are compared with: the first, or the one before.
+Comparison = Literal["noise", "temporal"]
+
+
+def comparison_of(level: int) -> Comparison:
+    """How a sequence's frames are compared; only noise has a level, so that no unit need be there."""
+    return "noise" if level else "temporal"
+
+
+def least_frames(comparison: Comparison, stride: int) -> int:
+    """How many frames a clip needs; the difficulty of noise is its strength and no stride."""
+    return 2 if comparison == "noise" else stride + 1

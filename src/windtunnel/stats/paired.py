@@ -22,7 +22,7 @@ from windtunnel.stats.intervals import (
 )
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.score import Measure
+    from windtunnel.stats.measure import Measure
 
 # Halvings of [-1, 1] that leave an interval's end exact to the last digit shown and far beyond.
 HALVINGS = 50

@@ -13,7 +13,7 @@ from windtunnel.stats.bootstrap import REPLICATES, replicated_means
 from windtunnel.stats.intervals import CONFIDENCE
 
 if TYPE_CHECKING:
-    from windtunnel.metrics.score import Measure
+    from windtunnel.stats.measure import Measure
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from windtunnel.core.errors import UserError
 from windtunnel.data import Dataset
-from windtunnel.data.natural_detection import found_natural
+from windtunnel.data.natural_detection import found_natural, how_found, perhaps_natural
+from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.precomputed import FinishedDataset, open_finished
+from windtunnel.data.precomputed import FinishedDataset, open_finished, open_with_clean
 from windtunnel.sequences import DIFFICULTIES
+from windtunnel.suites.suite import Suite
 from windtunnel.suites.suite_files import load_suite
 
 # What ordinary images are run through where nobody names a suite.
@@ -47,3 +50,29 @@ def held_difficulty(dataset: Dataset) -> int | None:
         return None
     levels = {one.level for one in dataset.stored if one.kind == "sequence" and one.level}
     return min(levels) if levels and min(levels) != DIFFICULTIES[0] else None
+
+
+def open_for_suite(
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None,
+    clean: str | Path | Dataset | None,
+    usual: str = QUICK,
+) -> tuple[Dataset, Suite]:
+    """Data and suite that belong together: a natural set is opened as what it is, found by looking.
+
+    Args:
+        data, clean: as of `run`.
+        suite: as of `run`; None takes what the data is, or `usual`.
+        usual: the suite of ordinary images.
+    """
+    found = load_suite(suite) if isinstance(suite, str | Path) else suite
+    remarks: list[str] = []
+    if found is None and (name := natural_at(data)):
+        found = load_suite(name)
+        remarks = [] if isinstance(data, NaturalDataset) else [how_found(name, data)]
+    if found is not None and found.natural:
+        return open_natural(data, found.natural, clean, remarks), found
+    if isinstance(data, NaturalDataset):
+        raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
+    dataset = open_with_clean(data, clean, perhaps_natural)
+    return dataset, found or load_suite(default_suite(dataset, usual))

@@ -28,12 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.core.conditions import Condition, sequence_of
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
+from windtunnel.sequences import sequence_of
 from windtunnel.suites.golden_digests import golden_image
-from windtunnel.units import Unit, find_unit, include_units
+from windtunnel.suites.units import Unit, find_unit, include_units
 
 SIDE_PX = 64
 # The first frame of a sequence may be the image itself.

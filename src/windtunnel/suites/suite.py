@@ -6,20 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 
-from windtunnel.core.conditions import (
-    Condition,
-    corruption_condition,
-    level_of,
-    sequence_condition,
-)
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.wording import counted, listed
-from windtunnel.corruptions import EDITIONS, SEVERITIES
+from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
 from windtunnel.data.precomputed import FinishedDataset, place_text
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec
-from windtunnel.metrics.stability import comparison_of, least_frames
-from windtunnel.sequences import DIFFICULTIES, SEQUENCE_PREFIX
+from windtunnel.sequences import (
+    DIFFICULTIES,
+    SEQUENCE_PREFIX,
+    comparison_of,
+    least_frames,
+    level_of,
+    sequence_condition,
+)
 from windtunnel.suites.canvas import Canvas
 from windtunnel.suites.pipeline_steps import REVISIONS, is_step, overrides_of
 from windtunnel.suites.units import check_unit, image_unit_named, sequence_named

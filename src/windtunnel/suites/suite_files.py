@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.metric_names import LIST_METRICS, MEASURES, metric_named
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import EDITIONS
-from windtunnel.metrics.names import LIST_METRICS, MEASURES, metric_named
 from windtunnel.published.natural_sets import natural_set
 from windtunnel.suites.suite import PUBLISHED, Suite, check_levels, check_stored_as
 from windtunnel.suites.units import check_unit

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from windtunnel.core.errors import UserError
-from windtunnel.corruptions import REGISTRY
+from collections.abc import Iterable
+from pathlib import Path
+
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.corruptions import REGISTRY as CORRUPTIONS
+from windtunnel.corruptions import Corruption
 from windtunnel.sequences import REGISTRY as SEQUENCES
-from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.sequences import SEQUENCE_PREFIX, Perturbation
 from windtunnel.suites.pipeline_steps import check_step, is_step
 
 
@@ -16,13 +20,13 @@ def check_unit(unit: str) -> None:
     elif is_step(unit):
         check_step(unit)
     else:
-        REGISTRY.get(unit)
+        CORRUPTIONS.get(unit)
 
 
 def sequence_named(written: str, suite: str) -> str:
     """The sequence that a name stands for in a suite of sequences, where it needs no prefix."""
     bare = written.removeprefix(SEQUENCE_PREFIX)
-    if bare not in SEQUENCES.names() and (is_step(written) or written in REGISTRY.names()):
+    if bare not in SEQUENCES.names() and (is_step(written) or written in CORRUPTIONS.names()):
         raise UserError(
             f"--only {written} is no sequence, and suite {suite} holds sequences; give --suite imagenet-c or "
             f"another of single images, or one of {', '.join(SEQUENCES.names())}."
@@ -33,8 +37,34 @@ def sequence_named(written: str, suite: str) -> str:
 def image_unit_named(written: str, suite: str) -> str:
     """The unit that a name stands for in a suite of single images, where no sequence is meant."""
     bare = written.removeprefix(SEQUENCE_PREFIX)
-    if bare in SEQUENCES.names() and (bare != written or bare not in REGISTRY.names()):
+    if bare in SEQUENCES.names() and (bare != written or bare not in CORRUPTIONS.names()):
         raise UserError(
             f"--only {written} is a sequence, and suite {suite} holds none; give --suite imagenet-p."
         )
     return written
+
+
+Unit = Corruption | Perturbation
+
+
+def include_units(paths: Iterable[Path]) -> None:
+    """Register the corruptions and sequences of the user's own files."""
+    for path in paths:
+        if not [*CORRUPTIONS.include(path), *SEQUENCES.include(path)]:
+            raise UserError(f"{path} defines no unit; decorate a function with @corruption or @sequence.")
+
+
+def unit_names() -> list[str]:
+    """Every unit's name, corruptions first; sequences carry their prefix."""
+    return [*CORRUPTIONS.names(), *(SEQUENCE_PREFIX + name for name in SEQUENCES.names())]
+
+
+def find_unit(name: str) -> Unit:
+    """The unit of that name; a sequence needs no prefix where no corruption is called like it."""
+    if name in CORRUPTIONS.names():
+        return CORRUPTIONS.get(name)
+    bare = name.removeprefix(SEQUENCE_PREFIX)
+    if bare != name or bare in SEQUENCES.names():
+        return SEQUENCES.get(bare)
+    known = dict.fromkeys([*CORRUPTIONS.names(), *SEQUENCES.names()])
+    raise unknown_name("unit", name, known, "windtunnel list corruptions, windtunnel list sequences")

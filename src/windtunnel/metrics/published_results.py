@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel import published
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.metrics.names import SPREADS
+from windtunnel.core.metric_names import SPREADS
 
 if TYPE_CHECKING:
     from windtunnel.store.run import Run
