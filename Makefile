@@ -1,6 +1,6 @@
 # make demo   create the environment, install, run the demo, leave a report
 # make test   create the environment, install what tests need, lint, type-check and test
-# make lint   ruff and mypy alone
+# make lint   ruff, mypy and the layer contract alone
 # make bench  time corruptions against imagecorruptions and its fork, sequences, and a run against bare inference
 
 PYTHON ?= python3
@@ -24,6 +24,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check src tests tools benchmarks
 	$(BIN)/ruff check src tests tools benchmarks
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(VENV)/.test
 	$(BENCH)/bin/python benchmarks/corruptions.py
