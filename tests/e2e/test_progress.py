@@ -156,11 +156,14 @@ def test_time_is_measured_with_the_threads_of_a_worker(
     plan = windtunnel.plan(model, data, None if finished else "smoke", chunk=20)
     assert len(plan.chunks) == 2
     source = model_source(model, None, plan)
-    torch.set_num_threads(threads := max(2, torch.get_num_threads()))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(2, threads))
     told: list[Expected] = []
-    planned = expected_time(plan, tmp_path / "run", 2, source)
-    execute(plan, tmp_path / "run", workers=2, source=source, expect=told.append)
-    assert torch.get_num_threads() == threads
+    try:
+        planned = expected_time(plan, tmp_path / "run", 2, source)
+        execute(plan, tmp_path / "run", workers=2, source=source, expect=told.append)
+    finally:
+        torch.set_num_threads(threads)
     assert planned is not None
     for found in (planned, *told):
         assert found.seconds >= 0.02 * plan.predictions / 2
