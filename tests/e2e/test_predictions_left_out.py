@@ -112,7 +112,7 @@ def test_frames_of_no_scored_set_are_ignored(tmp_path: Path) -> None:
     for other in ("val/a/000999.JPEG", "metadata/labels.json", "../secret.jpg"):
         (tmp_path / "secret.jpg").write_bytes(b"")
         file = write_logits(tmp_path / "other.json", dict.fromkeys([*images(root), other], 4), 30)
-        with pytest.raises(windtunnel.UserError, match="1 rows with unknown ids"):
+        with pytest.raises(windtunnel.UserError, match="1 row with unknown ids"):
             score_predictions(file, root, "vid-robust", outputs="logits", out=tmp_path / "never")
 
 
