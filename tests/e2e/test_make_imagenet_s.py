@@ -77,7 +77,7 @@ def test_files_that_were_not_made_are_found(
     assert done.returncode == 1 and "opencv/pil-bilinear" in done.stdout + done.stderr
 
 
-def test_a_image_one_decoder_cannot_read_leaves_every_set(
+def test_an_image_one_decoder_cannot_read_leaves_every_set(
     photos: Path, tmp_path: Path, windtunnel_command: Command
 ) -> None:
     Image.open(photos / "class0" / "0.JPEG").save(photos / "class0" / "odd.tiff")

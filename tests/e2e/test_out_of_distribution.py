@@ -235,7 +235,7 @@ def test_compare_and_gate_pair_detection_scores(sets: tuple[Path, Path], tmp_pat
         windtunnel.gate(old, old, ["msp aupr <= +1"])
 
 
-def test_a_image_one_run_cannot_score_leaves_both(sets: tuple[Path, Path], tmp_path: Path) -> None:
+def test_an_image_one_run_cannot_score_leaves_both(sets: tuple[Path, Path], tmp_path: Path) -> None:
     old, new = (
         windtunnel.run(model, sets[0], clean=sets[1], out=tmp_path / model.__name__)
         for model in (by_colour, picky)

@@ -59,7 +59,7 @@ def test_the_models_view_is_what_an_independent_script_sees(
         if row["condition"] in ("native", "clean"):
             pixels = np.asarray(Image.open(digit_folder / row["sample_id"]), np.float32)
             tensor = ((pixels / 255 - 0.5) / 0.5).transpose(2, 0, 1)[None]
-            logits = session.run(None, {"images": tensor})[0][0]
+            logits = session.run(None, {"pictures": tensor})[0][0]
             assert row["logits"] == pytest.approx(logits.tolist(), abs=1e-4)
             assert row["top"][0] == int(np.argmax(logits))
             label = int(row["sample_id"].split("/")[0])
@@ -413,7 +413,7 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
             windtunnel.run(sometimes, digit_folder, "smoke", out=tmp_path / out, strict=True, **options)  # type: ignore[arg-type]
 
 
-def test_a_image_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
+def test_an_image_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
     from windtunnel.core.errors import RunFailed
     from windtunnel.engine.local_executor import execute
 

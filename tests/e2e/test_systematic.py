@@ -161,7 +161,7 @@ def test_identical_pixels_are_said_to_be_identical(photos: Path, tmp_path: Path)
     assert {row["pixel_change_max"] for row in change if row["condition"] == "decode=opencv"} == {0}
 
 
-def test_a_image_one_decoder_cannot_read_leaves_every_condition(photos: Path, tmp_path: Path) -> None:
+def test_an_image_one_decoder_cannot_read_leaves_every_condition(photos: Path, tmp_path: Path) -> None:
     Image.fromarray(photo(99)).save(photos / "0" / "99.png")
     run = windtunnel.run("demo", photos, "systematic", only=["decode=*"], out=tmp_path / "run",
                          labels_are_outputs=True)  # fmt: skip

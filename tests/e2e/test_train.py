@@ -414,7 +414,7 @@ def test_decoders_that_shrink_are_refused_before_any_work(tmp_path: Path, own: b
     assert not (tmp_path / "t").exists()
 
 
-def test_a_image_one_decoder_cannot_read_is_left_out_and_named(jpegs: Path, tmp_path: Path) -> None:
+def test_an_image_one_decoder_cannot_read_is_left_out_and_named(jpegs: Path, tmp_path: Path) -> None:
     (jpegs / "3" / "1.jpg").write_bytes(b"no image")
     Image.fromarray(np.zeros((24, 24, 3), np.uint8)).save(jpegs / "5" / "lossless.png")
     mix = Mix(decoders=("pillow", "simplejpeg"))
@@ -425,7 +425,7 @@ def test_a_image_one_decoder_cannot_read_is_left_out_and_named(jpegs: Path, tmp_
     assert [one.split(":")[0] for one in alone.left_out] == ["3/1.jpg"]
 
 
-def test_a_image_that_goes_while_training_is_named(jpegs: Path, tmp_path: Path) -> None:
+def test_an_image_that_goes_while_training_is_named(jpegs: Path, tmp_path: Path) -> None:
     def spoil(_epoch: int, _loss: float) -> None:
         (jpegs / "7" / "2.jpg").write_bytes(b"no image")
 

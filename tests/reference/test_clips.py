@@ -107,7 +107,7 @@ def test_odd_sizes_keep_their_size(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda clip: clip[: len(clip) // 2], lambda _: b"x" * 999])
-def test_a_damaged_video_is_a_image_that_cannot_be_read(damage: object) -> None:
+def test_a_damaged_video_is_an_image_that_cannot_be_read(damage: object) -> None:
     content = encode_clip(frames_of("tilt", 32), "temporal")
     with pytest.raises(ImageError) as told:
         list(decode_clip(damage(content)))  # type: ignore[operator]

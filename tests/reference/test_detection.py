@@ -122,7 +122,7 @@ def test_the_two_recalls_by_hand() -> None:
 
 @pytest.mark.parametrize("judge", [auroc, average_precision, trapezoid_precision])
 @pytest.mark.parametrize("grid", [0.0, 0.5])
-def test_influences_are_derivatives_by_a_images_weight(judge: Judge, grid: float) -> None:
+def test_influences_are_derivatives_by_an_images_weight(judge: Judge, grid: float) -> None:
     """An image counted a thousand and one times where all others count a thousand times."""
     scores, out = drawn(30, 40, 3, grid)
     found = detection_values(scores, out, judge)

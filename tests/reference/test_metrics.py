@@ -102,7 +102,7 @@ def test_order_does_not_matter_even_with_ties(values) -> None:
 
 # Not of the RMS error: leaving one image out moves the borders of all later bins.
 @pytest.mark.parametrize("values", [ece_values, aurra_values])
-def test_influences_are_those_of_leaving_a_image_out(values) -> None:
+def test_influences_are_those_of_leaving_an_image_out(values) -> None:
     confidence, right = drawn(2400)
     confidence, right = confidence.reshape(1200, 2), right.reshape(1200, 2)
     found = values(confidence, right)

@@ -126,7 +126,7 @@ def test_no_decoder_opens_what_is_no_image(decoder: str) -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.95])
 @pytest.mark.parametrize("kind", FILES)
-def test_no_decoder_takes_half_a_image_for_a_whole_one(kind: str, share: float) -> None:
+def test_no_decoder_takes_half_an_image_for_a_whole_one(kind: str, share: float) -> None:
     data = FILES[kind]
     part = data[: int(share * len(data))]
     for decoder in (name for name in DECODERS if reads(name, kind)):
