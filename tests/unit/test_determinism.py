@@ -61,7 +61,7 @@ SOUND = {
 @pytest.fixture(autouse=True)
 def no_units_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     for registry in (CORRUPTIONS, SEQUENCES):
-        for name in ("_included", "_found"):
+        for name in ("_added", "_loaded"):
             monkeypatch.setattr(registry, name, {})
 
 
