@@ -24,7 +24,7 @@ from windtunnel.cli import cli
 from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.data.demo import demo_model_path
 from windtunnel.report.gate_outcome import check_cells, gate_markdown, sentence
-from windtunnel.store.run import Run
+from windtunnel.run import Run
 
 ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'
 
@@ -106,8 +106,8 @@ def test_differences_are_those_of_the_predictions(runs: Path) -> None:
     )
     assert len(found.changed()) == 17
     assert any("not comparable" in text for text in found.warnings)
-    assert found.columns[1].family == "spoilt"
-    assert (found.columns[1].parameters, found.columns[1].tags) == (1234, ("small", "bad"))
+    assert found.scoring.columns[1].family == "spoilt"
+    assert (found.scoring.columns[1].parameters, found.scoring.columns[1].tags) == (1234, ("small", "bad"))
     assert "family" not in json.dumps(new.recipe)
 
 
@@ -224,7 +224,7 @@ def test_scores_of_confidence_are_those_of_the_shared_images(runs: Path, tmp_pat
 
 def test_three_runs_are_ranked(runs: Path) -> None:
     found = windtunnel.compare(runs / "good", runs / "near", runs / "bad")
-    ranks = [column.rank for column in found.columns]
+    ranks = [column.rank for column in found.scoring.columns]
     assert ranks[2] is not None and (ranks[2].low, ranks[2].high) == (3, 3)
     assert {one.other for one in found.changes} == {1, 2}
 

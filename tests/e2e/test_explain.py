@@ -231,7 +231,7 @@ def test_other_models_and_preprocesses_are_refused(demo: Path, tmp_path: Path) -
 
 def test_confusions_are_scikit_learns(demo: Path) -> None:
     run = windtunnel.load_run(demo)
-    seen = run.observed
+    seen = run.scoring.observed
     right = np.array([labels[0] for labels in seen.labels])
     spoilt = [place for place, one in enumerate(run.conditions) if one["kind"] == "corruption"]
     for part, columns in zip(confusions(run), ([seen.column("native")], spoilt), strict=True):
@@ -280,7 +280,7 @@ def test_a_run_of_nothing_but_images_shows_the_surest_wrong_answers(tmp_path: Pa
     assert done.exit_code == 0, done.exception
     run = windtunnel.load_run(tmp_path / "run")
     shown = worst_failures(run).failures
-    seen = run.observed
+    seen = run.scoring.observed
     column = seen.column("native")
     wrong = np.flatnonzero(seen.rank[:, column] > 0)
     assert shown[0].image == seen.ids[wrong[seen.confidence[wrong, column].argmax()]]

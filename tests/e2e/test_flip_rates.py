@@ -18,7 +18,7 @@ from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
 from windtunnel.metrics.sequence_scores import TOP_FIVE, each, mean
 from windtunnel.report.source_images import class_names
 from windtunnel.report.tables import run_document
-from windtunnel.store.run import Run
+from windtunnel.run import Run
 from windtunnel.suites.golden_digests import golden_image
 
 # Flip probability in per cent and top-5 distance, of ImageNet-P's paper, appendix E.
@@ -233,4 +233,4 @@ def test_every_distance_is_measured_once(run: Run) -> None:
     found = [one for seen in (fresh, divided) for made in (each, mean, ratio, mean_ratio)
              for one in made(kind, seen, seen.observed)]  # fmt: skip
     assert len(found) > 10 + 1 + 10 + 1 and len(asked) == 10
-    assert max(one.columns.itemsize for one in found if one.combine is None) == 1, "50,000 clips fit"
+    assert max(one.scoring.columns.itemsize for one in found if one.combine is None) == 1, "50,000 clips fit"

@@ -262,11 +262,11 @@ def test_ytbb_runs_with_and_without_review_stand_beside_each_other(
     ):
         run, scores = runs[name], by_name(runs[name].scores())
         assert (scores["pm_k", "pm-0"].value, scores["pm_k", f"pm-{k}"].value) == wanted
-        assert run.natural["set"] == name and run.info["suite"] == f"{name}@1"
-        assert run.group == "video" and run.groups is not None and run.groups.max() + 1 == 2
+        assert run.scoring.natural["set"] == name and run.info["suite"] == f"{name}@1"
+        assert run.group == "video" and run.scoring.groups is not None and run.scoring.groups.max() + 1 == 2
         assert ("top1_error", name) in scores
         assert any(review in note for note in notes(run))
-    assert len({run.digest for run in runs.values()}) == 2
+    assert len({run.scoring.digest for run in runs.values()}) == 2
     text = windtunnel_command("report", *(run.path for run in runs.values()), "--markdown").stdout
     rows_shown = [line for line in text.splitlines() if line.startswith("| outputs")]
     assert [line.split(" | ")[1] for line in rows_shown] == list(runs)
@@ -392,7 +392,7 @@ def test_frames_of_one_video_are_said_to_be(tmp_path: Path) -> None:
     labels = {f"val/a/0000{number}.JPEG": [5] for number in (10, 11, 20)}
     root = write_sets(tmp_path / "one" / "vid-robust", sets, labels)
     run = windtunnel.run(reads_colour, root, out=tmp_path / "run")
-    assert of_one_video(run) == 1 and run.groups is None
+    assert of_one_video(run) == 1 and run.scoring.groups is None
     both = windtunnel.run(reads_colour, two_videos(tmp_path / "vid-robust"), out=tmp_path / "both")
     assert of_one_video(both) == 0 and both.group == "video"
 

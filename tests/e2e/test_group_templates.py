@@ -70,9 +70,9 @@ def test_patients_on_both_sides_would_look_like_detection(run: windtunnel.Run) -
 
 
 def test_no_patient_is_on_both_sides(run: windtunnel.Run) -> None:
-    detectors = run.detectors
+    detectors = run.scoring.detectors
     assert detectors is not None
-    patient = np.array(run.columns["patient"])[detectors.rows]
+    patient = np.array(run.scoring.columns["patient"])[detectors.rows]
     patient[patient == ""] = "unknown"
     scored = detectors.taken_by("kl_matching")
     assert not set(patient[detectors.template]) & set(patient[scored])
@@ -87,9 +87,9 @@ def test_ood_images_of_template_patients_are_left_out(tmp_path: Path) -> None:
     run = windtunnel.run(
         patients, out, "ood", clean=clean, out=tmp_path / "run", group="patient", labels_are_outputs=True
     )
-    detectors = run.detectors
+    detectors = run.scoring.detectors
     assert detectors is not None
-    patient = np.array(run.columns["patient"])[detectors.rows]
+    patient = np.array(run.scoring.columns["patient"])[detectors.rows]
     templates = set(patient[detectors.template])
     kept = {f"p{number}" for number in range(PATIENTS // 2, PATIENTS + PATIENTS // 2)} - templates
     (score,) = run.scores(["aupr:kl_matching"])

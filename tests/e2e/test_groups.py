@@ -11,8 +11,8 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.api import slices
 from windtunnel.core.scores import Score
-from windtunnel.metrics.slices import slices
 from windtunnel.report.tables import notes
 
 UserError = windtunnel.UserError
@@ -43,7 +43,7 @@ def intervals(scores: list[Score]) -> dict[tuple[str, str], tuple[float, float]]
 
 def test_a_run_knows_its_groups(run: windtunnel.Run) -> None:
     assert run.group == "writer" and "writer" not in json.dumps(run.recipe)
-    assert run.groups is not None and len(np.unique(run.groups)) == 25
+    assert run.scoring.groups is not None and len(np.unique(run.scoring.groups)) == 25
     assert any("120 images in 25 groups by writer" in note for note in notes(run))
     alone = run.scores(group="")
     grouped = run.scores()
@@ -62,7 +62,7 @@ def test_grouping_needs_no_new_prediction(run: windtunnel.Run, table: Path) -> N
     again = windtunnel.run("demo", table, "demo", out=run.path)
     assert again.group == ""
     once_more = windtunnel.run("demo", table, "demo", out=run.path, group="writer")
-    assert once_more.group == "writer" and once_more.digest == run.digest
+    assert once_more.group == "writer" and once_more.digest == run.scoring.digest
     assert {path.name: path.read_bytes() for path in (run.path / "shards").iterdir()} == before
 
 

@@ -14,9 +14,9 @@ import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv, write_model
 from windtunnel.analysis.multi_run import several
+from windtunnel.api import slices
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.importing import score_predictions
-from windtunnel.metrics.slices import slices
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.multi_suite import unmeasured
 from windtunnel.report.source_images import class_names
@@ -61,7 +61,7 @@ def test_only_the_two_hundred_classes_may_win(
     assert values(run) == pytest.approx({"imagenet-a": 8 / 20, "clean": 10 / 40})
     assert {one.condition: one.n for one in run.scores(["top1_error"])} == {"imagenet-a": 20, "clean": 40}
     assert values(run, "accuracy_drop") == pytest.approx({"": 8 / 20 - 10 / 40})
-    assert [(one.name, one.role, len(one.rows)) for one in run.parts] == [
+    assert [(one.name, one.role, len(one.rows)) for one in run.scoring.parts] == [
         ("imagenet-a", "shifted", 20),
         ("clean", "clean", 40),
     ]
@@ -70,7 +70,7 @@ def test_only_the_two_hundred_classes_may_win(
     assert values(plain)["shifted"] == pytest.approx(14 / 20)
     kept = run.predictions(["logits"])["logits"].to_pylist()
     assert all(len(one) == 1000 for one in kept)
-    assert run.natural["parts"][0] == {"name": "imagenet-a", "role": "shifted", "count": 20, "of": 20}
+    assert run.scoring.natural["parts"][0] == {"name": "imagenet-a", "role": "shifted", "count": 20, "of": 20}
 
 
 def test_the_drop_is_over_classes_that_have_clean_images(
@@ -146,11 +146,11 @@ def test_out_of_distribution_images_are_kept_without_labels(tmp_path: Path, mode
     clean = clean_folder(tmp_path / "val", listed[:6])
     run = windtunnel.run(model, tmp_path / "imagenet-o", clean=clean, out=tmp_path / "run")
     assert values(run) == pytest.approx({"clean": 6 / 24})
-    assert [(one.name, one.role, len(one.rows)) for one in run.parts] == [
+    assert [(one.name, one.role, len(one.rows)) for one in run.scoring.parts] == [
         ("imagenet-o", "out", 4),
         ("clean", "clean", 24),
     ]
-    assert run.observed.unlabelled == 0
+    assert run.scoring.observed.unlabelled == 0
     assert run.report().exists()
 
 
@@ -165,11 +165,11 @@ def test_frames_collapse_to_the_sets_classes_and_keep_their_sets(tmp_path: Path,
     run = windtunnel.run(model, video_set(tmp_path / "vid-robust", VID), out=tmp_path / "run")
     # Wrong are a dog taken for a bird's frame (+2), and the anchor that is an airplane.
     assert values(run) == pytest.approx({"vid-robust": 2 / 7})
-    table = run.frame_sets
+    table = run.scoring.frame_sets
     assert table is not None and table.column_names == ["group", "sample_id", "offset", "role"]
     assert len(table) == 7 and table["role"].to_pylist().count("anchor") == 3
-    assert run.natural["frame_sets"] == 3
-    assert run.columns["video"][0] == "val/ILSVRC2015_val_0"
+    assert run.scoring.natural["frame_sets"] == 3
+    assert run.scoring.columns["video"][0] == "val/ILSVRC2015_val_0"
     (run.path / "groups.parquet").unlink()
     again = windtunnel.run(model, tmp_path / "vid-robust", out=tmp_path / "run")
     assert again.frame_sets is not None and again.frame_sets.equals(table)
@@ -200,7 +200,7 @@ def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model
     root = video_set(tmp_path / "ytbb-robust", {"a_1": {0: ([6], 345)}, "b_2": {0: ([23], 407)}}, "x")
     run = windtunnel.run(model, root, out=tmp_path / "run")
     assert values(run) == {"ytbb-robust": 0.5}
-    assert run.observed.unlabelled == 0
+    assert run.scoring.observed.unlabelled == 0
     assert np.isfinite([one.value for one in run.scores(["nll", "brier"])]).all()
     assert any("1 image is of classes that no output" in note for note in notes(run))
 
@@ -214,7 +214,7 @@ def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str
     run = windtunnel.run(model, root, out=tmp_path / "run")
     assert values(run) == {"objectnet": 0.5}
     assert all("of several labels the best-placed" in one.formula for one in run.scores(["brier", "nll"]))
-    assert run.projection.kind == "identity"
+    assert run.scoring.projection.kind == "identity"
     assert run.report().exists()
 
 
@@ -489,7 +489,7 @@ def test_no_other_mask_stands_under_a_published_sets_name(
     with pytest.raises(windtunnel.UserError, match=r"counts 288 of ImageNet's as 30 classes already"):
         windtunnel.run(model, video_set(tmp_path / "vid-robust", VID), mask=True, out=tmp_path / "run")
     run = windtunnel.run(model, imagenet_a, "natural", mask=True, out=tmp_path / "own")
-    assert len(run.projection.kept) == 10
+    assert len(run.scoring.projection.kept) == 10
 
 
 def test_classes_that_are_no_outputs_may_be_mapped(tmp_path: Path, model: str) -> None:

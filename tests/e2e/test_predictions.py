@@ -126,7 +126,7 @@ def test_one_best_class_by_name_without_condition_is_clean(tmp_path: Path) -> No
     (tmp_path / "best.csv").write_text("id,top1\n" + "\n".join(rows))
     run = score_predictions(tmp_path / "best.csv", tmp_path / "pets", "smoke", out=tmp_path / "run")
     assert [(one.metric, one.condition, one.value) for one in run.scores()] == [("top1_error", "clean", 0.5)]
-    assert len(run.missing) == 9
+    assert len(run.scoring.missing) == 9
 
 
 def test_what_does_not_fit_is_told_with_counts(logits: Path, tmp_path: Path, digit_folder: Path) -> None:

@@ -11,7 +11,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.metrics.slices import slices
+from windtunnel.api import slices
 from windtunnel.report.tables import notes
 
 UserError = windtunnel.UserError
@@ -64,7 +64,7 @@ def test_weights_are_a_score_of_their_own(run: windtunnel.Run, tmp_path: Path, d
     # Another weight scores the same predictions anew.
     other = suite(tmp_path / "two.toml", "weights = { fog = 1 }")
     again = windtunnel.run("demo", digit_folder, other, out=tmp_path / "run")
-    assert again.digest == run.digest
+    assert again.digest == run.scoring.digest
     assert again.scores(["weighted_error"])[0].value == pytest.approx(mean["fog"])
     for wrong, words in (
         ("weights = { mist = 1 }", "Unknown unit in the weights"),

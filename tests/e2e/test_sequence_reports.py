@@ -24,8 +24,8 @@ from windtunnel.report.figures import flip_changes
 from windtunnel.report.markdown import comparison_markdown
 from windtunnel.report.tables import run_document
 from windtunnel.report.timelines import timelines
+from windtunnel.run import Run
 from windtunnel.sequences import REGISTRY
-from windtunnel.store.run import Run
 
 CLASSES = 6
 

@@ -113,7 +113,7 @@ def accuracy(run: Path, part: str) -> float:
 def test_shares_are_those_of_the_predictions(runs: dict[str, Path]) -> None:
     found = several(runs["keen-v2"], runs["keen-smoke"])
     natural, spoilt = found.shifts
-    assert natural.natural and not spoilt.natural
+    assert natural.natural and not spoilt.scoring.natural
     assert natural.clean is not None and natural.shifted is not None and natural.drop is not None
     assert natural.clean.value == pytest.approx(accuracy(runs["keen-v2"], "clean"))
     assert natural.shifted.value == pytest.approx(accuracy(runs["keen-v2"], "imagenet-v2"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.natural_sets import natural_set
-from windtunnel.store.run import Run
 
 
-def marks(run: Run) -> list[str]:
+def marks(run: ScoredRun) -> list[str]:
     """What makes this model's score on a natural set no score like others: filter networks, training data."""
     if not run.natural:
         return []
