@@ -99,7 +99,7 @@ def test_ood_images_of_template_patients_are_left_out(tmp_path: Path) -> None:
     document = json.loads((run.path / "scores.json").read_text())
     assert document["detection"]["n_out_by_score"]["kl_matching"] == PATIENTS * IMAGES - lost
     assert document["detection"]["n_out_by_score"]["msp"] == PATIENTS * IMAGES
-    assert any(f"kl_matching leaves out {lost} OOD images" in note for note in notes(run))
+    assert any(f"kl_matching leaves out {lost} OOD images" in note for note in notes(run.scoring))
 
 
 def test_many_ids_are_split_quickly() -> None:

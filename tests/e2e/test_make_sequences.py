@@ -302,7 +302,7 @@ def test_a_repaired_set_is_scored_again_where_it_failed(
     content = clip.read_bytes()
     clip.write_bytes(b"no video")
     assert windtunnel_command(*scored).returncode == 0
-    assert windtunnel.load_run(tmp_path / "run").observed.left_out == 1
+    assert windtunnel.load_run(tmp_path / "run").scoring.observed.left_out == 1
     again = windtunnel_command(*scored)
     assert "192 already done" in again.stderr and "scored again" not in again.stderr, "nothing was repaired"
     shards = sorted((tmp_path / "run" / "shards").iterdir())
@@ -403,7 +403,7 @@ def test_a_set_that_was_hardly_begun_is_unfinished_and_not_damaged(
         for file in sorted(path for path in (made / folder).rglob("*") if path.is_file())[kept:]:
             file.unlink()
     found = verify(made)
-    assert found.scoring.missing and not found.damaged and not found.sound
+    assert found.missing and not found.damaged and not found.sound
     said = CliRunner().invoke(cli, ["data", "verify", str(made)])
     assert said.exit_code == 1 and "unfinished: run the same make command to go on" in said.output
     with pytest.raises(windtunnel.UserError, match=r"is unfinished: .* run the same make command to go on"):

@@ -614,7 +614,7 @@ def test_frost_textures_of_the_users_are_part_of_the_recipe(
     own = windtunnel.run("demo", digit_folder, "imagenet-c", only=["frost:3"], out=tmp_path / "own")
     from windtunnel.report.tables import notes
 
-    assert any("grown for windtunnel" in note for note in notes(own))
+    assert any("grown for windtunnel" in note for note in notes(own.scoring))
 
 
 def test_an_edition_by_hand_is_another_suite(tmp_path: Path, digit_folder: Path) -> None:

@@ -155,7 +155,7 @@ def test_nothing_is_divided_by_nothing(images: Path, tmp_path: Path) -> None:
     found = windtunnel.run(steady, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
     assert by_name(found, "flip_probability") == {"seq/tilt": 0}
     assert by_name(found, "flip_rate", baseline=found) == {}
-    notes = run_document(found.against(found), [])["notes"]
+    notes = run_document(found.against(found).scoring, [])["notes"]
     assert sum("under seq/tilt is not clearly above 0" in note for note in notes) == 2
     assert not any("divide by" in note for note in notes), "nothing is"
 
@@ -181,7 +181,7 @@ def test_ties_below_the_best_are_counted_in_frames(images: Path, tmp_path: Path)
 
     found = windtunnel.run(tied, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
     assert found.scoring.observed.tie_share == pytest.approx(31 / 33), "all but clean and native"
-    traps = [trap["why"] for trap in run_document(found, found.scores())["traps"]]
+    traps = [trap["why"] for trap in run_document(found.scoring, found.scores())["traps"]]
     assert any("Of 93.9 % of predictions the order of classes decides" in why for why in traps)
 
 
@@ -194,7 +194,7 @@ def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(images: Path, 
         return scores
 
     found = windtunnel.run(firm, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
-    notes = run_document(found.against(found), [])["notes"]
+    notes = run_document(found.against(found).scoring, [])["notes"]
     assert [note for note in notes if note.startswith("T5D divide by")]
     assert not any(note.startswith("No T5D") for note in notes)
     assert (

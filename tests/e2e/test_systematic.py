@@ -472,7 +472,7 @@ def test_images_of_differences_show_some_and_axes_without_any_are_left_out(
     run = windtunnel.run(Watcher(), photos, "systematic", out=tmp_path / "run",
                          only=["decode=opencv", "resize=pillow-box", "resize=opencv-nearest",
                                "geometry=long-side-round", "geometry=squash"])  # fmt: skip
-    shown = differences(run)
+    shown = differences(run.scoring)
     change = run.scoring.observed.pixel_change.mean(axis=0)
     of_resizes = {name: change[run.scoring.observed.column(name)]
                   for name in ("resize=pillow-box", "resize=opencv-nearest")}  # fmt: skip

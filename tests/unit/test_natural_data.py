@@ -55,7 +55,7 @@ def test_imagenet_o_has_no_labels(tmp_path: Path) -> None:
     assert set(labels_of(found, "imagenet-o").values()) == {()}
     # In distribution are all classes of the list, whatever folders the images lie in.
     assert {one for (one,) in labels_of(found, "clean").values()} == set(IN_O[:5])
-    assert found.scoring.parts == (("imagenet-o", "out"), ("clean", "clean"))
+    assert found.parts == (("imagenet-o", "out"), ("clean", "clean"))
 
 
 @pytest.mark.parametrize("name", ["imagenet-o", "ood"])

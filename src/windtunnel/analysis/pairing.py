@@ -152,7 +152,7 @@ def _grouped(run: ScoredRun, column: str) -> ScoredRun:
         raise UserError(
             f"{run.path} has no column {column}, by which another run groups its images; give --group ''."
         )
-    return run.grouped_by(column)
+    return run.scored_as(group=column)
 
 
 def _shared_groups(runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]]) -> Groups:

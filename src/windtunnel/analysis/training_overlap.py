@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from windtunnel.analysis.declared_names import is_data_set
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.published.natural_sets import is_data_set
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites.suite_files import load_suite, suite_names

@@ -114,28 +114,20 @@ class ScoredRun(StoredRun):
         """What the model said of every frame of every sequence."""
         return Clips(self)
 
-    def against(self, baseline: str | Path | ScoredRun) -> ScoredRun:
-        """The same run, its corruption errors divided by those of a stored run on the same images."""
-        return self.scored_as(baseline, None)
-
-    def grouped_by(self, column: str) -> ScoredRun:
-        """The same run, images with the same value in a column of the data's table staying together."""
-        return self.scored_as(None, column)
-
     def scored_as(
         self, baseline: str | Path | ScoredRun | None = None, group: str | None = None
     ) -> ScoredRun:
-        """The same predictions beside another baseline or in other groups; None leaves either as it is."""
+        """The same predictions with another baseline or other groups; None leaves either as it is."""
         from windtunnel.metrics.baseline import check_baseline
 
         if baseline is None and group is None:
             return self
-        found = copy(self)
+        other = copy(self)
         if group is not None:
-            found.group, found.group_found = group, False
+            other.group, other.group_found = group, False
             for cached in ("groups", "detectors"):  # both depend on the groups
-                found.__dict__.pop(cached, None)
+                other.__dict__.pop(cached, None)
         if baseline is not None:
-            found.baseline = baseline if isinstance(baseline, ScoredRun) else ScoredRun(baseline)
-            check_baseline(found, found.baseline)
-        return found
+            other.baseline = baseline if isinstance(baseline, ScoredRun) else ScoredRun(baseline)
+            check_baseline(other, other.baseline)
+        return other
