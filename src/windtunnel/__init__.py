@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
-    from windtunnel.run import Run, load_run
+    from windtunnel.runs import Run, load_run
     from windtunnel.sequences import perturb
 
 # Public names and where they live; each is imported on first use, so that importing the package is light.
 _PUBLIC = {
-    "Run": "windtunnel.run",
+    "Run": "windtunnel.runs",
     "UserError": "windtunnel.core.errors",
     "compare": "windtunnel.api",
     "corrupt": "windtunnel.corruptions",
@@ -26,7 +26,7 @@ _PUBLIC = {
     "explain": "windtunnel.analysis.explain",
     "gate": "windtunnel.api",
     "load_model": "windtunnel.models",
-    "load_run": "windtunnel.run",
+    "load_run": "windtunnel.runs",
     "make_set": "windtunnel.api",
     "open_dataset": "windtunnel.data",
     "perturb": "windtunnel.sequences",

@@ -20,7 +20,7 @@ from windtunnel.make.executor import make
 from windtunnel.make.plan import plan_make
 from windtunnel.metrics import slices as slicing
 from windtunnel.models import ModelSource, load_model
-from windtunnel.run import Run, scored_runs
+from windtunnel.runs import Run, scored_runs
 from windtunnel.suites.default_suite import held_difficulty, open_for_suite
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite import Suite

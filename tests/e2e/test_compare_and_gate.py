@@ -25,7 +25,7 @@ from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.data.demo import demo_model_path
 from windtunnel.metrics.score import score_run
 from windtunnel.report.gate_outcome import check_cells, gate_markdown, sentence
-from windtunnel.run import Run
+from windtunnel.runs import Run
 
 ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'
 

@@ -18,7 +18,7 @@ from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
 from windtunnel.metrics.sequence_scores import TOP_FIVE, each, mean
 from windtunnel.report.source_images import class_names
 from windtunnel.report.tables import run_document
-from windtunnel.run import Run
+from windtunnel.runs import Run
 from windtunnel.suites.golden_digests import golden_image
 
 # Flip probability in per cent and top-5 distance, of ImageNet-P's paper, appendix E.

@@ -24,7 +24,7 @@ from windtunnel.report.figures import flip_changes
 from windtunnel.report.markdown import comparison_markdown
 from windtunnel.report.tables import run_document
 from windtunnel.report.timelines import timelines
-from windtunnel.run import Run
+from windtunnel.runs import Run
 from windtunnel.sequences import REGISTRY
 
 CLASSES = 6

@@ -16,7 +16,7 @@ import windtunnel
 from windtunnel.core.errors import UserError
 from windtunnel.metrics.flip_rates import THE_TEN
 from windtunnel.report.tables import run_document
-from windtunnel.run import Run
+from windtunnel.runs import Run
 
 # How often the classes of the model below follow each other from black to white.
 STEPS = 600

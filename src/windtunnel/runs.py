@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.extras import load_extra
 from windtunnel.core.scores import Score
 from windtunnel.metrics.score import score_run
 from windtunnel.metrics.scored_run import ScoredRun
@@ -18,32 +18,59 @@ from windtunnel.report.files import write_reports
 from windtunnel.report.html_table import html_table
 from windtunnel.report.saliency import explain_nothing, explain_with
 
+# The columns of a table of scores: the fields of `Score`, in their order.
+SCORE_COLUMNS = pa.schema(
+    [
+        ("metric", pa.string()),
+        ("condition", pa.string()),
+        ("value", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("n", pa.int64()),
+        ("formula", pa.string()),
+        ("parts", pa.list_(pa.string())),
+        ("recipe", pa.string()),
+        ("corruption", pa.string()),
+        ("severity", pa.int64()),
+        ("codec", pa.string()),
+    ]
+)
+# The columns that consoles and notebooks show.
+SHOWN_COLUMNS = ("metric", "condition", "value", "low", "high", "n")
+
 
 class Scores(list[Score]):
-    """The scores of a run, in the suite's order; also as an Arrow table or a pandas frame."""
+    """The scores of a run, in the suite's order; also as an Arrow table or a pandas DataFrame."""
 
     def to_arrow(self) -> pa.Table:
-        """One row per score: metric, condition, value, low, high, n, formula, parts, recipe."""
-        return pa.Table.from_pylist([score.to_json() for score in self])
+        """The scores as an Arrow table: one row per score, one column per field of `Score`."""
+        return pa.Table.from_pylist([score.to_json() for score in self], schema=SCORE_COLUMNS)
 
     def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame; pandas must be installed."""
-        try:
-            importlib.import_module("pandas")
-        except ImportError as error:
-            raise UserError(
-                "to_pandas() needs pandas, which is not installed; install it, or use to_arrow()."
-            ) from error
+        """The scores as a pandas DataFrame with the columns of `to_arrow()`; needs pandas."""
+        load_extra("pandas", "to_pandas()")
         return self.to_arrow().to_pandas()
 
+    def __repr__(self) -> str:
+        rows = [SHOWN_COLUMNS, *self._shown_rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
     def _repr_html_(self) -> str:
-        return html_table(
-            ("metric", "condition", "value", "low", "high", "n"),
-            [
-                (one.metric, one.condition, f"{one.value:.4g}", f"{one.low:.4g}", f"{one.high:.4g}", one.n)
-                for one in self
-            ],
-        )
+        return html_table(SHOWN_COLUMNS, self._shown_rows())
+
+    def _shown_rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                score.metric,
+                score.condition,
+                f"{score.value:.4g}",
+                f"{score.low:.4g}",
+                f"{score.high:.4g}",
+                str(score.n),
+            )
+            for score in self
+        ]
 
 
 class Run:
