@@ -20,6 +20,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Neighbouring tests go to one worker, which sets up their fixtures once; an idle worker takes from it."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
