@@ -23,7 +23,7 @@ sys.dont_write_bytecode = False
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Neighbouring tests go to one worker, which sets up their fixtures once; an idle worker takes from it."""
+    """Neighbouring tests go to one worker, which sets up their fixtures once; idle workers take from it."""
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
