@@ -36,15 +36,15 @@ def more_shards(count: int) -> Callable[[Path], Callable[[], bool]]:
     """That many more shards are stored."""
 
     def begin(run: Path) -> Callable[[], bool]:
-        awaited = shards(run) + count
-        return lambda: shards(run) >= awaited
+        awaited = len(shards(run)) + count
+        return lambda: len(shards(run)) >= awaited
 
     return begin
 
 
-def shards(run: Path) -> int:
-    """Number of shards stored."""
-    return len(list((run / "shards").glob("*.parquet")))
+def shards(run: Path) -> dict[str, int]:
+    """The shards stored, and when each was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (run / "shards").glob("*.parquet")}
 
 
 def command(run: Path, workers: int, images: int) -> list[str]:
@@ -73,9 +73,11 @@ def killed_and_finished(
         time.sleep(delay_s)
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, "the run ended before it was killed"
-        assert shards(rough) >= before, "a kill lost shards"
-    assert 0 < shards(rough) < shards(calm), "the kills left nothing to resume, or nothing to do"
+        assert before.items() <= shards(rough).items(), "stored shards were lost or written again"
+    before = shards(rough)
+    assert 0 < len(before) < len(shards(calm)), "the kills left nothing to resume, or nothing to do"
     subprocess.run(command(rough, workers, images), check=True, capture_output=True)
+    assert before.items() <= shards(rough).items(), "stored shards were lost or written again"
     return rough, calm
 
 
