@@ -10,7 +10,8 @@ os.cpu_count = lambda: 1
 
 from windtunnel.cli import COMMANDS  # noqa: E402
 
-LATE = ("cv2", "numba", "onnxruntime", "plotly.graph_objects", "pyarrow.parquet", "windtunnel.report.page")
+# Not onnxruntime: it starts a thread when it is imported, and a process with threads is not safe to fork.
+LATE = ("cv2", "numba", "plotly.graph_objects", "pyarrow.parquet", "windtunnel.report.page")
 
 for name in (*COMMANDS.values(), *LATE):
     importlib.import_module(name)
