@@ -12,26 +12,34 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.forked_commands import forked_command
+
 # Workers of one test run would otherwise fight for two cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Hundreds of processes import the package: without its byte code each would compile it again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Neighbouring tests go to one worker, which sets up their fixtures once; idle workers take from it."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
 def windtunnel_command(tmp_path: Path) -> Command:
-    """Run the command line in a folder of its own; returns what it said and its exit code."""
+    """Run the command line in a folder of its own; returns its output and its exit code."""
 
     def call(
         *arguments: object, cwd: Path = tmp_path, timeout: float = 120
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "windtunnel", *map(str, arguments)],
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+        return forked_command(*arguments, cwd=cwd, timeout=timeout)
 
     return call
 

@@ -157,7 +157,8 @@ def test_a_model_scores_arrays_as_it_scores_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["folders", "arrays"])
 def test_a_kill_costs_nothing_and_leaves_the_same_tree(tmp_path: Path, layout: str) -> None:
     file, _, _ = cifar_like(tmp_path, 200)
-    arguments = ["make", "imagenet-c", file, tmp_path / "killed", "--layout", layout, "--workers", 2]
+    only = ["--only", "gaussian_noise", "--only", "glass_blur", "--only", "fog"]
+    arguments = ["make", "imagenet-c", file, tmp_path / "killed", "--layout", layout, *only, "--workers", 2]
     command = [sys.executable, "-m", "windtunnel", *map(str, arguments)]
     chunks = tmp_path / "killed" / ".windtunnel" / "chunks"
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -168,7 +169,7 @@ def test_a_kill_costs_nothing_and_leaves_the_same_tree(tmp_path: Path, layout: s
     done = len(list(chunks.glob("*.parquet")))
     assert 0 < done < 16
     assert subprocess.run([*command], capture_output=True, timeout=120).returncode == 0
-    windtunnel.make_set("imagenet-c", file, tmp_path / "whole", layout=layout)
+    windtunnel.make_set("imagenet-c", file, tmp_path / "whole", layout=layout, only=only[1::2])
     assert tree_checksum(tmp_path / "killed") == tree_checksum(tmp_path / "whole")
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+import kills
 
 import windtunnel
 from tests.conftest import Command
@@ -96,44 +97,16 @@ def test_workers_and_file_order_change_nothing(tmp_path: Path, digit_folder: Pat
     assert shard_digests(again.path) == shard_digests(plain.path)
 
 
+# Between its recipe and its first shard, while it stores shards, and again after it has resumed.
+KILLS = ((kills.recipe_stored, 0.0), (kills.more_shards(2), 0.005), (kills.more_shards(1), 0.0))
+
+
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ten_kills_lose_nothing(tmp_path: Path, workers: int) -> None:
-    def command(out: str) -> list[str]:
-        options = [
-            "--suite",
-            "demo",
-            "--chunk",
-            "12",
-            "--workers",
-            str(workers),
-            "--out",
-            str(tmp_path / out),
-        ]
-        return [sys.executable, "-m", "windtunnel", "run", "demo", "demo", *options]
-
-    def finished(out: str) -> int:
-        return len(list((tmp_path / out / "shards").glob("*.parquet")))
-
-    subprocess.run(command("calm"), check=True, capture_output=True)
-    rng = random.Random(workers)
-    for _ in range(10):
-        before = finished("rough")
-        awaited = before + rng.randint(0, 3)
-        process = subprocess.Popen(
-            command("rough"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        while process.poll() is None and finished("rough") < awaited:
-            time.sleep(0.005)
-        time.sleep(rng.uniform(0, 2.0 if awaited == before else 0.02))
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        assert finished("rough") >= before
-    assert 0 < finished("rough") < finished("calm")
-    subprocess.run(command("rough"), check=True, capture_output=True)
-    assert shard_digests(tmp_path / "rough") == shard_digests(tmp_path / "calm")
-    assert (tmp_path / "rough" / "samples.parquet").read_bytes() == (
-        tmp_path / "calm" / "samples.parquet"
-    ).read_bytes()
+def test_kills_lose_nothing(tmp_path: Path, workers: int) -> None:
+    """At the moments that differ in what is stored; benchmarks/kills.py kills ten times at random."""
+    rough, calm = kills.killed_and_finished(tmp_path, workers, KILLS, images=240)
+    assert kills.stored_bytes(rough) == kills.stored_bytes(calm)
+    assert len(kills.shards(calm)) == 20
 
 
 def test_finished_chunks_are_not_computed_again_and_damaged_ones_are(

@@ -98,7 +98,7 @@ def test_discordance_is_what_was_asked_for() -> None:
 
 def test_the_doctor_seldom_doubts_a_right_declaration() -> None:
     for error, discordance in ((0.05, 0.05), (0.3, 0.3), (0.5, 0.1)):
-        assert max(doctor_alarms.alarms(150, error, discordance, 20).values()) <= 0.05
+        assert max(doctor_alarms.alarms(60, error, discordance, 20).values()) <= 0.05
     # Without the correction for the number tried the same data sets would mislead it.
     careless = doctor_alarms.alarms(60, 0.3, 0.3, 20, counted=1)
     assert careless["arithmetic"] > 0.06 and careless["label order"] > 0.15

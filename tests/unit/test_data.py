@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.data import Dataset, stratified_subset
+from windtunnel.data import Dataset, demo, stratified_subset
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.data.inspection import inspect
 from windtunnel.data.survey import survey
@@ -329,3 +329,15 @@ def test_inspection_decodes_so_that_truncated_images_are_found(tmp_path: Path) -
     Image.fromarray(golden_image(64)).save(whole, "JPEG")
     (tmp_path / "cat" / "half.jpg").write_bytes(whole.getvalue()[: len(whole.getvalue()) // 2])
     assert list(inspect(windtunnel.open_dataset(tmp_path)).unreadable) == ["cat/half.jpg"]
+
+
+def test_the_demos_digits_are_scikit_learns() -> None:
+    """They are read from its file, without its imports."""
+    from sklearn.datasets import load_digits
+
+    images, classes = demo.digits()
+    scans = load_digits()
+    assert np.array_equal(classes, scans.target)
+    ink = (images[:, 12:20, 12:20, 0].astype(float) - demo.PAPER) / (demo.INK - demo.PAPER) * demo.INK_MAX
+    assert np.array_equal(np.rint(ink), scans.images)
+    assert (images[:, :12] == demo.PAPER).all() and (images[:, 20:] == demo.PAPER).all()
