@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.gate import gate
     from windtunnel.api import make_set, plan, run
     from windtunnel.core.errors import UserError
+    from windtunnel.core.registry import include
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.importing.imported_run import score_predictions
@@ -29,6 +30,7 @@ _PUBLIC = {
     "distance": "windtunnel.analysis.distance",
     "explain": "windtunnel.analysis.explain",
     "gate": "windtunnel.analysis.gate",
+    "include": "windtunnel.core.registry",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.store.run",
     "make_set": "windtunnel.api",
@@ -48,6 +50,7 @@ __all__ = [
     "distance",
     "explain",
     "gate",
+    "include",
     "load_model",
     "load_run",
     "make_set",
