@@ -87,7 +87,7 @@ def plan(
         advance=advance,
     )
     if not isinstance(dataset, FinishedDataset):
-        check_deterministic(made.conditions)
+        check_deterministic(made.conditions, made.model.preprocess.geometry)
     return made
 
 
