@@ -78,7 +78,7 @@ def _resizers() -> list[dict[str, Any]]:
     return [
         {"name": name, "library": one.library, "help": one.help, "needs": one.needs}
         for one in libraries()
-        for name in one.names
+        for name in one.resizers
     ]
 
 

@@ -49,15 +49,10 @@ class Resizer(Plugin):
         """The function's name, with hyphens: the first part of its resizers' names."""
         return self.function.__name__.replace("_", "-")
 
-    @property
-    def names(self) -> list[str]:
-        """The resizers of this library: its name and a filter each."""
-        return [f"{self.name}-{filter_}" for filter_ in self.filters]
-
-    def has(self, name: str) -> bool:
-        """Whether a resizer of that name is of this library."""
-        prefix = f"{self.name}-"
-        return name.startswith(prefix) and name.removeprefix(prefix) in self.filters
+    @cached_property
+    def resizers(self) -> dict[str, Any]:
+        """The filters by the resizers' names: the library's name and a filter's."""
+        return {f"{self.name}-{filter_}": value for filter_, value in self.filters.items()}
 
     @cached_property
     def is_shipped(self) -> bool:
@@ -74,7 +69,7 @@ class Resizer(Plugin):
 
         Functions from outside are not trusted with the image: they get a copy, and their result is checked.
         """
-        filter_ = self.filters[name.removeprefix(f"{self.name}-")]
+        filter_ = self.resizers[name]
         if self.is_shipped:
             return np.asarray(self.function(image, width, height, filter_), dtype=np.uint8)
         try:
@@ -114,16 +109,17 @@ def libraries() -> list[Resizer]:
 
 def resizer_names() -> list[str]:
     """Every resizer's name: the libraries by rank, the filters as each declares them."""
-    return [name for one in libraries() for name in one.names]
+    return [name for one in libraries() for name in one.resizers]
 
 
 def library_of(name: str) -> Resizer:
     """The library that a resizer's name begins with, or one line on what resizers there are."""
     first = name.partition("-")[0]
-    if first in REGISTRY.shipped() and REGISTRY.get(first).has(name):  # nothing else is imported
+    # Most libraries' names have no hyphen: nothing else is imported for those.
+    if first in REGISTRY and name in REGISTRY.get(first).resizers:
         return REGISTRY.get(first)
     for one in REGISTRY.all():
-        if one.has(name):
+        if name in one.resizers:
             return one
     raise unknown_name("resizer", name, resizer_names(), REGISTRY.command)
 
