@@ -26,9 +26,10 @@ from windtunnel.core.labels import index_space
 from windtunnel.core.samples import Sample
 from windtunnel.data.survey import survey
 from windtunnel.engine.images import Source
-from windtunnel.imaging.decoders import FFMPEG_CODECS
+from windtunnel.imaging.decoders.ffmpeg import FFMPEG_CODECS
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.imaging.resizers import OPENCV_FILTERS, PILLOW_FILTERS
+from windtunnel.imaging.resizers.opencv import OPENCV_FILTERS
+from windtunnel.imaging.resizers.pillow import PILLOW_FILTERS
 
 ROUNDS = 7
 LEAST_PIXELS = 100_000

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from windtunnel.analysis.explain import explain
     from windtunnel.api import compare, gate, make_set, plan, run, score_predictions, slices
     from windtunnel.core.errors import UserError
+    from windtunnel.core.registry import include
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
@@ -25,6 +26,7 @@ _PUBLIC = {
     "distance": "windtunnel.analysis.distance",
     "explain": "windtunnel.analysis.explain",
     "gate": "windtunnel.api",
+    "include": "windtunnel.core.registry",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.runs",
     "make_set": "windtunnel.api",
@@ -44,6 +46,7 @@ __all__ = [
     "distance",
     "explain",
     "gate",
+    "include",
     "load_model",
     "load_run",
     "make_set",

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec
 from windtunnel.analysis import comparison
 from windtunnel.analysis import gate as gates
 from windtunnel.core.errors import UserError
+from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import first_size
@@ -93,7 +94,7 @@ def plan(
         advance=advance,
     )
     if not isinstance(dataset, FinishedDataset):
-        check_deterministic(made.conditions)
+        check_deterministic(made.conditions, made.model.preprocess.geometry)
     return made
 
 
@@ -153,7 +154,7 @@ def run(
         settings: texts for units, such as `frost.textures=DIR`.
         group: a column of the data's table; images with the same value (of one patient, one video) stay
             together in every interval.
-        include: Python files with your own corruptions.
+        include: Python files with plug-ins of your own: corruptions, sequences, decoders, resizers, codecs.
         workers: processes; more than one needs a model and data that can be loaded again.
         strict: stop at the first image that cannot be scored.
         progress: whether to show the expected time and a progress bar (plain lines on standard error where
@@ -201,7 +202,7 @@ def run(
             Path(out) if out else made.default_folder(),
             workers=workers,
             source=model_source(model, preprocess, made),
-            includes=tuple(map(Path, include)),
+            includes=included_files(),
             strict=strict,
             advance=advance_both,
             expect=expect,
@@ -305,7 +306,7 @@ def make_set(
         labels: what the data's class indices are: `imagenet-1k`, whose folders are named by WordNet id, or
             `indices` of no known classes, the default.
         split: of imagenet-s, `val` for centre crops or `train` for random resized crops.
-        include: Python files with your own corruptions.
+        include: Python files with plug-ins of your own: corruptions, sequences, decoders, resizers, codecs.
         workers: processes.
         advance: called with (images written, 0) as work goes on.
 
@@ -327,7 +328,7 @@ def make_set(
         split=split,
         labels=labels,
     )
-    make(made, Path(out), workers=workers, includes=tuple(map(Path, include)), advance=advance)
+    make(made, Path(out), workers=workers, includes=included_files(), advance=advance)
     return Path(out)
 
 

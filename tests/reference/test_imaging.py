@@ -10,11 +10,14 @@ import pytest
 from PIL import Image, ImageOps
 
 from windtunnel.core.errors import UserError
-from windtunnel.imaging.codecs import check_codec, jpeg_round_trip, round_trip
-from windtunnel.imaging.decoders import DECODERS, decode
+from windtunnel.imaging.codecs import check_codec, round_trip
+from windtunnel.imaging.codecs.jpeg import jpeg_round_trip
+from windtunnel.imaging.decoders import decode, decoders
 from windtunnel.imaging.geometry import Geometry, crop_step, resize_step, short_side_size
 from windtunnel.imaging.header import read_header
-from windtunnel.imaging.resizers import OPENCV_FILTERS, PILLOW_FILTERS, resize
+from windtunnel.imaging.resizers import resize
+from windtunnel.imaging.resizers.opencv import OPENCV_FILTERS
+from windtunnel.imaging.resizers.pillow import PILLOW_FILTERS
 from windtunnel.kernels.window import centre_window
 from windtunnel.suites.golden_digests import golden_image
 
@@ -35,9 +38,9 @@ def test_jpeg_decoders_agree_bit_for_bit(decoder: str, subsampling: int) -> None
 
 HOLD_A_TAG = ("JPEG", "TIFF", "PNG", "WEBP")
 READERS = [
-    (kind, name)
+    (kind, decoder.name)
     for kind in HOLD_A_TAG
-    for name, decoder in DECODERS.items()
+    for decoder in decoders()
     if not decoder.formats or kind in decoder.formats
 ]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from rich.console import Console
 
 from windtunnel.analysis.distance import SPLITS, Distance, ImageSet, OverSplits, distance
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.progress import Bar
 from windtunnel.core.wording import counted
+from windtunnel.suites.units import include_units
 
 
 @click.command(short_help="Measure the Fréchet distance between two datasets.")
@@ -42,6 +45,7 @@ from windtunnel.core.wording import counted
     help="Only this many images of each set, each class in proportion; 0 for all.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the splits and of the subset.")
+@INCLUDE
 @AS_JSON
 def command(
     a: str,
@@ -53,6 +57,7 @@ def command(
     splits: int,
     subset: int,
     seed: int,
+    include: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Measure how far data set B is from A: the Fréchet distance between features of a network.
@@ -66,6 +71,7 @@ def command(
       windtunnel distance ./val ./val-c#fog:3 --features inception.onnx
     """
     console = Console(stderr=True)
+    include_units(map(Path, include))
     with Bar(console, "features") as bar, Bar(console, "splits") as splitting:
 
         def count_split(done: int, total: int) -> None:

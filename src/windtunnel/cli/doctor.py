@@ -17,7 +17,7 @@ from rich.console import Console
 
 from windtunnel.analysis.doctor import IMAGES, Diagnosis, diagnose
 from windtunnel.analysis.doctor_trials import LEAST_GAIN, Trial, gain
-from windtunnel.cli.options import AS_JSON, LABELS, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE, LABELS, print_json
 from windtunnel.cli.summary import describe_model, print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
@@ -25,6 +25,7 @@ from windtunnel.data.demo import demo_model_path
 from windtunnel.data.single_condition import open_as_run_reads
 from windtunnel.models import Model, load_model
 from windtunnel.models.declaration import declaration_text, declared_before
+from windtunnel.suites.units import include_units
 
 # Probabilities below this are not told apart.
 LEAST_P = 1e-6
@@ -70,6 +71,7 @@ MAX_ENTRIES, MAX_LINES = 20, 40
     "video.",
 )
 @click.option("--write", is_flag=True, help="Write MODEL.toml if another preprocess is surely better.")
+@INCLUDE
 @AS_JSON
 def command(
     model: str,
@@ -82,6 +84,7 @@ def command(
     label_map: str | None,
     group: str,
     write: bool,
+    include: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Try other preprocesses of MODEL on labelled DATA and say if one is surely better than the declared.
@@ -96,6 +99,7 @@ def command(
       windtunnel doctor resnet50.onnx ./val --write
     """
     console = Console(stderr=True)
+    include_units(map(Path, include))
     if write:
         _check_target(model)
     dataset, remarks = open_as_run_reads(data)

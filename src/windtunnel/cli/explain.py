@@ -12,12 +12,13 @@ from rich.console import Console
 
 from windtunnel.analysis.explain import Explanation, Method, explain
 from windtunnel.analysis.occlusion import Cover, Kind
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.summary import describe_model, print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
 from windtunnel.models import load_model
 from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, side_by_side
+from windtunnel.suites.units import include_units
 
 
 @click.command(short_help="Draw the regions of an image that a prediction depends on.")
@@ -38,9 +39,16 @@ from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, 
     help="How the model wants its images; else MODEL.toml beside the model, else preset imagenet.",
 )
 @click.option("--out", metavar="FILE.png", help="Where to write; default <image>.explained.png here.")
+@INCLUDE
 @AS_JSON
 def command(
-    model: str, image: str, preprocess: str | None, out: str | None, as_json: bool, **options: Any
+    model: str,
+    image: str,
+    preprocess: str | None,
+    out: str | None,
+    include: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Write IMAGE beside a map of what MODEL's answer hangs on, and print the best answers.
 
@@ -56,6 +64,7 @@ def command(
     """
     target = _target(image, out)
     console = Console(stderr=True)
+    include_units(map(Path, include))
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
         found = explain(loaded, image, advance=bar.look, **options)

@@ -15,6 +15,9 @@ from rich.table import Table
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.core.metric_names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TITLES, better
 from windtunnel.corruptions import REGISTRY
+from windtunnel.imaging.codecs import REGISTRY as CODECS
+from windtunnel.imaging.decoders import decoders
+from windtunnel.imaging.resizers import libraries
 from windtunnel.metrics.published_results import METRICS, published_models, sources
 from windtunnel.metrics.score import about_metric
 from windtunnel.models.preprocess import presets
@@ -54,6 +57,40 @@ def _sequences() -> list[dict[str, Any]]:
             "frames": {str(edition): table.frames for edition, table in sorted(unit.tables.items())},
         }
         for unit in units
+    ]
+
+
+def _decoders() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "library": one.library,
+            "formats": one.formats_text or "all",
+            "help": one.help,
+            "needs": one.needs,
+            "scales": one.scales,
+        }
+        for one in decoders()
+    ]
+
+
+def _resizers() -> list[dict[str, Any]]:
+    return [
+        {"name": name, "library": one.library, "help": one.help, "needs": one.needs}
+        for one in libraries()
+        for name in one.resizers
+    ]
+
+
+def _codecs() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.written,
+            "suffix": one.suffix,
+            "lossless": one.lossless,
+            "help": one.help,
+        }
+        for one in CODECS.all()
     ]
 
 
@@ -133,10 +170,18 @@ def _percent(value: float | None) -> str:
 INDENT = "    "
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 # What a unit's row has no room for on a screen; --json prints it all.
-WIDE = {"corruptions": ("met_by", "source"), "sequences": ("random", "met_by", "source", "frames")}
+WIDE = {
+    "corruptions": ("met_by", "source"),
+    "sequences": ("random", "met_by", "source", "frames"),
+    "decoders": ("needs", "scales"),
+    "resizers": ("needs",),
+}
 KINDS = {
     "corruptions": _corruptions,
     "sequences": _sequences,
+    "decoders": _decoders,
+    "resizers": _resizers,
+    "codecs": _codecs,
     "suites": _suites,
     "presets": _presets,
     "metrics": _metrics,
@@ -148,12 +193,12 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
 }
 
 
-@click.command("list", short_help="List corruptions, sequences, suites, presets, metrics, results.")
+@click.command("list", short_help="List corruptions, decoders, suites, metrics and other plug-ins.")
 @click.argument("kind", type=click.Choice(sorted(KINDS)), default="corruptions")
 @INCLUDE
 @AS_JSON
 def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
-    """List corruptions, perturbation sequences, suites, preprocess presets, metrics or published results."""
+    """List plug-ins of a kind, preprocess presets or published results."""
     include_units(map(Path, include))
     rows = KINDS[kind]()
     if as_json:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from windtunnel.analysis.multi_run import Several, several
 from windtunnel.analysis.public_placement import Placed, place_runs
-from windtunnel.cli.options import AS_JSON, GROUP, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
 from windtunnel.core.scores import Score
@@ -25,6 +25,7 @@ from windtunnel.report.markdown import run_markdown, several_markdown
 from windtunnel.report.multi_suite import several_document, shifts_csv
 from windtunnel.report.saliency import explain_with
 from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.suites.units import include_units
 
 SEVERAL_FILE = "windtunnel-report.html"
 
@@ -49,6 +50,7 @@ SEVERAL_FILE = "windtunnel-report.html"
 )
 @click.option("--preprocess", metavar="PRESET|FILE.toml", help="With --explain: as the run had it.")
 @GROUP
+@INCLUDE
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the report as Markdown.")
@@ -60,6 +62,7 @@ def command(
     explain: str | None,
     preprocess: str | None,
     group: str | None,
+    include: tuple[str, ...],
     as_json: bool,
     as_csv: bool,
     as_markdown: bool,
@@ -77,6 +80,7 @@ def command(
       windtunnel report windtunnel-runs/old windtunnel-runs/new --out both.html
       windtunnel report runs/net-imagenet-a runs/net-imagenet-c --public timm-results/
     """
+    include_units(map(Path, include))
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
     if explain and (as_json or as_csv or as_markdown or len(runs) > 1):

@@ -28,5 +28,5 @@ def load_extra(library: str, what: str) -> Any:
 
 
 def install(library: str, *options: str) -> str:
-    """The command that installs an extra's library."""
-    return " ".join(("pip install", *options, f"'{REQUIREMENTS[library]}'"))
+    """The command that installs a library, an extra's or one that a plug-in from outside needs."""
+    return " ".join(("pip install", *options, f"'{REQUIREMENTS.get(library, library)}'"))

@@ -6,8 +6,10 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import inspect
 import pkgutil
 import sys
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -58,6 +60,10 @@ class Registry(Generic[P]):
     def names(self) -> list[str]:
         """Every plug-in's name, sorted; nothing is imported."""
         return sorted({*self._shipped, *self._added, *self._entry_points})
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a plug-in of that name."""
+        return name in self._shipped or name in self._added or name in self._entry_points
 
     def shipped(self) -> list[str]:
         """The names of the plug-ins that come with windtunnel, sorted."""
@@ -110,13 +116,16 @@ class Registry(Generic[P]):
 
 # The registry of each type of plug-in, entered when its package is imported.
 _REGISTRIES: dict[type[Plugin], Registry[Any]] = {}
+# The files included in this process, in their order.
+_INCLUDED: dict[Path, None] = {}
 
 
-def include(path: Path) -> list[str]:
+def include(path: str | Path) -> list[str]:
     """Add the plug-ins of any kind that a Python file of the user's declares; returns their names.
 
     Plug-ins that the file only imports are not added.
     """
+    path = Path(path)
     module = import_file(path)
     declared = [value for value in vars(module).values() if isinstance(value, Plugin)]
     imported = {
@@ -129,7 +138,34 @@ def include(path: Path) -> list[str]:
     plugins = {id(plugin): plugin for plugin in declared if id(plugin) not in imported}.values()
     for plugin in plugins:
         _registry_of(plugin).add(plugin, path)
+    _INCLUDED.pop(path.resolve(), None)  # of two files with the same name for a plug-in the last one counts
+    _INCLUDED[path.resolve()] = None
     return sorted(plugin.name for plugin in plugins)
+
+
+def included_files() -> tuple[Path, ...]:
+    """The files whose plug-ins this process knows: a worker has to include them too."""
+    return tuple(path for path in _INCLUDED if path.is_file())
+
+
+def is_shipped(function: Callable[..., object]) -> bool:
+    """Whether a plug-in's function comes with windtunnel."""
+    return function.__module__.startswith("windtunnel.")
+
+
+def file_of(function: Callable[..., object]) -> dict[str, str]:
+    """The name and digest of the file a function was written in: the identity of a plug-in from outside."""
+    path = Path(inspect.getfile(function))
+    return {path.name: files_digest([path])}
+
+
+def files_digest(paths: Iterable[Path]) -> str:
+    """Digest of the names and contents of files."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in paths:
+        if path.is_file():
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _registry_of(plugin: Plugin) -> Registry[Any]:

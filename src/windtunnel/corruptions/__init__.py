@@ -5,9 +5,7 @@ A unit is the function `name(image, rng, **params)` in the file `name.py`, decor
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image, Stage
-from windtunnel.core.registry import Plugin, Registry
+from windtunnel.core.registry import Plugin, Registry, file_of, files_digest, is_shipped
 from windtunnel.core.seeding import Draws, fresh_seed
 
 EDITIONS = (32, 64, 224, 299)
@@ -128,7 +126,7 @@ class Corruption(Plugin):
     @cached_property
     def is_shipped(self) -> bool:
         """Whether the unit comes with the package."""
-        return self.function.__module__.startswith("windtunnel.")
+        return is_shipped(self.function)
 
     @cached_property
     def _kind(self) -> str:
@@ -151,24 +149,10 @@ class Corruption(Plugin):
                 raise unknown_name(f"setting of {self.name}", name, self.settings)
             path = Path(value)
             files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
-            found[name] = _digest(files) if files else value
+            found[name] = files_digest(files) if files else value
         if self.check and settings:
             self.check(**settings)
         return found
-
-
-def file_of(function: Callable[..., object]) -> dict[str, str]:
-    """The name and digest of the file a function was written in: the identity of a unit from outside."""
-    path = Path(inspect.getfile(function))
-    return {path.name: _digest([path])}
-
-
-def _digest(paths: Iterable[Path]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for path in paths:
-        if path.is_file():
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
 
 
 def corruption(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import corruption
-from windtunnel.imaging.codecs import jpeg_round_trip
+from windtunnel.imaging.codecs.jpeg import jpeg_round_trip
 
 
 @corruption(

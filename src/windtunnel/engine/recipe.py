@@ -15,10 +15,9 @@ from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.precomputed import AS_STORED, FinishedDataset
 from windtunnel.imaging.clips import H264
 from windtunnel.models import Model
+from windtunnel.suites.pipeline_steps import library_used
 
 LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
-# The libraries of extras that steps of the pipeline use.
-STEP_LIBRARIES = {"av": "decode=ffmpeg", "torch": "resize=torch", "onnx": "numerics="}
 
 
 def model_recipe(model: Model) -> dict[str, Any]:
@@ -104,7 +103,14 @@ def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> dict[s
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
     """The versions of what decides pixels and predictions: ours, and the libraries'."""
     videos = any(one.kind == "sequence" and one.codec in (H264, AS_STORED) for one in conditions)
-    steps = [one.unit for one in conditions if one.kind == "pipeline"]
-    brought = [name for name, step in STEP_LIBRARIES.items() if any(one.startswith(step) for one in steps)]
-    names = dict.fromkeys(("windtunnel", *LIBRARIES, *(["av"] if videos else []), *brought))
-    return {name: importlib.metadata.version(name) for name in names}
+    brought = [library_used(one.unit) for one in conditions if one.kind == "pipeline"]
+    names = dict.fromkeys(("windtunnel", *LIBRARIES, *(["av"] if videos else []), *filter(None, brought)))
+    return {name: _version(name) for name in names}
+
+
+def _version(library: str) -> str:
+    """A library's version; a plug-in from outside may name one that PyPI does not know."""
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

@@ -10,7 +10,7 @@ import numpy as np
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
-from windtunnel.imaging.decoders import DECODERS
+from windtunnel.imaging.decoders import REGISTRY as DECODERS
 from windtunnel.imaging.resizers import resize
 from windtunnel.kernels.window import Window
 
@@ -45,7 +45,7 @@ def random_crop(width: int, height: int, draws: Draws, area: Area = AREA) -> Win
 def refuse_scaling(decoders: Iterable[str]) -> None:
     """Refuse decoders that shrink a whole image to what a centre crop needs: a small crop needs more."""
     for name in decoders:
-        if DECODERS[name].scales:
+        if DECODERS.get(name).scales:
             raise UserError(
                 f"Decoder {name} shrinks an image before its crop for training is drawn; name others, such "
                 "as simplejpeg."

@@ -6,15 +6,17 @@ source (decoded, its colours handled) -> resized -> canvas (cropped)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
 
 from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.core.images import Image, Stage
 from windtunnel.imaging.colour import COLOURS
-from windtunnel.imaging.decoders import DECODERS, decode
+from windtunnel.imaging.decoders import REGISTRY as DECODERS
+from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS, Header, read_header
-from windtunnel.imaging.resizers import RESIZERS, resize
+from windtunnel.imaging.resizers import library_of, resize
 from windtunnel.kernels.window import ROUNDINGS, Rounding, Window, centre_window, whole
 
 Rule = Literal["none", "short-side", "squash", "exact", "crop-then-resize"]
@@ -53,10 +55,8 @@ class Geometry:
     colour: str = "rgb"
 
     def __post_init__(self) -> None:
-        if self.decoder not in DECODERS:
-            raise unknown_name("decoder", self.decoder, DECODERS)
-        if self.resizer not in RESIZERS:
-            raise unknown_name("resizer", self.resizer, RESIZERS)
+        DECODERS.get(self.decoder)
+        library_of(self.resizer)
         if self.rule not in get_args(Rule):
             raise unknown_name("resize rule", self.rule, get_args(Rule))
         if self.exif not in get_args(Exif):
@@ -84,31 +84,40 @@ class Geometry:
             return self.resize_px if self.rule == "squash" else None
         return self.crop_px
 
+    def assets(self) -> dict[str, str]:
+        """Digests of the files of its decoder and resizer where they come from outside."""
+        return {**DECODERS.get(self.decoder).assets(), **library_of(self.resizer).assets()}
+
     def describe(self) -> str:
         """The geometry in a few words, as the command line prints it."""
-        sizes = {
-            "none": "as it is",
-            "short-side": f"{self.resize_px}/{self.crop_px}"
-            if self.crop_px
-            else f"short side {self.resize_px}",
-            "squash": f"squash {self.resize_px}" + (f"/{self.crop_px}" if self.crop_px else ""),
-            "exact": f"exactly {self.crop_px}",
-            "crop-then-resize": f"middle {self.crop_frac:g}, then {self.crop_px}",
-        }
-        parts = [sizes[self.rule]]
-        if self.rule != "none":
-            parts.append(self.resizer.replace("-", " "))
-        if self.decoder != "pillow":
-            parts.append(f"{self.decoder} decode")
-        if self.exif == "apply":
-            parts.append("EXIF applied")
-        if self.colour != "rgb":
-            parts.append(f"colours {self.colour}")
-        if self.long_side != "floor":
-            parts.append(f"long side {self.long_side}")
-        if self.crop_offset != "round":
-            parts.append(f"crop offset {self.crop_offset}")
-        return ", ".join(parts)
+        return describe_geometry(asdict(self))
+
+
+def describe_geometry(stored: Mapping[str, Any]) -> str:
+    """A geometry's fields, as a recipe has them, in a few words; its plug-ins need not be known here."""
+    sizes = {
+        "none": "as it is",
+        "short-side": f"{stored['resize_px']}/{stored['crop_px']}"
+        if stored["crop_px"]
+        else f"short side {stored['resize_px']}",
+        "squash": f"squash {stored['resize_px']}" + (f"/{stored['crop_px']}" if stored["crop_px"] else ""),
+        "exact": f"exactly {stored['crop_px']}",
+        "crop-then-resize": f"middle {stored['crop_frac']:g}, then {stored['crop_px']}",
+    }
+    parts = [sizes[stored["rule"]]]
+    if stored["rule"] != "none":
+        parts.append(stored["resizer"].replace("-", " "))
+    if stored["decoder"] != "pillow":
+        parts.append(f"{stored['decoder']} decode")
+    if stored["exif"] == "apply":
+        parts.append("EXIF applied")
+    if stored["colour"] != "rgb":
+        parts.append(f"colours {stored['colour']}")
+    if stored["long_side"] != "floor":
+        parts.append(f"long side {stored['long_side']}")
+    if stored["crop_offset"] != "round":
+        parts.append(f"crop offset {stored['crop_offset']}")
+    return ", ".join(parts)
 
 
 def decode_step(content: bytes | Image, geometry: Geometry, header: Header | None = None) -> Image:
@@ -132,7 +141,7 @@ def decodes_alike(one: Geometry, other: Geometry) -> bool:
     """Whether two geometries get the same pixels from a file."""
     if (one.decoder, one.exif) != (other.decoder, other.exif):
         return False
-    return not DECODERS[one.decoder].scales or replace(one, colour="rgb") == replace(other, colour="rgb")
+    return not DECODERS.get(one.decoder).scales or replace(one, colour="rgb") == replace(other, colour="rgb")
 
 
 def resized_size(width: int, height: int, geometry: Geometry) -> tuple[int, int]:

@@ -101,7 +101,7 @@ def score_predictions(
         partial: leave out images that lack some prediction; otherwise they are refused.
         out: the run folder.
         group: a column of the data's table whose values say which images stay together in intervals.
-        include: Python files with your own corruptions.
+        include: Python files with plug-ins of your own, such as a corruption.
         advance: called with (images looked at, of how many).
     """
     include_units(map(Path, include))

@@ -21,7 +21,7 @@ from windtunnel.data.manifest import (
     read_manifest,
     write_manifest,
 )
-from windtunnel.engine.images import Source, geometry_under
+from windtunnel.engine.images import Source
 from windtunnel.engine.local_executor import opencv_on_one_thread
 from windtunnel.engine.pool import Advance, Chunk, work_in_processes
 from windtunnel.engine.work import warm_up_apart
@@ -176,7 +176,7 @@ def check_target(plan: MakePlan, out: Path) -> None:
 
 def _layout(plan: MakePlan) -> Layout:
     if plan.layout == STEPS_LAYOUT:
-        places = {one.name: paper_names(geometry_under(one, plan.canvas.geometry)) for one in plan.conditions}
+        places = {one.name: paper_names(asdict(plan.canvas.geometry), one) for one in plan.conditions}
         ids = [one.sample.id for one in plan.images]
         labels = tuple(one.sample.labels[0] for one in plan.images)
         return ImageArrays(places, tuple(plan.names[id_] for id_ in ids), labels)

@@ -11,12 +11,14 @@ nothing but decoder and resize.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.images import Image
 from windtunnel.core.seeding import Draws
 from windtunnel.data.manifest import checksum
@@ -58,9 +60,13 @@ def training_image(decoded: Image, geometry: Geometry, sample_id: str, seed: int
     return training_view(decoded, geometry.crop_px, geometry.resizer, draws, mirror=False)
 
 
-def paper_names(geometry: Geometry) -> tuple[str, str]:
-    """Decoder and resize as the paper calls them; those it has no name for have ours."""
-    decoder, resizer = geometry.decoder, geometry.resizer
+def paper_names(canvas: Mapping[str, Any], condition: Condition) -> tuple[str, str]:
+    """Decoder and resize of a condition as the paper calls them; those it has no name for have ours.
+
+    `canvas` is the canvas's geometry as a recipe has it: its plug-ins need not be known here.
+    """
+    swapped = {**canvas, **(condition.geometry if condition.kind == "pipeline" else {})}
+    decoder, resizer = str(swapped["decoder"]), str(swapped["resizer"])
     return _OUR_DECODERS.get(decoder, decoder), _OUR_RESIZES.get(resizer, resizer)
 
 

@@ -24,8 +24,6 @@ from windtunnel.data.manifest import (
     read_manifest,
     read_table,
 )
-from windtunnel.engine.images import geometry_under
-from windtunnel.imaging.geometry import Geometry
 from windtunnel.make.imagenet_s import paper_names
 from windtunnel.make.layouts import folder_of
 from windtunnel.make.plan import STEPS_LAYOUT
@@ -114,10 +112,10 @@ def _strangers(manifest: Manifest, files: Counter[str], done: Counter[str]) -> d
 
 def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
     """Every condition with the folder of its images."""
-    canvas = Geometry(**manifest.recipe["canvas"]["geometry"])
+    canvas = manifest.recipe["canvas"]["geometry"]
     for condition in manifest.conditions:
         if manifest.recipe["layout"] == STEPS_LAYOUT:
-            yield condition, "/".join(paper_names(geometry_under(condition, canvas)))
+            yield condition, "/".join(paper_names(canvas, condition))
         else:
             yield condition, folder_of(condition)
 

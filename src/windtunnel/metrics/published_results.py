@@ -322,7 +322,7 @@ def measured_on(run: ScoredRun) -> Measured:
         from windtunnel.metrics.published_natural_results import natural_measured_on
 
         return natural_measured_on(run)
-    from windtunnel.imaging.geometry import Geometry
+    from windtunnel.imaging.geometry import describe_geometry
     from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 
     recipe, clips = run.recipe, sequences_of(run)
@@ -335,7 +335,7 @@ def measured_on(run: ScoredRun) -> Measured:
         edition=int(recipe["canvas"]["edition"]),
         images=len(run.observed.ids),
         files=STORED if codecs == {STORED} else MADE,
-        canvas=Geometry(**recipe["canvas"]["geometry"]).describe() if unusual else USUAL_CANVAS,
+        canvas=describe_geometry(recipe["canvas"]["geometry"]) if unusual else USUAL_CANVAS,
         codec=" and ".join(sorted(codecs)) or "none",
         normaliser=ALEXNET_CLIPS if clips else ALEXNET_50K,
         classes=len(recipe["projection"]["kept"]) or int(recipe["model"]["classes"]),
@@ -356,7 +356,11 @@ def _benchmark(run: ScoredRun) -> str:
 
 
 def _is_own_frost(condition: Mapping[str, Any]) -> bool:
-    return condition["unit"] == "frost" and condition["codec"] != STORED and not condition["assets"]
+    return (
+        condition["unit"] == "frost"
+        and condition["codec"] != STORED
+        and "textures" not in condition["assets"]
+    )
 
 
 @lru_cache(maxsize=1)

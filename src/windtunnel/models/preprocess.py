@@ -101,7 +101,9 @@ class Preprocess:
 
     def to_json(self) -> dict[str, object]:
         """What the recipe keeps of it."""
-        return {"geometry": asdict(self.geometry), "tensor": asdict(self.tensor)}
+        assets = self.geometry.assets()
+        stored: dict[str, object] = {"geometry": asdict(self.geometry), "tensor": asdict(self.tensor)}
+        return {**stored, "assets": assets} if assets else stored
 
     def scaled_to(self, side_px: int) -> Preprocess:
         """The same preprocess for another input size."""

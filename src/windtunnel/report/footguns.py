@@ -11,7 +11,7 @@ from windtunnel.core.metric_names import TITLES
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
-from windtunnel.metrics.flip_rates import LOSSLESS, THE_TEN, misfit
+from windtunnel.metrics.flip_rates import THE_TEN, misfit, never_compressed
 from windtunnel.metrics.published_results import PUBLISHED_IMAGES
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import bare, sequences_of
@@ -147,7 +147,7 @@ def _whose_fall(run: ScoredRun, _: Top1) -> Iterator[str]:
 
 def _lossy_video(run: ScoredRun, _: Top1) -> Iterator[str]:
     found = sequences_of(run)
-    lossless = bool(found) and {str(one["codec"]) for one in found} <= LOSSLESS
+    lossless = bool(found) and never_compressed(str(one["codec"]) for one in found)
     if lossless and not run.baseline and not misfit(run):
         yield (
             "FR and T5D divide by AlexNet's figures on H.264 frames, and these frames were never compressed: "

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image, Stage
-from windtunnel.core.registry import Plugin, Registry
+from windtunnel.core.registry import Plugin, Registry, file_of, is_shipped
 from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.corruptions import (
     WHOLE,
@@ -26,7 +26,6 @@ from windtunnel.corruptions import (
     check_edition,
     check_seed,
     edition_of,
-    file_of,
 )
 from windtunnel.kernels.window import Window, whole
 
@@ -165,7 +164,7 @@ class Perturbation(Plugin):
     @cached_property
     def is_shipped(self) -> bool:
         """Whether the unit comes with the package."""
-        return self.function.__module__.startswith("windtunnel.")
+        return is_shipped(self.function)
 
     @cached_property
     def _takes_window(self) -> bool:

@@ -32,8 +32,12 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
-from windtunnel.sequences import sequence_of
+from windtunnel.imaging.codecs import codec_assets
+from windtunnel.imaging.geometry import Geometry
+from windtunnel.imaging.trials import ImagingPlugin, imaging_plugin, try_out
+from windtunnel.sequences import Perturbation, sequence_of
 from windtunnel.suites.golden_digests import golden_image
+from windtunnel.suites.pipeline_steps import axis_of, is_step, value_of
 from windtunnel.suites.units import Unit, find_unit, include_units
 
 SIDE_PX = 64
@@ -62,7 +66,9 @@ class Trial:
 
     def digest(self) -> str:
         """Digest of the pixels that it makes of the golden image, seed 0."""
-        unit, image = find_unit(self.unit), golden_image(SIDE_PX)
+        unit, image = _plugin(self.unit), golden_image(SIDE_PX)
+        if not isinstance(unit, Corruption | Perturbation):
+            return hashlib.blake2b(try_out(unit, value_of(self.unit), image), digest_size=16).hexdigest()
         draws = unit.draws(0, "self-check", self.level)
         if isinstance(unit, Corruption):
             made: Iterable[Any] = [unit.apply(image, draws, self.level, self.edition, self.settings)]
@@ -78,11 +84,13 @@ class Trial:
 _passed: set[str] = set()
 
 
-def check_deterministic(conditions: Iterable[Condition]) -> None:
+def check_deterministic(conditions: Iterable[Condition], geometry: Geometry | None = None) -> None:
     """Refuse units from outside the package that give other pixels for the same seed, and say why.
 
-    Each is tried at every level that the conditions have of it. Nothing is done for shipped units.
+    Each is tried at every level that the conditions have of it, and so are the decoders, resizers and codecs
+    of the conditions and of a model's own geometry. Nothing is done for shipped units.
     """
+    conditions = list(conditions)
     waiting: dict[str, Trial] = {}
     for condition in conditions:
         if condition.kind not in ("corruption", "sequence") or _unit_of(condition).is_shipped:
@@ -91,6 +99,10 @@ def check_deterministic(conditions: Iterable[Condition]) -> None:
         key = json.dumps([asdict(trial), dict(condition.assets)])
         if key not in _passed:
             waiting[key] = trial
+    for step in _steps_from_outside(conditions, geometry):
+        key = json.dumps([step, _plugin(step).assets()])
+        if key not in _passed:
+            waiting[key] = Trial(step, 0, 0)
     if not waiting:
         return
     digests = [_check_here(trial) for trial in waiting.values()]
@@ -123,8 +135,10 @@ def _check_here(trial: Trial) -> str:
 
 
 def _refusal(trial: Trial, how: str) -> UserError:
-    unit = find_unit(trial.unit)
+    unit = _plugin(trial.unit)
     file = Path(inspect.getfile(unit.function)).name
+    if not isinstance(unit, Corruption | Perturbation):
+        return UserError(f"{trial.unit} ({file}) changes its pixels for the same image {how}.")
     level = f"{'severity' if isinstance(unit, Corruption) else 'difficulty'} {trial.level}"
     return UserError(f"{trial.unit} ({file}) changes its pixels at {level} for the same seed {how}. {CURE}")
 
@@ -143,9 +157,9 @@ def _digests_there(trials: Iterable[Trial]) -> list[list[str]]:
     """The same in interpreters with other salts of hash(), started together; [] where none can be started."""
     asked = list(trials)
     included = {
-        inspect.getfile(find_unit(one.unit).function)
+        inspect.getfile(_plugin(one.unit).function)
         for one in asked
-        if find_unit(one.unit).function.__module__.startswith("windtunnel_included_")
+        if _plugin(one.unit).function.__module__.startswith("windtunnel_included_")
     }
     given = {"path": sys.path, "files": sorted(included), "trials": [asdict(one) for one in asked]}
     salts = [salt for salt in SALTS if salt != os.environ.get("PYTHONHASHSEED")]
@@ -190,6 +204,20 @@ def _global_generators(seed: int) -> Iterator[None]:
         np.random.set_state(numpy)  # noqa: NPY002
         if torch:
             torch.set_rng_state(of_torch)
+
+
+def _plugin(unit: str) -> Unit | ImagingPlugin:
+    """The plug-in of a unit's name; of a decoder, a resizer or a codec the name is `axis=value`."""
+    return imaging_plugin(axis_of(unit), value_of(unit)) if is_step(unit) else find_unit(unit)
+
+
+def _steps_from_outside(conditions: Iterable[Condition], geometry: Geometry | None) -> list[str]:
+    """The decoders, resizers and codecs in use that do not come with windtunnel, as `axis=value`."""
+    used: dict[str, None] = {}
+    for stored in [asdict(geometry) if geometry else {}, *(one.geometry for one in conditions)]:
+        used |= {f"{field_}={stored[field_]}": None for field_ in ("decoder", "resizer") if field_ in stored}
+    used |= {f"codec={one.codec}": None for one in conditions if codec_assets(one.codec)}
+    return [step for step in used if not imaging_plugin(axis_of(step), value_of(step)).is_shipped]
 
 
 def _unit_of(condition: Condition) -> Unit:

@@ -17,9 +17,9 @@ from typing import Any
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.imaging.colour import COLOURS
-from windtunnel.imaging.decoders import DECODERS, require_decoder
+from windtunnel.imaging.decoders import Decoder, decoders, require_decoder
 from windtunnel.imaging.geometry import Geometry
-from windtunnel.imaging.resizers import RESIZERS, require_resizer
+from windtunnel.imaging.resizers import Resizer, require_resizer, resizer_names
 from windtunnel.models import Model
 from windtunnel.models.numerics import VARIANTS, why_no_variant
 
@@ -80,13 +80,21 @@ def _fixed(override: Override, _base: Geometry) -> Override:
     return override
 
 
-AXES: dict[str, Mapping[str, Callable[[Geometry], Override]]] = {
-    "decode": _each("decoder", DECODERS),
-    "resize": _each("resizer", RESIZERS),
-    "geometry": GEOMETRIES,
-    "colour": _each("colour", COLOURS),
-    "numerics": {name: partial(_fixed, {}) for name in VARIANTS},
+# By axis, what there is at the time: plug-ins may be included later.
+AXES: dict[str, Callable[[], Mapping[str, Callable[[Geometry], Override]]]] = {
+    "decode": lambda: _each("decoder", (one.name for one in decoders())),
+    "resize": lambda: _each("resizer", resizer_names()),
+    "geometry": lambda: GEOMETRIES,
+    "colour": lambda: _each("colour", COLOURS),
+    "numerics": lambda: {name: partial(_fixed, {}) for name in VARIANTS},
 }
+# The axes whose values are plug-ins, which may need a library.
+REQUIRED: dict[str, Callable[[str], Decoder | Resizer]] = {
+    "decode": require_decoder,
+    "resize": require_resizer,
+}
+# The libraries of steps that are no plug-ins.
+AXIS_LIBRARIES = {"numerics": "onnx"}
 
 
 def is_step(unit: str) -> bool:
@@ -104,18 +112,24 @@ def value_of(unit: str) -> str:
     return unit.partition("=")[2]
 
 
+def library_used(unit: str) -> str:
+    """The library that a step brings in, by its name on PyPI; "" for none."""
+    axis = axis_of(unit)
+    return REQUIRED[axis](value_of(unit)).library if axis in REQUIRED else AXIS_LIBRARIES.get(axis, "")
+
+
 def check_step(unit: str) -> None:
     """Refuse an axis or a value there is not."""
     axis, value = axis_of(unit), value_of(unit)
     if axis not in AXES:
         raise unknown_name("axis", axis, AXES, f"write AXIS=VALUE, or AXIS={EVERYTHING} for all")
-    if value != EVERYTHING and value not in AXES[axis]:
-        raise unknown_name(axis, value, AXES[axis], f"or {EVERYTHING} for all there are")
+    if value != EVERYTHING and value not in AXES[axis]():
+        raise unknown_name(axis, value, AXES[axis](), f"or {EVERYTHING} for all there are")
 
 
 def override_of(unit: str, base: Geometry) -> Override | None:
     """What a step changes of a geometry; None where it changes nothing."""
-    found = AXES[axis_of(unit)][value_of(unit)](base)
+    found = AXES[axis_of(unit)]()[value_of(unit)](base)
     same = all(asdict(base)[key] == value for key, value in found.items())
     return None if same and axis_of(unit) != "numerics" else found
 
@@ -124,7 +138,7 @@ def spelt_out(unit: str) -> list[str]:
     """`axis=*` as every step there is; any other unit as it is."""
     if value_of(unit) != EVERYTHING:
         return [unit]
-    return [f"{axis_of(unit)}={value}" for value in AXES[axis_of(unit)]]
+    return [f"{axis_of(unit)}={value}" for value in AXES[axis_of(unit)]()]
 
 
 def overrides_of(units: Sequence[str], base: Geometry) -> dict[str, Override]:
@@ -190,10 +204,8 @@ def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[st
     """Why a step cannot be taken here; "" where it can."""
     axis, value = axis_of(unit), value_of(unit)
     try:
-        if axis == "decode":
-            require_decoder(value)
-        if axis == "resize":
-            require_resizer(value)
+        if axis in REQUIRED:
+            REQUIRED[axis](value)
         changed: dict[str, Any] = dict(override_of(unit, base) or {})
         replace(base, **changed)  # what cannot be built is found here and not in the middle of a run
     except UserError as error:
@@ -202,8 +214,8 @@ def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[st
         return why_no_variant(model, value) if model else "there is no model here"
     if axis == "decode" and nothing_is_decoded(formats):
         return NOT_DECODED
-    if axis == "decode" and DECODERS[value].formats:
-        other = sum(count for name, count in formats.items() if name not in DECODERS[value].formats)
+    if axis == "decode" and (read := require_decoder(value).formats):
+        other = sum(count for name, count in formats.items() if name not in read)
         if other > UNREADABLE_SHARE * formats.total():
             return f"{other} of {formats.total()} images are in a format it does not read"
     if base.rule == "none" and axis in ("resize", "geometry"):

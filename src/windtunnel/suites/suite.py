@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
@@ -12,7 +13,7 @@ from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
 from windtunnel.data.precomputed import FinishedDataset, place_text
 from windtunnel.imaging.clips import H264, load_av
-from windtunnel.imaging.codecs import check_codec
+from windtunnel.imaging.codecs import check_codec, codec_assets
 from windtunnel.sequences import (
     DIFFICULTIES,
     SEQUENCE_PREFIX,
@@ -121,7 +122,7 @@ class Suite:
                 corruption_condition(unit, one, edition, codec, overrides, texts)
                 for one in self.levels_of(unit)
             ]
-        return found + [
+        found += [
             Condition(
                 "pipeline",
                 step,
@@ -131,6 +132,7 @@ class Suite:
             )
             for step, change in overrides_of(self.units, canvas.geometry).items()
         ]
+        return [_with_assets(condition, canvas) for condition in found]
 
     def levels_of(self, unit: str) -> tuple[int, ...]:
         """The severities of a corruption, or the difficulty of a sequence."""
@@ -274,6 +276,18 @@ class Suite:
     def scoring(self) -> dict[str, object]:
         """How predictions are scored."""
         return {key: value for key, value in asdict(self).items() if key in SCORING}
+
+
+def _with_assets(condition: Condition, canvas: Canvas) -> Condition:
+    """A condition with the digests of the decoder, resizer and codec that come from outside.
+
+    `native` is made by each model's own geometry, whose digests are part of the model.
+    """
+    if condition.kind == "native":
+        return condition
+    swapped: dict[str, Any] = dict(condition.geometry) if condition.kind == "pipeline" else {}
+    digests = replace(canvas.geometry, **swapped).assets() | codec_assets(condition.codec)
+    return replace(condition, assets={**condition.assets, **digests}) if digests else condition
 
 
 def check_levels(suite: Suite, where: str) -> None:

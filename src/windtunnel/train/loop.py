@@ -280,6 +280,7 @@ def _recipe(
     shapes = {name: list(value.shape) for name, value in module.state_dict().items()}
     # Layers without weights show in how torch prints a module; where things lie in memory is left out.
     printed = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(module))
+    assets = mix.assets(preprocess.geometry)
     found = {
         "module": {"class": type(module).__qualname__, "shapes": shapes, "printed": digest(printed)},
         "data": {
@@ -289,7 +290,7 @@ def _recipe(
         },
         "preprocess": preprocess.to_json(),
         "settings": asdict(settings),
-        "mix": asdict(mix),
+        "mix": {**asdict(mix), **({"assets": assets} if assets else {})},
     }
     return dict(json.loads(json.dumps(found)))
 

@@ -47,6 +47,12 @@ class Mix:
         """Every way to decode that may be drawn."""
         return [replace(own, decoder=one) for one in self.decoders or (own.decoder,)]
 
+    def assets(self, own: Geometry) -> dict[str, str]:
+        """Digests of the files of decoders and resizers from outside that may be drawn."""
+        drawn = [replace(own, decoder=one) for one in self.decoders]
+        drawn += [replace(own, resizer=one) for one in self.resizers]
+        return {name: digest for one in drawn for name, digest in one.assets().items()}
+
     def geometry(self, own: Geometry, seed: int, epoch: int, batch: int, image: str) -> Geometry:
         """The geometry of one training image: the model's own with what is drawn put in."""
         which = f"batch {batch}" if self.per == "batch" else image
