@@ -8,7 +8,6 @@ from typing import Any
 
 from windtunnel.core.errors import UserError
 from windtunnel.data import Dataset, open_dataset
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import first_size
 from windtunnel.engine.local_executor import execute
 from windtunnel.engine.plan import Plan, make_plan
@@ -52,7 +51,7 @@ def plan(
     """
     include_units(map(Path, include))
     dataset, chosen = open_for_suite(data, suite, clean)
-    if codec is not None and isinstance(dataset, FinishedDataset):
+    if codec is not None and dataset.precomputed:
         raise UserError(f"--codec stores images anew; those of {dataset.location} are stored already.")
     if chosen.natural and (only or settings or any(one is not None for one in (edition, difficulty, codec))):
         raise UserError(
@@ -85,7 +84,7 @@ def plan(
         group=group or "",
         advance=advance,
     )
-    if not isinstance(dataset, FinishedDataset):
+    if dataset.precomputed is None:
         check_deterministic(made.conditions)
     return made
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.core.metric_names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TITLES, better
 from windtunnel.corruptions import REGISTRY
+from windtunnel.data.layouts import by_priority
 from windtunnel.metrics.published_results import METRICS, published_models, sources
 from windtunnel.metrics.score import about_metric
 from windtunnel.models.preprocess import presets
@@ -86,6 +87,14 @@ def _published() -> list[dict[str, Any]]:
     return [model.to_json() for model in published_models()]
 
 
+def _layouts() -> list[dict[str, Any]]:
+    """Dataset layouts in the order in which they are tried."""
+    return [
+        {"name": layout.name, "about": layout.help, "form": layout.form, "corrupted": layout.corrupted}
+        for layout in by_priority()
+    ]
+
+
 def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
     table = Table(box=box.SIMPLE_HEAD)
@@ -133,7 +142,11 @@ def _percent(value: float | None) -> str:
 INDENT = "    "
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 # What a unit's row has no room for on a screen; --json prints it all.
-WIDE = {"corruptions": ("met_by", "source"), "sequences": ("random", "met_by", "source", "frames")}
+WIDE = {
+    "corruptions": ("met_by", "source"),
+    "sequences": ("random", "met_by", "source", "frames"),
+    "layouts": ("corrupted",),
+}
 KINDS = {
     "corruptions": _corruptions,
     "sequences": _sequences,
@@ -141,6 +154,7 @@ KINDS = {
     "presets": _presets,
     "metrics": _metrics,
     "published": _published,
+    "layouts": _layouts,
 }
 SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
     "metrics": _show_metrics,
@@ -153,7 +167,7 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
 @INCLUDE
 @AS_JSON
 def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
-    """List corruptions, perturbation sequences, suites, preprocess presets, metrics or published results."""
+    """List what there is: corruptions, suites, metrics, dataset layouts and the other kinds."""
     include_units(map(Path, include))
     rows = KINDS[kind]()
     if as_json:

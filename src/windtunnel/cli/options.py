@@ -18,7 +18,7 @@ INCLUDE = click.option(
     "--include",
     multiple=True,
     metavar="FILE.py",
-    help="A Python file with corruptions or sequences of your own; may be repeated.",
+    help="A Python file with plug-ins of your own (corruptions, dataset layouts ...); may be repeated.",
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -20,7 +20,6 @@ from windtunnel.core.errors import ImageError
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.engine.images import Source
 from windtunnel.engine.pool import Chunk, single_threaded
 from windtunnel.engine.work import Work, fitted, warm_up
@@ -142,7 +141,7 @@ def _use_once(condition: Condition, work: Work, model: Model, image: Surveyed) -
     """Import and compile what a condition needs at its first image only."""
     if condition.kind not in ("corruption", "sequence"):
         _images_under(Source(work.dataset, image), condition, work, model)
-    elif not isinstance(work.dataset, FinishedDataset):
+    elif work.dataset.precomputed is None:
         warm_up([condition])
 
 
@@ -209,7 +208,7 @@ def _measure_apart(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of an interruption
     with redirect_stdout(sys.stderr):
         include_units(includes)
-        if not isinstance(work.dataset, FinishedDataset):
+        if work.dataset.precomputed is None:
             warm_up(work.conditions)
         model = load_model(source)
         single_threaded()  # after the model has imported its libraries, as in workers

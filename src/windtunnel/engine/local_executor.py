@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.wording import counted
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.engine.estimate import (
     Expected,
     Probe,
@@ -151,7 +150,7 @@ def _ready(
 
     A process that only hands out work compiles nothing itself.
     """
-    made_already = isinstance(plan.dataset, FinishedDataset)
+    made_already = plan.dataset.precomputed is not None
     if source is not None and _in_processes(workers, missing, source):
         if probing:
             return warm_up_and_measure_apart(work, source, probe_images(plan.surveyed), includes)
