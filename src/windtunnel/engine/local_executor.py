@@ -28,7 +28,6 @@ from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.store.run import Run
 from windtunnel.suites.pipeline_steps import axis_of
-from windtunnel.suites.units import include_units
 
 
 def execute(
@@ -265,7 +264,7 @@ class Scoring:
         work: what every chunk has in common.
         source: where the model comes from.
         fingerprint: what the model must be.
-        includes: files of the user's units.
+        includes: files of the user's plug-ins.
     """
 
     work: Work
@@ -275,7 +274,6 @@ class Scoring:
 
     def begin(self) -> Labour:
         """Load the model."""
-        include_units(self.includes)
         model = load_model(self.source)
         if model.fingerprint != self.fingerprint:
             raise UserError(
