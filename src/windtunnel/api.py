@@ -268,5 +268,4 @@ def model_source(model: Any, preprocess: str | Path | None, planned: Plan) -> Mo
     """How a worker loads a plan's model again, or None for a live object."""
     if not isinstance(model, str | Path):
         return None
-    size = getattr(planned.model, "probe_size", None)
-    return ModelSource(str(model), None if preprocess is None else str(preprocess), size)
+    return ModelSource(str(model), None if preprocess is None else str(preprocess), planned.model.probe_size)

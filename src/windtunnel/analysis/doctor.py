@@ -263,7 +263,7 @@ def _mixed(images: Sequence[Surveyed]) -> list[Surveyed]:
 
 
 def _takes_sizes(model: Model) -> bool:
-    return not getattr(model, "fixed_size", False)
+    return not model.fixed_size
 
 
 class _Search:
@@ -402,7 +402,7 @@ class _Search:
     def _untried(self) -> list[str]:
         """What is not tried of this model on these images, and why."""
         found = []
-        if self._model.kind == "callable":
+        if self._model.own_arithmetic:
             found.append("The model does its own arithmetic: only geometry and label order were tried.")
         elif not self._tensors:
             found.append("The model takes grey bytes as they are: there is no other arithmetic to try.")

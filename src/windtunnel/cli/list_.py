@@ -18,6 +18,7 @@ from windtunnel.corruptions import REGISTRY
 from windtunnel.data.layouts import by_priority
 from windtunnel.metrics.published_results import METRICS, published_models, sources
 from windtunnel.metrics.score import about_metric
+from windtunnel.models.kinds import by_priority as kinds_by_priority
 from windtunnel.models.preprocess import presets
 from windtunnel.report.score_format import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
@@ -85,6 +86,14 @@ def _metrics() -> list[dict[str, Any]]:
 
 def _published() -> list[dict[str, Any]]:
     return [model.to_json() for model in published_models()]
+
+
+def _model_kinds() -> list[dict[str, Any]]:
+    """Model kinds in the order in which they are tried."""
+    return [
+        {"name": plugin.name, "about": plugin.help, "form": plugin.form, "extra": plugin.extra}
+        for plugin in kinds_by_priority()
+    ]
 
 
 def _layouts() -> list[dict[str, Any]]:
@@ -155,6 +164,7 @@ KINDS = {
     "metrics": _metrics,
     "published": _published,
     "layouts": _layouts,
+    "model-kinds": _model_kinds,
 }
 SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
     "metrics": _show_metrics,

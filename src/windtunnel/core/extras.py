@@ -29,4 +29,4 @@ def load_extra(library: str, what: str) -> Any:
 
 def install(library: str, *options: str) -> str:
     """The command that installs an extra's library."""
-    return " ".join(("pip install", *options, f"'{REQUIREMENTS[library]}'"))
+    return " ".join(("pip install", *options, f"'{REQUIREMENTS.get(library, library)}'"))

@@ -28,7 +28,7 @@ def model_recipe(model: Model) -> dict[str, Any]:
         "classes": model.class_count,
         "outputs": model.outputs,
         **model.preprocess.to_json(),
-        **getattr(model, "facts", {}),
+        **model.facts,
     }
 
 

@@ -22,7 +22,7 @@ from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.importing.prediction_files import TOP_K, Block, PredictionFile
 from windtunnel.importing.prediction_rows import Rows
 from windtunnel.importing.unscored_rows import Ignored
-from windtunnel.models import Scores, probe_outputs
+from windtunnel.models import Model, Scores, probe_outputs
 from windtunnel.models.preprocess import About, Preprocess
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import natural_set
@@ -34,7 +34,7 @@ from windtunnel.suites.units import include_units
 
 
 @dataclass
-class GivenModel:
+class GivenModel(Model):
     """A model of which only the predictions are known."""
 
     name: str
