@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE_FIRST, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.progress import Bar
 from windtunnel.core.wording import counted
@@ -17,7 +17,6 @@ from windtunnel.data.inspection import Inspection, inspect
 from windtunnel.data.single_condition import open_as_run_reads
 from windtunnel.make.verification import Verification, verify
 from windtunnel.sequences import SEQUENCE_PREFIX
-from windtunnel.suites.units import include_units
 
 EXIT_DAMAGED = 1
 DAMAGE_SHOWN = 20
@@ -30,11 +29,10 @@ def command() -> None:
 
 @command.command("inspect", short_help="Count images, classes, sizes, formats and unreadable files.")
 @click.argument("data")
-@INCLUDE
+@INCLUDE_FIRST
 @AS_JSON
-def inspect_command(data: str, include: tuple[str, ...], as_json: bool) -> None:
+def inspect_command(data: str, as_json: bool) -> None:
     """Say what DATA holds: images, classes, sizes, formats, rotated and unreadable files, class order."""
-    include_units(map(Path, include))
     dataset, remarks = open_as_run_reads(data)
     with Bar(Console(stderr=True), "looking at the images", len(dataset.samples())) as bar:
         found = inspect(dataset, bar.advance, remarks)

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from windtunnel.analysis.doctor import IMAGES, Diagnosis, diagnose
 from windtunnel.analysis.doctor_trials import LEAST_GAIN, Trial, gain
-from windtunnel.cli.options import AS_JSON, LABELS, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE_FIRST, LABELS, print_json
 from windtunnel.cli.summary import describe_model, print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
@@ -70,6 +70,7 @@ MAX_ENTRIES, MAX_LINES = 20, 40
     "video.",
 )
 @click.option("--write", is_flag=True, help="Write MODEL.toml if another preprocess is surely better.")
+@INCLUDE_FIRST
 @AS_JSON
 def command(
     model: str,

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from windtunnel.analysis.explain import Explanation, Method, explain
 from windtunnel.analysis.occlusion import Cover, Kind
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE_FIRST, print_json
 from windtunnel.cli.summary import describe_model, print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
@@ -38,6 +38,7 @@ from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, 
     help="How the model wants its images; else MODEL.toml beside the model, else preset imagenet.",
 )
 @click.option("--out", metavar="FILE.png", help="Where to write; default <image>.explained.png here.")
+@INCLUDE_FIRST
 @AS_JSON
 def command(
     model: str, image: str, preprocess: str | None, out: str | None, as_json: bool, **options: Any

@@ -20,6 +20,23 @@ INCLUDE = click.option(
     metavar="FILE.py",
     help="A Python file with plug-ins of your own (corruptions, dataset layouts ...); may be repeated.",
 )
+
+
+def _include(_context: click.Context, _option: click.Parameter, files: tuple[str, ...]) -> None:
+    from windtunnel.suites.units import include_units
+
+    include_units(map(Path, files))
+
+
+# For commands that start no workers: the files are included before the command begins.
+INCLUDE_FIRST = click.option(
+    "--include",
+    multiple=True,
+    metavar="FILE.py",
+    expose_value=False,
+    callback=_include,
+    help="A Python file with plug-ins of your own (model kinds, dataset layouts ...); may be repeated.",
+)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 GROUP = click.option(
