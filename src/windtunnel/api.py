@@ -12,7 +12,6 @@ from windtunnel.analysis import gate as gates
 from windtunnel.core.errors import UserError
 from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset, open_dataset
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import first_size
 from windtunnel.engine.local_executor import execute
 from windtunnel.engine.plan import Plan, make_plan
@@ -60,7 +59,7 @@ def plan(
     """
     include_units(map(Path, include))
     dataset, chosen = open_for_suite(data, suite, clean)
-    if codec is not None and isinstance(dataset, FinishedDataset):
+    if codec is not None and dataset.precomputed:
         raise UserError(f"--codec stores images anew; those of {dataset.location} are stored already.")
     if chosen.natural and (only or settings or any(one is not None for one in (edition, difficulty, codec))):
         raise UserError(
@@ -93,7 +92,7 @@ def plan(
         group=group or "",
         advance=advance,
     )
-    if not isinstance(dataset, FinishedDataset):
+    if dataset.precomputed is None:
         check_deterministic(made.conditions, made.model.preprocess.geometry)
     return made
 
@@ -336,5 +335,4 @@ def model_source(model: Any, preprocess: str | Path | None, planned: Plan) -> Mo
     """How a worker loads a plan's model again, or None for a live object."""
     if not isinstance(model, str | Path):
         return None
-    size = getattr(planned.model, "probe_size", None)
-    return ModelSource(str(model), None if preprocess is None else str(preprocess), size)
+    return ModelSource(str(model), None if preprocess is None else str(preprocess), planned.model.probe_size)

@@ -597,9 +597,9 @@ def test_the_clean_part_of_a_subset_has_the_classes_of_the_other(tmp_path: Path)
         {one.labels for one in few if (one.meta["part"] == "clean") is wanted} for wanted in (False, True)
     )
     assert len(shifted) == 10 and shifted == clean
-    assert found.without_clean(few) == []
+    assert found.subset_remarks(few) == []
     alone = [one for one in few if one.meta["part"] != "clean" or one.labels == min(clean)]
-    (remark,) = found.without_clean(alone)
+    (remark,) = found.subset_remarks(alone)
     assert remark.startswith("9 classes have no clean image in the subset")
 
 

@@ -43,7 +43,6 @@ from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, group_sizes, one_per_group, require_column, stratified_subset
 from windtunnel.data.frame_sets import ONE_VIDEO, video_column
 from windtunnel.data.label_maps import read_map, without_images
-from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.survey import survey
 from windtunnel.engine.data_labels import data_space
 from windtunnel.engine.label_mapping import count_answers
@@ -239,11 +238,10 @@ def _reading(
             *without_images(space, wider),
         ]
         return [Order(DECLARED, own)], found, said
-    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
-        outputs, found = count_answers(dataset.natural, space, model)
+    if rules := dataset.counting_rules:
+        outputs, found = count_answers(rules, space, model)
         remark = (
-            f"Answers are counted as a run over {dataset.natural.title} counts them. Not tried: other label "
-            "orders."
+            f"Answers are counted as a run over {rules.title} counts them. Not tried: other label orders."
         )
         return [Order(DECLARED, outputs)], found, [remark]
     not_tried = orders_not_tried(space, model.class_count)
@@ -265,7 +263,7 @@ def _mixed(images: Sequence[Surveyed]) -> list[Surveyed]:
 
 
 def _takes_sizes(model: Model) -> bool:
-    return not getattr(model, "fixed_size", False)
+    return not model.fixed_size
 
 
 class _Search:
@@ -404,7 +402,7 @@ class _Search:
     def _untried(self) -> list[str]:
         """What is not tried of this model on these images, and why."""
         found = []
-        if self._model.kind == "callable":
+        if self._model.own_arithmetic:
             found.append("The model does its own arithmetic: only geometry and label order were tried.")
         elif not self._tensors:
             found.append("The model takes grey bytes as they are: there is no other arithmetic to try.")

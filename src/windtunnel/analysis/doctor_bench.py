@@ -75,7 +75,7 @@ class Bench:
         return [one.choices() for one in self._shown(preprocesses, self.images[:count])]
 
     def _shown(self, preprocesses: Sequence[Preprocess], images: Sequence[Surveyed]) -> list[_Reader]:
-        models = [redeclared(self.model, one) for one in preprocesses]
+        models = [self.model.redeclared(one) for one in preprocesses]
         readers = [_Reader(self.orders, self.projection, self.model.outputs) for _ in models]
         geometry, size = preprocesses[0].geometry, self.model.batch
         for start in range(0, len(images), size):
@@ -175,12 +175,6 @@ def _log_probability(scores: Scores, places: Sequence[Places], sharpness: float)
             if len(own) > 1:
                 found[row, place] = shares[row, own].sum()
     return np.asarray(np.log(np.maximum(found, LEAST_PROBABILITY)))
-
-
-def redeclared(model: Model, preprocess: Preprocess) -> Model:
-    """The same model behind another preprocess; a callable of the user's does its own arithmetic."""
-    change: Callable[[Preprocess], Model] | None = getattr(model, "redeclared", None)
-    return change(preprocess) if change else model
 
 
 def canvas_of(dataset: Dataset, image: Surveyed, geometry: Geometry) -> Image:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,9 +209,8 @@ def explain_seen(
 def _by_gradient(
     model: Model, image: Image, target: int | None, cover: Cover, layer: str | None
 ) -> Explanation:
-    from windtunnel.models.python import CallableModel
-
-    if model.kind != "torch" or not isinstance(model, CallableModel):
+    source = model.gradient_source
+    if source is None:
         raise UserError(
             f"grad-cam needs gradients, and {model.name} is of kind {model.kind}; take occlusion, or give "
             "the torch module (module:factory or file.py:factory)."
@@ -219,7 +218,7 @@ def _by_gradient(
     from windtunnel.analysis.grad_cam import grad_cam  # torch is here by now: the model is made of it
 
     asked = _Asked(model, image, target, cover, None, partial(class_name, model))
-    found = grad_cam(cast(Any, model.predictor), image, asked.target, layer)
+    found = grad_cam(source, image, asked.target, layer)
     patches = patches_of(*image.shape[:2]) if found.max() > 0 else []
     patch = max(patches, key=lambda one: float(inside(found, one).mean()), default=None)
     return asked.explained("grad-cam", None, found, patch)

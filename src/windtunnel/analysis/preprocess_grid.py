@@ -62,7 +62,7 @@ def grid() -> dict[str, Any]:
 def other_tensors(model: Model) -> dict[str, Preprocess]:
     """The declared preprocess with other channel orders and arithmetics, by what is other; none twice."""
     declared = model.preprocess
-    if model.kind == "callable":
+    if model.own_arithmetic:
         return {}
     tensors = _grey_tensors if declared.tensor.channels == "grey" else _tensors
     found = {

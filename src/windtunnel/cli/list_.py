@@ -15,11 +15,13 @@ from rich.table import Table
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.core.metric_names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TITLES, better
 from windtunnel.corruptions import REGISTRY
+from windtunnel.data.layouts import by_priority
 from windtunnel.imaging.codecs import REGISTRY as CODECS
 from windtunnel.imaging.decoders import decoders
 from windtunnel.imaging.resizers import libraries
 from windtunnel.metrics.published_results import METRICS, published_models, sources
 from windtunnel.metrics.score import about_metric
+from windtunnel.models.kinds import by_priority as kinds_by_priority
 from windtunnel.models.preprocess import presets
 from windtunnel.report.score_format import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
@@ -123,6 +125,22 @@ def _published() -> list[dict[str, Any]]:
     return [model.to_json() for model in published_models()]
 
 
+def _model_kinds() -> list[dict[str, Any]]:
+    """Model kinds in the order in which they are tried."""
+    return [
+        {"name": plugin.name, "about": plugin.help, "form": plugin.form, "extra": plugin.extra}
+        for plugin in kinds_by_priority()
+    ]
+
+
+def _layouts() -> list[dict[str, Any]]:
+    """Dataset layouts in the order in which they are tried."""
+    return [
+        {"name": layout.name, "about": layout.help, "form": layout.form, "corrupted": layout.corrupted}
+        for layout in by_priority()
+    ]
+
+
 def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
     table = Table(box=box.SIMPLE_HEAD)
@@ -173,6 +191,7 @@ DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 WIDE = {
     "corruptions": ("met_by", "source"),
     "sequences": ("random", "met_by", "source", "frames"),
+    "layouts": ("corrupted",),
     "decoders": ("needs", "scales"),
     "resizers": ("needs",),
 }
@@ -186,6 +205,8 @@ KINDS = {
     "presets": _presets,
     "metrics": _metrics,
     "published": _published,
+    "layouts": _layouts,
+    "model-kinds": _model_kinds,
 }
 SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
     "metrics": _show_metrics,
@@ -198,6 +219,7 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
 @INCLUDE
 @AS_JSON
 def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
+    """List what there is: corruptions, suites, metrics, dataset layouts and the other kinds."""
     """List plug-ins of a kind, preprocess presets or published results."""
     include_units(map(Path, include))
     rows = KINDS[kind]()

@@ -50,7 +50,7 @@ def describe_model(model: Model) -> str:
     side = model.preprocess.geometry.output_px
     size = f"{side}x{side}" if side else "any size"
     return (
-        f"{model.kind.upper() if model.kind == 'onnx' else model.kind}, {size}, "
+        f"{model.kind_title or model.kind}, {size}, "
         f"{model.outputs} ({model.outputs_from}), {model.class_count} classes; "
         f"preprocess {model.preprocess.geometry.describe()}, {model.preprocess.tensor.channels.upper()} "
         f"({model.preprocess.origin})"

@@ -7,14 +7,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
-from windtunnel.core.samples import Sample
+from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import digest64
 from windtunnel.imaging.files import read_file as read_file
+
+if TYPE_CHECKING:
+    from windtunnel.data.precomputed import FinishedDataset
+    from windtunnel.published.natural_sets import NaturalSet
 
 IMAGE_SUFFIXES = frozenset(
     f".{name}" for name in (
@@ -25,11 +29,8 @@ IMAGE_SUFFIXES = frozenset(
 
 
 @runtime_checkable
-class Dataset(Protocol):
-    """Labelled images.
-
-    `location` says where they are; `portable` whether a worker process can open them too.
-    """
+class ImageSource(Protocol):
+    """What an object of the user's needs to be used as a dataset."""
 
     @property
     def name(self) -> str: ...
@@ -43,55 +44,145 @@ class Dataset(Protocol):
     def read(self, sample: Sample) -> bytes | Image: ...
 
 
-def open_dataset(source: str | Path | Dataset) -> Dataset:
-    """Open a data set by its path, or `demo`.
+class Dataset:
+    """Labelled images. A subclass defines the first six members below, and what else it has of the others.
 
-    A class folder, table, archive, array file, or a finished set such as ImageNet-C or CIFAR-10-C.
+    Attributes:
+        name: for people and for names of folders.
+        location: where the images are.
+        label_space: the classes.
+        portable: whether a worker process can open the images too.
+        parallel_reads: whether several threads can read at once.
+        natural: the facts of a natural set such as ImageNet-A; None for other datasets.
     """
-    if not isinstance(source, str | Path):
-        if not isinstance(source, Dataset):
-            raise UserError(
-                f"The data is a {type(source).__name__}; give a path, 'demo', or an object with "
-                "name, location, label_space, portable, samples() and read()."
-            )
+
+    if TYPE_CHECKING:  # subclasses have fields, attributes or properties of these names
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def location(self) -> str: ...
+        @property
+        def label_space(self) -> LabelSpace: ...
+        @property
+        def portable(self) -> bool: ...
+        @property
+        def parallel_reads(self) -> bool: ...
+        @property
+        def natural(self) -> NaturalSet | None: ...
+    else:
+        portable = False
+        parallel_reads = False
+        natural = None
+
+    def samples(self) -> Sequence[Sample]:
+        """Every image, sorted by id."""
+        raise NotImplementedError
+
+    def read(self, sample: Sample) -> bytes | Image:
+        """An image's encoded bytes, or its pixels where it has no file; `ImageError` if it is unreadable."""
+        raise NotImplementedError
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What a user must know about the images."""
+        return ()
+
+    @property
+    def precomputed(self) -> FinishedDataset | None:
+        """The dataset as one whose images are corrupted already, such as ImageNet-C; None for others."""
+        return None
+
+    @property
+    def identity(self) -> dict[str, object] | None:
+        """What distinguishes the dataset from others, beyond the content that `read` returns."""
+        return None
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """Name and role of every part that is scored on its own."""
+        return ()
+
+    @property
+    def frames(self) -> tuple[FrameRow, ...]:
+        """Of frames of videos, which belong to which anchor."""
+        return ()
+
+    @property
+    def given_clean(self) -> Dataset | None:
+        """The clean images that the user gave in addition."""
+        return None
+
+    @property
+    def counting_rules(self) -> NaturalSet | None:
+        """The natural set whose rules decide which outputs count; None where the classes are the data's."""
+        return self.natural if self.natural is not None and self.natural.answers != "own" else None
+
+    def subset(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
+        """About `count` of the images, in proportion to class frequency; 0 for all."""
+        return stratified_subset(samples, count, seed)
+
+    def subset_remarks(self, _samples: Sequence[Sample]) -> list[str]:
+        """What a user must know about a subset."""
+        return []
+
+    def check_content(self, _readable: Sequence[Surveyed]) -> list[str]:
+        """Refuse images that cannot be scored together; returns what a user must know about the others."""
+        return []
+
+    def reason_left_out(self) -> Callable[[str], str]:
+        """A function from the id of an image that is not scored to the reason; "" for unknown images."""
+        return lambda _id: ""
+
+
+class LiveDataset(Dataset):
+    """An object of the user's that has the members of `ImageSource`."""
+
+    name: str
+    location: str
+    label_space: LabelSpace
+    portable: bool
+    parallel_reads: bool
+
+    def __init__(self, source: ImageSource) -> None:
+        self._source = source
+        self.name = source.name
+        self.location = source.location
+        self.label_space = source.label_space
+        self.portable = source.portable
+        self.parallel_reads = bool(getattr(source, "parallel_reads", False))
+
+    def samples(self) -> Sequence[Sample]:
+        """Every image."""
+        return self._source.samples()
+
+    def read(self, sample: Sample) -> bytes | Image:
+        """An image's bytes or pixels."""
+        return self._source.read(sample)
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What a user must know about the images."""
+        return tuple(getattr(self._source, "remarks", ()))
+
+
+def open_dataset(source: str | Path | ImageSource) -> Dataset:
+    """Open a dataset by its path, or `demo`, with the first layout that recognises it.
+
+    The layouts: `windtunnel list layouts`.
+    """
+    from windtunnel.data.layouts import open_path
+
+    if isinstance(source, Dataset):
         return source
-    if str(source) == "demo":
-        from windtunnel.data.demo import DigitsDataset
-
-        return DigitsDataset()
-    from windtunnel.data import archive, arrays, folder, table
-    from windtunnel.data.precomputed import open_finished
-
-    path, part = path_and_part(source)
-    if not path.exists():
-        raise UserError(
-            f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
-        )
-    finished = open_finished(path) if path.is_dir() else None
-    if part and path.suffix.lower() != arrays.WITH_PARTS:
-        raise UserError(
-            f"{path}#{part} is one condition, which `distance` alone takes; give {path}, and --only to a run."
-            if finished
-            else f"{path} has no part '{part}': only .npz files and finished sets do. Give {path}."
-        )
-    if finished:
-        return finished
-    if path.is_dir():
-        packed = archive.archives_in(path)
-        return archive.ArchiveDataset(path, packed) if packed else folder.FolderDataset(path)
-    if not path.is_file():
-        raise UserError(f"{path} is no regular file; give a folder, a table, an archive or an array file.")
-    suffix = path.suffix.lower()
-    openers: dict[str, Callable[[Path], Dataset]] = {
-        **dict.fromkeys(table.SUFFIXES, table.TableDataset),
-        **dict.fromkeys(archive.SUFFIXES, lambda one: archive.ArchiveDataset(one, [one])),
-        **dict.fromkeys(arrays.SUFFIXES, lambda one: arrays.ArrayDataset.open(one, part)),
-    }
-    if suffix in openers:
-        return openers[suffix](path)
-    if path.name.lower().endswith(archive.COMPRESSED_TAR):
-        raise UserError(f"{path} is a compressed tar, which cannot be read image by image; unpack it first.")
-    raise UserError(f"{path} is no data set; give a folder or a file ending in {', '.join(sorted(openers))}.")
+    if isinstance(source, str | Path):
+        return open_path(source)
+    if isinstance(source, ImageSource):
+        return LiveDataset(source)
+    raise UserError(
+        f"The data is a {type(source).__name__}; give a path, 'demo', or an object with "
+        "name, location, label_space, portable, samples() and read()."
+    )
 
 
 def path_and_part(source: str | Path) -> tuple[Path, str]:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Sample
-from windtunnel.data import is_image_name, nfc
+from windtunnel.data import Dataset, is_image_name, nfc
 from windtunnel.data.folder import labelled_by_folder
 from windtunnel.imaging.files import check_bytes
 
@@ -64,13 +65,16 @@ class _Tar:
         return stream.read()
 
 
-class ArchiveDataset:
+class ArchiveDataset(Dataset):
     """Images inside one or several archives.
 
     The id is the member's path; with several archives it is prefixed by the archive's name, so that one
     archive per class works as one folder per class does.
     """
 
+    name: str
+    location: str
+    label_space: LabelSpace
     portable = True
 
     def __init__(self, path: Path, archives: Sequence[Path]) -> None:

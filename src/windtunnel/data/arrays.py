@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
-from windtunnel.core.labels import index_space
+from windtunnel.core.labels import LabelSpace, index_space
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
-from windtunnel.data import nfc, refuse_duplicates
+from windtunnel.data import Dataset, nfc, refuse_duplicates
 from windtunnel.data.label_spaces import MAX_CLASS_INDEX
 
 SUFFIXES = (".npy", ".npz")
@@ -27,11 +27,15 @@ REPEATS = 5
 PAIRS = (("images", "labels"), ("image", "label"), ("data", "labels"), ("x", "y"), ("X", "y"))
 
 
-class ArrayDataset:
+class ArrayDataset(Dataset):
     """Images as one uint8 array (n, height, width[, 1 or 3]), labels as whole numbers.
 
     Ids are eight-digit row numbers, or the strings of an array `ids`.
     """
+
+    name: str
+    location: str
+    label_space: LabelSpace
 
     def __init__(
         self,

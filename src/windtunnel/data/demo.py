@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from windtunnel.core.images import Image
 from windtunnel.core.labels import index_space
 from windtunnel.core.samples import Sample
+from windtunnel.data import Dataset
 
 SIDE_PX = 32
 # Every third digit is held out; tools/train_demo_model.py trains on the others.
@@ -54,7 +55,7 @@ def _framed(scan: NDArray[np.float64]) -> NDArray[np.uint8]:
     return np.repeat(grey[:, :, None], 3, axis=2)
 
 
-class DigitsDataset:
+class DigitsDataset(Dataset):
     """The 599 held-out digits."""
 
     name = "held-out-digits"

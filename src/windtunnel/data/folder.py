@@ -9,13 +9,16 @@ from pathlib import Path
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Sample
-from windtunnel.data import IMAGE_SUFFIXES, is_image_name, nfc, read_file, refuse_duplicates
+from windtunnel.data import IMAGE_SUFFIXES, Dataset, is_image_name, nfc, read_file, refuse_duplicates
 from windtunnel.data.label_spaces import label_space_of
 
 
-class FolderDataset:
+class FolderDataset(Dataset):
     """Images in one folder per class; images directly in the root have no label."""
 
+    name: str
+    location: str
+    label_space: LabelSpace
     portable = True
     parallel_reads = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,17 +35,19 @@ SETS, LABELS = "pmsets.json", "labels.json"
 # The suites of YTBB-Robust's annotation files: accepted frames, and all candidates.
 REVIEWED, UNREVIEWED = "ytbb-robust", "ytbb-robust-unreviewed"
 NAMES_OF_SETS = (*SET_COLUMNS, "group")
+# Why a frame is not scored.
+OTHER_FRAMES = "frames of no scored frame set"
 # So much of a wrong value is shown.
 SHOWN = 60
 
 
 @dataclass(frozen=True)
-class FrameFiles:
+class FrameFiles(Dataset):
     """Frames below a folder, by their keys.
 
     Attributes:
         name, location, label_space: as of any data set.
-        frames: those of some set.
+        scored: the frames of some set.
         root: the folder.
         inside: the folder below it that keys start from.
         others: ids of annotated frames that are in no set.
@@ -54,7 +56,7 @@ class FrameFiles:
     name: str
     location: str
     label_space: LabelSpace
-    frames: tuple[Sample, ...]
+    scored: tuple[Sample, ...]
     root: str
     inside: str = ""
     others: frozenset[str] = frozenset()
@@ -64,11 +66,15 @@ class FrameFiles:
 
     def samples(self) -> Sequence[Sample]:
         """Every frame of some set, sorted by id."""
-        return self.frames
+        return self.scored
 
     def read(self, sample: Sample) -> bytes:
         """The file's bytes."""
         return read_file(Path(self.root) / sample.meta["path"])
+
+    def reason_left_out(self) -> Callable[[str], str]:
+        """A function from the id of a frame that is not scored to the reason; "" for unknown frames."""
+        return lambda id_: OTHER_FRAMES if self.holds(id_) else ""
 
     def holds(self, sample_id: str) -> bool:
         """Whether a frame is annotated or lies among the others, in a set or not."""

@@ -13,8 +13,6 @@ from windtunnel.data import Dataset
 from windtunnel.data.label_maps import odd_labels
 from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.natural_classes import counted_imagenet_classes
-from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import survey
 from windtunnel.published.imagenet import imagenet_1k
 
@@ -68,10 +66,10 @@ def inspect(
         dict(Counter(one.format for one in readable).most_common()),
         [one.sample.id for one in readable if one.orientation != UPRIGHT],
         {one.sample.id: f"{one.status}: {one.reason}" for one in surveyed if one.status != "ok"},
-        [one.name for one in dataset.stored] if isinstance(dataset, FinishedDataset) else [],
+        [one.name for one in dataset.precomputed.stored] if dataset.precomputed else [],
         [
             *remarks,
-            *(dataset.remarks if isinstance(dataset, FinishedDataset) else ()),
+            *(dataset.remarks if dataset.precomputed else ()),
             *_label_remarks(dataset, sorted(per_class)),
         ],
     )
@@ -80,7 +78,7 @@ def inspect(
 def _label_remarks(dataset: Dataset, used: Sequence[int]) -> list[str]:
     """Warnings on class names that mix, and whether class indices may be ImageNet-1k's."""
     space = dataset.label_space
-    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
+    if dataset.counting_rules:
         return []
     if odd := odd_labels(space, used, dataset.samples(), len(space)):
         return [odd]
@@ -96,7 +94,7 @@ def _label_remarks(dataset: Dataset, used: Sequence[int]) -> list[str]:
 
 def _counted_classes(dataset: Dataset) -> int:
     """How many classes there may be: of a natural set with a mask those that count."""
-    if isinstance(dataset, NaturalDataset) and dataset.natural.answers == "mask":
+    if dataset.natural and dataset.natural.answers == "mask":
         return len(counted_imagenet_classes(dataset.natural))
     return len(dataset.label_space)
 

@@ -16,7 +16,7 @@ from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.frame_layouts import frame_images
 from windtunnel.data.natural_classes import counted_imagenet_classes, labels_of_imagenet_class
 from windtunnel.data.natural_sets import Images, NaturalDataset, without_clean
-from windtunnel.data.precomputed import CLEAN, FinishedDataset
+from windtunnel.data.precomputed import CLEAN
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import (
     NaturalSet,
@@ -106,11 +106,11 @@ def _same_place(source: str | Path | Dataset, clean: str | Path | Dataset) -> bo
 def _plain(source: str | Path | Dataset) -> Dataset:
     """A data set of ordinary images; of a finished set its clean ones."""
     found = open_dataset(source)
-    if isinstance(found, FinishedDataset):
-        if found.clean is None:
-            raise UserError(f"{found.location} holds corrupted images only; give ordinary ones.")
-        return found.clean
-    return found
+    if found.precomputed is None:
+        return found
+    if found.precomputed.clean is None:
+        raise UserError(f"{found.location} holds corrupted images only; give ordinary ones.")
+    return found.precomputed.clean
 
 
 def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Images:

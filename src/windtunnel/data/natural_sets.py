@@ -6,7 +6,7 @@ same classes under `clean/`. `meta["part"]` of a sample is the part's name, unde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -22,6 +22,9 @@ from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, read_header
 from windtunnel.published.natural_sets import NaturalSet
 
+# Why an image is not scored.
+OTHER_CLASSES = "clean images of other classes"
+OTHER_FOLDERS = "images of folders that are not scored"
 # So many images, or such a share of them, may be shifted and clean by accident.
 SHARED_COUNT, SHARED_SHARE = 3, 0.01
 
@@ -70,7 +73,7 @@ class Images:
         return pixels[cut, cut].copy()
 
 
-class NaturalDataset:
+class NaturalDataset(Dataset):
     """A natural set, and the clean images of the same classes where there are some.
 
     Attributes:
@@ -78,6 +81,13 @@ class NaturalDataset:
         images: its own images.
         clean: the clean ones, or None.
     """
+
+    name: str
+    location: str
+    label_space: LabelSpace
+    natural: NaturalSet
+    portable: bool
+    parallel_reads: bool
 
     def __init__(
         self, natural: NaturalSet, images: Images, clean: Images | None, remarks: Sequence[str] = ()
@@ -91,7 +101,7 @@ class NaturalDataset:
         self.label_space = images.space
         self._parts = (images, *([clean] if clean else []))
         self.portable = all(one.dataset.portable for one in self._parts)
-        self.parallel_reads = all(getattr(one.dataset, "parallel_reads", False) for one in self._parts)
+        self.parallel_reads = all(one.dataset.parallel_reads for one in self._parts)
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
@@ -152,13 +162,44 @@ class NaturalDataset:
             )
         return sorted(found, key=lambda one: one.id)
 
-    def without_clean(self, samples: Sequence[Sample]) -> list[str]:
+    def subset_remarks(self, samples: Sequence[Sample]) -> list[str]:
         """What to say of a subset with classes that have clean images, none of which was drawn."""
         there = {label for one in (self.clean.samples if self.clean else ()) for label in one.labels}
         own, beside = (
             [one for one in samples if (one.meta["part"] == CLEAN) is of_clean] for of_clean in (False, True)
         )
         return without_clean([one for one in own if there & set(one.labels)], beside, " in the subset")
+
+    @property
+    def given_clean(self) -> Dataset | None:
+        """The clean images."""
+        return self.clean.dataset if self.clean else None
+
+    def check_content(self, readable: Sequence[Surveyed]) -> list[str]:
+        """Refuse images that are the clean ones, by content; returns a remark where only a few are."""
+        clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
+        own = [one for one in readable if one.sample.meta["part"] != CLEAN]
+        _refuse_same_images(self.location, {one.content for one in own}, clean)
+        both = [one.sample.id for one in own if one.content in clean]
+        if not both:
+            return []
+        return [
+            f"{len(both):,} of {len(own):,} images of {self.location} ('{both[0]}' ...) are among the clean "
+            "ones too, the same files: take them out of one side."
+        ]
+
+    def reason_left_out(self) -> Callable[[str], str]:
+        """A function from the id of an image that is not scored to the reason; "" for unknown images."""
+        clean = {f"{CLEAN}/{one.id}" for one in (self.clean.dataset.samples() if self.clean else ())}
+        own = {one.id for one in self.images.dataset.samples()}
+        other = self.images.dataset.reason_left_out()
+
+        def reason(id_: str) -> str:
+            if id_ in clean:
+                return OTHER_CLASSES
+            return other(id_) or (OTHER_FOLDERS if id_ in own else "")
+
+        return reason
 
     def _whole_sets(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
         """Frame sets drawn by the classes of their anchors, so many that they hold about `count` frames."""
@@ -185,10 +226,8 @@ def without_clean(own: Sequence[Sample], clean: Sequence[Sample], where: str = "
     ]
 
 
-def refuse_same_images(location: str, readable: Sequence[Surveyed]) -> None:
-    """Refuse a natural set whose images are the clean ones: more than a few alike, or all of one part."""
-    clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
-    own = {one.content for one in readable if one.sample.meta["part"] != CLEAN}
+def _refuse_same_images(location: str, own: set[str], clean: set[str]) -> None:
+    """Refuse images, by content, that are the clean ones: more than a few, or all of one part."""
     both, fewer = len(own & clean), min(len(own), len(clean))
     if both and (both == fewer or both > max(SHARED_COUNT, SHARED_SHARE * fewer)):
         raise UserError(

@@ -25,18 +25,21 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
-from windtunnel.core.samples import Sample
+from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import edition_of
 from windtunnel.data import Dataset, is_image_name, nfc, open_dataset
 from windtunnel.data.label_spaces import class_keys
-from windtunnel.data.manifest import Manifest, read_manifest
+from windtunnel.data.manifest import Manifest
 from windtunnel.imaging.header import read_header
 from windtunnel.sequences import published_table
 
 # The codec of JPEG files nobody told us more of; other formats have their own name after it.
 AS_STORED = "stored"
 CLEAN = "clean"
+# Why an image is not scored.
+NOT_CORRUPTED = "clean images without a corrupted copy"
+RARE = "images that under half of the corruptions have"
 # How many clips are asked how long and how large a sequence is: one alone may be the damaged one.
 ASKED = 5
 NOTHING_READABLE = "holds no image that can be read"
@@ -57,9 +60,13 @@ class Shelf(Protocol):
 
     Attributes:
         by_row: whether images have no name but their place in an array.
+        rare: ids of images that under half of the corruptions have, which are left out.
     """
 
     by_row: bool
+
+    @property
+    def rare(self) -> frozenset[str]: ...
 
     @property
     def places(self) -> Sequence[Place]: ...
@@ -85,7 +92,7 @@ class ClipShelf(Shelf, Protocol):
 
 
 @dataclass(frozen=True)
-class FinishedDataset:
+class FinishedDataset(Dataset):
     """A finished set, perhaps with the clean images it was made from.
 
     Attributes:
@@ -109,7 +116,17 @@ class FinishedDataset:
     @property
     def parallel_reads(self) -> bool:
         """Whether images lie in files of their own; an archive of clean ones has one handle for all."""
-        return self.clean is None or bool(getattr(self.clean, "parallel_reads", False))
+        return self.clean is None or self.clean.parallel_reads
+
+    @property
+    def precomputed(self) -> FinishedDataset:
+        """The set itself."""
+        return self
+
+    @property
+    def given_clean(self) -> Dataset | None:
+        """The clean images, where the user gave them."""
+        return self.clean if self.clean_is_given else None
 
     @property
     def label_space(self) -> LabelSpace:
@@ -229,10 +246,10 @@ class FinishedDataset:
 
     def with_clean(self, clean: Dataset) -> FinishedDataset:
         """The same set beside the clean images it was made from, matched by class and name, or by row."""
-        if isinstance(clean, FinishedDataset):
-            if clean.clean is None:
+        if clean.precomputed is not None:
+            if clean.precomputed.clean is None:
                 raise UserError(f"{clean.location} holds corrupted images only; give the clean ones.")
-            clean = clean.clean
+            clean = clean.precomputed.clean
         found = replace(self, clean=clean, clean_is_given=True)
         if self.shelf.by_row and not self.manifest and len(clean.samples()) != len(self.samples()):
             raise UserError(
@@ -367,24 +384,20 @@ class FinishedDataset:
                     continue
         return found.most_common(1)[0][0] if found else None
 
+    def sources(self, surveyed: Sequence[Surveyed]) -> dict[str, str]:
+        """What the images of a made set were made of; a user's own clean images are their own sources."""
+        if self.manifest is None or self.clean_is_given:
+            return {}
+        return self.manifest.sources({one.sample.id: one.content for one in surveyed})
+
+    def reason_left_out(self) -> Callable[[str], str]:
+        """A function from the id of an image that is not scored to the reason; "" for unknown images."""
+        clean = {sample.id for sample in self.clean.samples()} if self.clean else set()
+        return lambda id_: RARE if id_ in self.shelf.rare else NOT_CORRUPTED if id_ in clean else ""
+
     def __getstate__(self) -> dict[str, object]:
         fields = FinishedDataset.__dataclass_fields__
         return {name: value for name, value in self.__dict__.items() if name in fields}
-
-
-def open_finished(root: Path) -> FinishedDataset | None:
-    """The finished set in a folder, or None where the folder is no such thing."""
-    from windtunnel.data.precomputed_arrays import array_shelf
-    from windtunnel.data.precomputed_clip_arrays import clip_array_shelf
-    from windtunnel.data.precomputed_clips import clip_folder_shelf
-    from windtunnel.data.precomputed_folders import folder_shelf
-
-    manifest = read_manifest(root)
-    shelves = (clip_array_shelf, array_shelf, clip_folder_shelf, folder_shelf)
-    shelf: Shelf | None = next((found for one in shelves if (found := one(root, manifest))), None)
-    if shelf is None:
-        return None
-    return FinishedDataset(root.resolve().name, str(root), shelf, manifest, shelf.clean())
 
 
 def open_with_clean(
@@ -399,12 +412,12 @@ def open_with_clean(
     dataset = open_dataset(data)
     if clean is None:
         return dataset
-    if not isinstance(dataset, FinishedDataset):
+    if dataset.precomputed is None:
         raise UserError(
             f"--clean goes with a finished set such as ImageNet-C, or with a natural one (--suite "
             f"imagenet-a, natural ...); {dataset.location} is none{hint(dataset)}."
         )
-    return dataset.with_clean(open_dataset(clean))
+    return dataset.precomputed.with_clean(open_dataset(clean))
 
 
 def stored_size(condition: Condition) -> tuple[int, int] | None:

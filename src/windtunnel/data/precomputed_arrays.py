@@ -88,6 +88,7 @@ class ArrayShelf:
     """The arrays of one folder; severity s of n images is rows (s-1)n to sn."""
 
     by_row = True
+    rare: frozenset[str] = frozenset()
 
     def __init__(self, root: Path, files: Sequence[Path], manifest: Manifest | None) -> None:
         self._root = root

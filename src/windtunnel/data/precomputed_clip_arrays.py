@@ -28,6 +28,7 @@ class ClipArrayShelf:
     """The arrays of one folder, of equal numbers of clips."""
 
     by_row = True
+    rare: frozenset[str] = frozenset()
     codec = f"{AS_STORED}-array"
 
     def __init__(

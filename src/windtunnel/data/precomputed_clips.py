@@ -98,6 +98,7 @@ class ClipFolderShelf:
     """The class folders below every sequence; a clip's name is its class and its stem."""
 
     by_row = False
+    rare: frozenset[str] = frozenset()
 
     def __init__(
         self,

@@ -11,15 +11,16 @@ from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset, open_dataset, path_and_part
+from windtunnel.data.layouts import open_precomputed
 from windtunnel.data.natural_detection import found_natural
 from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.precomputed import CLEAN, FinishedDataset, open_finished
+from windtunnel.data.precomputed import CLEAN, FinishedDataset
 from windtunnel.published.natural_sets import natural_set
 
 
 @dataclass(frozen=True)
-class StoredImages:
+class StoredImages(Dataset):
     """The images a finished set holds under one corruption and severity, or its own clean ones."""
 
     whole: FinishedDataset
@@ -59,12 +60,12 @@ def open_images(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]
     Of a finished set it is one condition, named after `#`; of a natural set its own images, as a run reads
     them, without clean ones.
     """
-    if isinstance(source, FinishedDataset):
-        return _stored(source, ""), ()
     if isinstance(source, str | Path):
         path, part = path_and_part(source)
-        if path.is_dir() and (finished := open_finished(path)):
+        if path.is_dir() and (finished := open_precomputed(path)):
             return _stored(finished, part), ()
+    elif (dataset := open_dataset(source)).precomputed is not None:
+        return _stored(dataset.precomputed, ""), ()
     return open_as_run_reads(source)
 
 
@@ -76,7 +77,7 @@ def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str,
     if isinstance(source, NaturalDataset):
         return NaturalDataset(source.natural, source.images, None), source.images.remarks
     dataset = open_dataset(source)
-    name = "" if isinstance(dataset, FinishedDataset) else found_natural(source)
+    name = "" if dataset.precomputed else found_natural(source)
     if not name:
         return dataset, ()
     title = natural_set(name).title

@@ -36,7 +36,7 @@ def survey(
     # Archives share one file handle, so only data sets of separate files are read in parallel.
     with (
         pillow_quiet(),
-        ThreadPoolExecutor(THREADS if getattr(dataset, "parallel_reads", False) else 1) as pool,
+        ThreadPoolExecutor(THREADS if dataset.parallel_reads else 1) as pool,
     ):
         for one in pool.map(look, samples):
             advance(1)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Sample
-from windtunnel.data import nfc, read_file, refuse_duplicates
+from windtunnel.data import Dataset, nfc, read_file, refuse_duplicates
 from windtunnel.data.label_spaces import label_space_of
 
 SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -22,13 +23,16 @@ LABEL_COLUMNS = ("labels", "label", "class_index", "wnid", "class")
 SEPARATORS = (";", "|")
 
 
-class TableDataset:
+class TableDataset(Dataset):
     """Images listed in a table; paths are relative to the table's folder.
 
     The id is the `id` column where there is one, else the path; where one path stands in several rows,
     path#row. Other columns are kept with the sample.
     """
 
+    name: str
+    location: str
+    label_space: LabelSpace
     portable = True
     parallel_reads = True
 

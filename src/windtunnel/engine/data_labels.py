@@ -9,7 +9,6 @@ from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset
 from windtunnel.data.label_spaces import read_indices
-from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.models import Model
 from windtunnel.published.imagenet import imagenet_1k
 
@@ -39,11 +38,9 @@ def data_space(
         trust: whether the user says that class indices are the model's outputs.
     """
     space = dataset.label_space
-    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
+    if rules := dataset.counting_rules:
         if labels:
-            raise UserError(
-                f"labels is '{labels}', but {dataset.natural.title} has its own; leave labels out."
-            )
+            raise UserError(f"labels is '{labels}', but {rules.title} has its own; leave labels out.")
         return space, []
     reordered = bool(model.classes) and model.classes[: len(imagenet_1k())] != imagenet_1k().classes
     if not labels and (mapped or (trust and reordered)):

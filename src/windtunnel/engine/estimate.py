@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import signal
 import sys
 import time
@@ -20,14 +21,12 @@ from windtunnel.core.errors import ImageError
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Chunk, single_threaded
+from windtunnel.engine.pool import Chunk, Sent, single_threaded
 from windtunnel.engine.work import Work, fitted, warm_up
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.models.numerics import variant_of
-from windtunnel.suites.units import include_units
 
 # A probe stops after this many seconds of making images against the clock.
 BUDGET_SECONDS = 1.5
@@ -142,7 +141,7 @@ def _use_once(condition: Condition, work: Work, model: Model, image: Surveyed) -
     """Import and compile what a condition needs at its first image only."""
     if condition.kind not in ("corruption", "sequence"):
         _images_under(Source(work.dataset, image), condition, work, model)
-    elif not isinstance(work.dataset, FinishedDataset):
+    elif work.dataset.precomputed is None:
         warm_up([condition])
 
 
@@ -185,9 +184,8 @@ def warm_up_and_measure_apart(
     """Compile what conditions need and measure, in a process of its own that is one thread as workers are."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_measure_apart, args=(theirs, work, source, tuple(images), tuple(includes))
-    )
+    sent = Sent(tuple(includes), pickle.dumps((work, source, tuple(images))))
+    process = context.Process(target=_measure_apart, args=(theirs, sent))
     process.start()
     theirs.close()
     try:
@@ -199,17 +197,11 @@ def warm_up_and_measure_apart(
     return found
 
 
-def _measure_apart(
-    pipe: Connection,
-    work: Work,
-    source: ModelSource,
-    images: Sequence[Surveyed],
-    includes: Sequence[Path],
-) -> None:
+def _measure_apart(pipe: Connection, sent: Sent) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of an interruption
     with redirect_stdout(sys.stderr):
-        include_units(includes)
-        if not isinstance(work.dataset, FinishedDataset):
+        work, source, images = sent.received()
+        if work.dataset.precomputed is None:
             warm_up(work.conditions)
         model = load_model(source)
         single_threaded()  # after the model has imported its libraries, as in workers

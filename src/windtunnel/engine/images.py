@@ -15,7 +15,7 @@ from windtunnel.core.samples import Surveyed
 from windtunnel.core.seeding import Draws
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset, content_hash
-from windtunnel.data.precomputed import FinishedDataset, stored_size
+from windtunnel.data.precomputed import stored_size
 from windtunnel.imaging.clips import clip_round_trip, whole_clip
 from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
@@ -64,7 +64,7 @@ class Source:
 
     def __init__(self, dataset: Dataset, image: Surveyed) -> None:
         self._dataset = dataset
-        self._finished = dataset if isinstance(dataset, FinishedDataset) else None
+        self._finished = dataset.precomputed
         self._image = image
         self._content: bytes | Image | None = None
         self._last: tuple[Geometry, Image] | None = None
@@ -73,7 +73,9 @@ class Source:
     def under(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
         """The image under a condition, before it is fitted to the model."""
         if condition.kind == "corruption" and self._finished:
-            return self._stored(self._finished, condition)
+            # Somebody has corrupted it already: it is decoded, and nothing else.
+            sample = self._image.sample
+            return _as_image(self._finished.read_under(sample, condition.unit, condition.level))
         return round_trip(self.before_codec(condition, geometry, seed), condition.codec)
 
     def frames_under(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
@@ -130,10 +132,6 @@ class Source:
             return self._made(geometry)[2]
         except ImageError:
             return None
-
-    def _stored(self, dataset: FinishedDataset, condition: Condition) -> Image:
-        """A canvas that somebody has already corrupted: decoded, and nothing else."""
-        return _as_image(dataset.read_under(self._image.sample, condition.unit, condition.level))
 
     def _made(self, geometry: Geometry) -> Stages:
         if geometry not in self._steps:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.wording import counted
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.engine.estimate import (
     Expected,
     Probe,
@@ -28,7 +27,6 @@ from windtunnel.engine.work import Work, score_chunk, warm_up, warm_up_apart
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.suites.pipeline_steps import axis_of
-from windtunnel.suites.units import include_units
 
 
 def execute(
@@ -150,7 +148,7 @@ def _ready(
 
     A process that only hands out work compiles nothing itself.
     """
-    made_already = isinstance(plan.dataset, FinishedDataset)
+    made_already = plan.dataset.precomputed is not None
     if source is not None and _in_processes(workers, missing, source):
         if probing:
             return warm_up_and_measure_apart(work, source, probe_images(plan.surveyed), includes)
@@ -265,7 +263,7 @@ class Scoring:
         work: what every chunk has in common.
         source: where the model comes from.
         fingerprint: what the model must be.
-        includes: files of the user's units.
+        includes: files of the user's plug-ins.
     """
 
     work: Work
@@ -275,7 +273,6 @@ class Scoring:
 
     def begin(self) -> Labour:
         """Load the model."""
-        include_units(self.includes)
         model = load_model(self.source)
         if model.fingerprint != self.fingerprint:
             raise UserError(

@@ -19,12 +19,10 @@ from windtunnel.core.metric_names import OF_DETECTION
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.wording import counted
-from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_column, stratified_subset
+from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_column
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.label_maps import odd_labels, read_map, refuse_unlabelled, without_images
 from windtunnel.data.label_spaces import model_space
-from windtunnel.data.natural_sets import NaturalDataset, refuse_same_images
-from windtunnel.data.precomputed import CLEAN, FinishedDataset
 from windtunnel.data.survey import survey
 from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, data_space
 from windtunnel.engine.label_mapping import count_answers, refuse_mask, taken_on_trust
@@ -130,8 +128,7 @@ def make_plan(
     refuse_duplicates(total, dataset.location)
     if group:
         require_column(total, group)
-    natural = dataset if isinstance(dataset, NaturalDataset) else None
-    finished = dataset if isinstance(dataset, FinishedDataset) else None
+    finished = dataset.precomputed
     made = finished.manifest if finished else None
     own_space, remarks = data_space(
         dataset, total, model, labels, mapped=label_map_file is not None, trust=labels_are_outputs
@@ -142,12 +139,11 @@ def make_plan(
     remarks += more
     # Images without labels are named by the model's classes.
     called = own_space if any(sample.labels for sample in total) else space
-    if not (natural or finished):
+    if not (dataset.natural or finished):
         refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
-    draw = natural.subset if natural else stratified_subset
-    chosen = draw(total, suite.subset if subset is None else subset, seed)
-    frames = _frames_of(natural, chosen)
-    remarks += natural.without_clean(chosen) if natural else []
+    chosen = dataset.subset(total, suite.subset if subset is None else subset, seed)
+    frames = _frames_of(dataset, chosen)
+    remarks += dataset.subset_remarks(chosen)
     remarks += without_images(own_space, space)
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = _readable(dataset, surveyed)
@@ -159,11 +155,9 @@ def make_plan(
     if finished:  # that it holds nothing of the suite is the better reason
         refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
     masked = mask or suite.mask
-    if natural:
-        refuse_same_images(dataset.location, readable)
-        remarks += _on_both_sides(natural, readable)
-        if masked:
-            refuse_mask(natural.natural)
+    remarks += dataset.check_content(readable)
+    if dataset.natural and masked:
+        refuse_mask(dataset.natural)
     remarks += [*one_video, *left_out]
     projection = _projection(label_map, collapsed, surveyed, masked=masked)
     logits_for = _logits_for(keep, conditions)
@@ -191,8 +185,8 @@ def make_plan(
         "settings": made.info["settings"] if made else list(settings),
         "missing": missing,
         "remarks": [
-            *getattr(dataset, "remarks", ()),
-            *_also_there(finished, conditions),
+            *dataset.remarks,
+            *_also_there(dataset, conditions),
             *_other_lengths(conditions),
             *remarks,
         ],
@@ -202,7 +196,7 @@ def make_plan(
     chunks = _chunks(surveyed, size, digest(recipe))
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
-        recipe, info, _sources(dataset, surveyed), frames,
+        recipe, info, finished.sources(surveyed) if finished else {}, frames,
     )  # fmt: skip
 
 
@@ -221,7 +215,7 @@ def _refuse_mistakes(
         raise UserError(f"subset is {subset}; give a number of images, or 0 for all.")
     if chunk is not None and chunk < 1:
         raise UserError(f"--chunk is {chunk}; give at least 1 image per shard.")
-    if settings and isinstance(dataset, FinishedDataset):
+    if settings and dataset.precomputed:
         raise UserError(f"--set makes images differently; those of {dataset.location} are made already.")
 
 
@@ -240,10 +234,10 @@ def _labels(
     if file is not None:
         mapped, collapsed = read_map(file, space, used, model.classes, model.class_count)
         return mapped, tuple(range(len(mapped))), collapsed, []
-    if isinstance(dataset, NaturalDataset) and dataset.natural.answers != "own":
-        label_map, counted = count_answers(dataset.natural, space, model)
-        return space, label_map, counted, list(filter(None, [taken_on_trust(dataset.natural, model)]))
-    if not used and model.classes and not isinstance(dataset, NaturalDataset):
+    if rules := dataset.counting_rules:
+        label_map, counted = count_answers(rules, space, model)
+        return space, label_map, counted, list(filter(None, [taken_on_trust(rules, model)]))
+    if not used and model.classes and not dataset.natural:
         # Flips are of the model's classes, whatever the images are.
         declared = model_space(model.classes)
         return declared, tuple(range(len(declared))), None, []
@@ -284,8 +278,8 @@ def _grouping(
 def _canvas(suite: Suite, model: Model, dataset: Dataset, readable: Sequence[Surveyed]) -> Canvas:
     """How images become what is corrupted, or what they are where somebody has corrupted them."""
     sizes = {(one.width, one.height) for one in readable}
-    if isinstance(dataset, FinishedDataset):
-        return finished_canvas(dataset, suite, sizes)
+    if dataset.precomputed:
+        return finished_canvas(dataset.precomputed, suite, sizes)
     return choose_canvas(suite, sizes, model.preprocess.geometry)
 
 
@@ -293,7 +287,7 @@ def _available(
     suite: Suite, model: Model, dataset: Dataset, canvas: Canvas, readable: Sequence[Surveyed]
 ) -> tuple[Suite, list[str]]:
     """A suite with the units that can be made here, and what was left out of them and why."""
-    if isinstance(dataset, FinishedDataset):
+    if dataset.precomputed:
         return suite, []
     formats = Counter(one.format for one in readable)
     units, left_out = available_units(suite.units, canvas.geometry, model, formats)
@@ -310,8 +304,8 @@ def _conditions(
 ) -> tuple[tuple[Condition, ...], list[str]]:
     """The conditions there are predictions of, and the names of those the suite has beside them."""
     missing: list[str] = []
-    if isinstance(dataset, FinishedDataset):
-        found, missing = suite.of_finished(dataset, canvas)
+    if dataset.precomputed:
+        found, missing = suite.of_finished(dataset.precomputed, canvas)
     else:
         found = suite.conditions(canvas, parse_settings(settings))
     chosen = tuple(present(tuple(found)))
@@ -336,41 +330,19 @@ def _chunks(surveyed: tuple[Surveyed, ...], size: int, identity: str) -> tuple[C
     )
 
 
-def _sources(dataset: Dataset, surveyed: Sequence[Surveyed]) -> dict[str, str]:
-    """What the images of a made set were made of; a user's own clean images are their own sources."""
-    if not isinstance(dataset, FinishedDataset) or dataset.manifest is None or dataset.clean_is_given:
-        return {}
-    return dataset.manifest.sources({one.sample.id: one.content for one in surveyed})
-
-
-def _frames_of(natural: NaturalDataset | None, chosen: Sequence[Sample]) -> tuple[FrameRow, ...]:
+def _frames_of(dataset: Dataset, chosen: Sequence[Sample]) -> tuple[FrameRow, ...]:
     """The frame sets all of whose images are among those chosen."""
-    if natural is None or not natural.frames:
-        return ()
-    ids = {sample.id for sample in chosen}
-    lacking = {one.group for one in natural.frames if one.sample_id not in ids}
-    return tuple(one for one in natural.frames if one.group not in lacking)
+    ids = {sample.id for sample in chosen} if dataset.frames else set()
+    lacking = {one.group for one in dataset.frames if one.sample_id not in ids}
+    return tuple(one for one in dataset.frames if one.group not in lacking)
 
 
-def _on_both_sides(natural: NaturalDataset, readable: Sequence[Surveyed]) -> list[str]:
-    """What to say where images of a natural set are among the clean ones too, by their content."""
-    clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
-    own = [one for one in readable if one.sample.meta["part"] != CLEAN]
-    both = [one.sample.id for one in own if one.content in clean]
-    if not both:
-        return []
-    return [
-        f"{len(both):,} of {len(own):,} images of {natural.location} ('{both[0]}' ...) are among the clean "
-        "ones too, the same files: take them out of one side."
-    ]
-
-
-def _also_there(finished: FinishedDataset | None, conditions: Sequence[Condition]) -> list[str]:
-    """What a finished set holds beside the suite."""
-    if finished is None:
+def _also_there(dataset: Dataset, conditions: Sequence[Condition]) -> list[str]:
+    """What a finished set contains that the suite does not use."""
+    if dataset.precomputed is None:
         return []
     used = {condition.unit for condition in conditions}
-    others = sorted({condition.unit for condition in finished.stored} - used)
+    others = sorted({condition.unit for condition in dataset.precomputed.stored} - used)
     return [f"Also there, and not in this suite: {', '.join(others)}."] if others else []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import signal
 import sys
 import traceback
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.samples import Surveyed
+from windtunnel.suites.units import include_units
 
 TRIES = 2
 
@@ -44,9 +46,33 @@ Labour = Callable[[Chunk, Advance], Any]
 
 
 class Job(Protocol):
-    """What workers are sent, once: `begin` gets a process ready and returns what is done with a chunk."""
+    """What workers are sent, once: `begin` gets a process ready and returns what is done with a chunk.
 
+    Attributes:
+        includes: files of the user's plug-ins, which a worker includes first.
+    """
+
+    @property
+    def includes(self) -> tuple[Path, ...]: ...
     def begin(self) -> Labour: ...
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Something on its way to another process, which has to know the user's plug-ins to read it.
+
+    Attributes:
+        includes: files of the plug-ins.
+        content: the pickled objects.
+    """
+
+    includes: tuple[Path, ...]
+    content: bytes
+
+    def received(self) -> Any:
+        """The objects; a dataset may be of a class that only an included file defines."""
+        include_units(self.includes)
+        return pickle.loads(self.content)
 
 
 @dataclass
@@ -61,13 +87,14 @@ def work_in_processes(
 ) -> Iterator[tuple[Chunk, Any]]:
     """Work on chunks in processes of their own, handing back each with its result as it is finished."""
     context = multiprocessing.get_context("spawn")
+    sent = Sent(job.includes, pickle.dumps(job))
     waiting = deque(chunks)
     tries: dict[str, int] = {}
     pool: list[_Worker] = []
 
     def start() -> _Worker:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, job), daemon=True)
+        process = context.Process(target=_serve, args=(theirs, sent), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -124,10 +151,11 @@ def _after_death(
     return start()
 
 
-def _serve(pipe: Connection, job: Job) -> None:
+def _serve(pipe: Connection, sent: Sent) -> None:
     """A worker's life: get ready, then work on chunks until told to stop or left alone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
     try:
+        job: Job = sent.received()
         labour = job.begin()
         single_threaded()
         while (chunk := pipe.recv()) is not None:

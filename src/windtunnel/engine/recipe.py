@@ -11,8 +11,7 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.data import Dataset
-from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.precomputed import AS_STORED, FinishedDataset
+from windtunnel.data.precomputed import AS_STORED
 from windtunnel.imaging.clips import H264
 from windtunnel.models import Model
 from windtunnel.suites.pipeline_steps import library_used
@@ -28,7 +27,7 @@ def model_recipe(model: Model) -> dict[str, Any]:
         "classes": model.class_count,
         "outputs": model.outputs,
         **model.preprocess.to_json(),
-        **getattr(model, "facts", {}),
+        **model.facts,
     }
 
 
@@ -41,8 +40,6 @@ def data_recipe(
     seed: int,
 ) -> dict[str, Any]:
     """What of the data decides predictions."""
-    finished = dataset if isinstance(dataset, FinishedDataset) else None
-    natural = dataset if isinstance(dataset, NaturalDataset) else None
     return {
         "count": len(surveyed),
         "of": len(total),
@@ -50,26 +47,28 @@ def data_recipe(
         "label_space": called.name,
         "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
         # The survey hashes one file an image; this tells apart what else lies in a finished set.
-        "finished": finished.identity if finished else None,
-        **({"natural": _natural_recipe(natural, total, surveyed, frames)} if natural else {}),
+        "finished": dataset.identity,
+        **_natural_recipe(dataset, total, surveyed, frames),
     }
 
 
 def _natural_recipe(
-    natural: NaturalDataset, total: Sequence[Sample], surveyed: Sequence[Surveyed], frames: Sequence[FrameRow]
+    dataset: Dataset, total: Sequence[Sample], surveyed: Sequence[Surveyed], frames: Sequence[FrameRow]
 ) -> dict[str, Any]:
-    """What a run over a natural set is of: its parts with their counts, and its frame sets."""
+    """The parts of a natural set with their counts, and its frame sets; {} for other datasets."""
+    if dataset.natural is None:
+        return {}
     of = Counter(one.meta["part"] for one in total)
     count = Counter(one.sample.meta["part"] for one in surveyed)
     parts = [
-        {"name": name, "role": role, "count": count[name], "of": of[name]} for name, role in natural.parts
+        {"name": name, "role": role, "count": count[name], "of": of[name]} for name, role in dataset.parts
     ]
-    found: dict[str, Any] = {"set": natural.natural.name, "parts": parts}
-    if not frames:
-        return found
-    rows = [[one.group, one.sample_id, one.offset, one.role] for one in frames]
-    sets = len({one.group for one in frames})
-    return found | {"frames": len(frames), "frame_sets": sets, "frame_digest": digest(rows)}
+    found: dict[str, Any] = {"set": dataset.natural.name, "parts": parts}
+    if frames:
+        rows = [[one.group, one.sample_id, one.offset, one.role] for one in frames]
+        sets = len({one.group for one in frames})
+        found |= {"frames": len(frames), "frame_sets": sets, "frame_digest": digest(rows)}
+    return {"natural": found}
 
 
 def model_info(model: Model) -> dict[str, Any]:
@@ -86,17 +85,12 @@ def model_info(model: Model) -> dict[str, Any]:
 
 def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> dict[str, Any]:
     """What else is worth knowing of the data, with the classes that are scored."""
-    clean: Dataset | None = None
-    if isinstance(dataset, NaturalDataset) and dataset.clean:
-        clean = dataset.clean.dataset
-    if isinstance(dataset, FinishedDataset) and dataset.clean_is_given:
-        clean = dataset.clean
     return {
         "name": dataset.name,
         "location": dataset.location,
         "order": called.order,
         "classes": list(space.classes),
-        **({"clean": clean.location} if clean else {}),
+        **({"clean": dataset.given_clean.location} if dataset.given_clean else {}),
     }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 
 from windtunnel.core.errors import ImageError
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Chunk
@@ -21,7 +20,7 @@ STORED_KINDS = ("corruption", "sequence")
 
 def mended_images(plan: Plan, target: RunFolder, chunk: Chunk) -> list[str]:
     """The images of a stored chunk that failed under a condition of a finished set, and would no longer."""
-    if not isinstance(plan.dataset, FinishedDataset):
+    if plan.dataset.precomputed is None:
         return []
     conditions = {one.name: one for one in plan.conditions if one.kind in STORED_KINDS}
     images = {image.sample.id: image for image in chunk.images}

@@ -227,8 +227,7 @@ class _Rows:
     def _check_model(self, error: Exception) -> None:
         """A model that no longer takes the images it was probed with is broken, not the image."""
         try:
-            size = getattr(self._model, "probe_size", None)
-            self._model.predict(probe_images(self._model.preprocess, 1, size))
+            self._model.predict(probe_images(self._model.preprocess, 1, self._model.probe_size))
         except Exception:  # the model's own code
             raise RunFailed(f"the model fails on every image: {type(error).__name__}: {error}") from error
 

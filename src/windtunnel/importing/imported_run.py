@@ -21,8 +21,8 @@ from windtunnel.data.precomputed import CLEAN
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.importing.prediction_files import TOP_K, Block, PredictionFile
 from windtunnel.importing.prediction_rows import Rows
-from windtunnel.importing.unscored_rows import Ignored, reason_left_out
-from windtunnel.models import Scores, probe_outputs
+from windtunnel.importing.unscored_rows import Ignored
+from windtunnel.models import Model, Scores, probe_outputs
 from windtunnel.models.preprocess import About, Preprocess
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import natural_set
@@ -33,7 +33,7 @@ from windtunnel.suites.units import include_units
 
 
 @dataclass
-class GivenModel:
+class GivenModel(Model):
     """A model of which only the predictions are known."""
 
     name: str
@@ -143,7 +143,7 @@ def score_predictions(
         present=lambda conditions: _present(conditions, look, file.path),
         advance=advance,
     )
-    rows = Rows(plan, resolve(plan.conditions), file.path, reason_left_out(plan.dataset))
+    rows = Rows(plan, resolve(plan.conditions), file.path, plan.dataset.reason_left_out())
     for block in file.blocks():
         rows.add(block)
     rows.check(partial=partial)

@@ -17,7 +17,6 @@ from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, is_image_name, stratified_subset
 from windtunnel.data.label_spaces import read_indices
-from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import survey
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import parse_settings
@@ -186,7 +185,7 @@ def _refuse_mistakes(dataset: Dataset, subset: int | None, split: str) -> None:
         raise UserError(f"--split is '{split}'; give {', '.join(SPLITS)}.")
     if subset is not None and subset < 0:
         raise UserError(f"--subset is {subset}; give a number of images, or 0 for all.")
-    if isinstance(dataset, FinishedDataset):
+    if dataset.precomputed:
         raise UserError(f"{dataset.location} is corrupted already; give the clean images.")
 
 

@@ -17,7 +17,6 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.imagenet_s import training_image
 from windtunnel.make.layouts import Layout, Made, Piece
-from windtunnel.suites.units import include_units
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Making:
         names: of the images in the set, by id.
         split: `val` for canvases, `train` for random resized crops.
         pending: what is to be made, by chunk.
-        includes: files of the user's units.
+        includes: files of the user's plug-ins.
     """
 
     dataset: Dataset
@@ -47,8 +46,7 @@ class Making:
     includes: tuple[Path, ...]
 
     def begin(self) -> Labour:
-        """Know the user's units."""
-        include_units(self.includes)
+        """Nothing has to be loaded."""
         return self.make
 
     def make(self, chunk: Chunk, advance: Advance) -> list[Piece]:

@@ -1,11 +1,14 @@
-"""Models: one file per kind, all answering the same few questions."""
+"""Models: what every kind of them has in common. The kinds are in `kinds/`, one file each."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +19,25 @@ from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
 from windtunnel.published.imagenet import imagenet_1k
 
+if TYPE_CHECKING:
+    from windtunnel.models.torch import TorchPredictor
+
 Scores = NDArray[np.float32]
 
 # Probabilities in half precision may sum to 0.98.
 SUM_TOLERANCE = 2e-2
 
 
-class Model(Protocol):
-    """A classifier.
+# Height and width of an image, in pixels.
+Size = tuple[int, int]
+
+
+class Model:
+    """A classifier. A subclass has the attributes up to `batch` and `predict`, and what else it can do.
 
     Attributes:
         name: for people and for the run folder's name.
-        kind: `onnx`, `callable`, `torch`.
+        kind: `onnx`, `callable`, `torch` or the name of another kind; part of a run's recipe.
         fingerprint: hash of weights, graph or source, so that another model is noticed.
         classes: names of the outputs in order, or () where only their number is known.
         class_count: how many scores come out.
@@ -38,6 +48,11 @@ class Model(Protocol):
         about: family, number of parameters and tags, as declared.
         portable: whether another process can load it again.
         batch: how many images one call should hold.
+        facts: what else decides its predictions, for the recipe.
+        own_arithmetic: whether it converts pixels itself: of its preprocessing only the geometry is used.
+        fixed_size: whether it takes images of one size only.
+        probe_size: height and width of the images it was tried on, where it declares no size; else None.
+        kind_title: how the kind is written in texts, if not as `kind`.
     """
 
     name: str
@@ -52,14 +67,50 @@ class Model(Protocol):
     about: About
     portable: bool
     batch: int
+    facts: Mapping[str, int] = MappingProxyType({})
+    own_arithmetic: bool = False
+    fixed_size: bool = False
+    probe_size: Size | None = None
+    kind_title: str = ""
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""
-        ...
+        raise NotImplementedError
+
+    def redeclared(self, preprocess: Preprocess) -> Model:
+        """The same model with other preprocessing."""
+        other = copy.copy(self)
+        other.preprocess = preprocess
+        return other
+
+    def variant(self, name: str) -> Model:
+        """The same model in other arithmetic (`float16`, `int8`), where its kind has such a variant."""
+        raise UserError(f"numerics={name} needs an ONNX file; this model is a {self.kind}.")
+
+    @property
+    def gradient_source(self) -> TorchPredictor | None:
+        """What gives gradients of the scores; None where the kind has none."""
+        return None
 
 
-# Height and width of an image, in pixels.
-Size = tuple[int, int]
+class LiveModel(Model):
+    """An object of the user's that has the attributes of a model and `predict`."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        for name in Model.__annotations__:
+            if hasattr(source, name):
+                setattr(self, name, getattr(source, name))
+
+    def predict(self, batch: NDArray[np.uint8]) -> Scores:
+        """Scores (n, k) of a batch of uint8 NHWC images."""
+        scores: Scores = self._source.predict(batch)
+        return scores
+
+    def redeclared(self, preprocess: Preprocess) -> Model:
+        """The same model with other preprocessing, where the object can take another."""
+        change = getattr(self._source, "redeclared", None)
+        return LiveModel(change(preprocess)) if change else self
 
 
 @dataclass(frozen=True)
@@ -81,33 +132,27 @@ def load_model(
 
     Args:
         model: an `.onnx` file, `module:factory`, `file.py:factory`, or a live object: a torch module, or
-            a callable that takes uint8 NHWC and returns scores.
+            a callable that takes uint8 NHWC and returns scores. All kinds: `windtunnel list model-kinds`.
         preprocess: a preset's name or a TOML file; else the TOML beside the model file; else the default.
         data_size: height and width of the data's images, to try a model on that declares no size of its own
             (rule `none`) and does not take 224 pixels.
     """
-    from windtunnel.models import onnx, python
+    from windtunnel.models.kinds import kind_of, load_with, unknown_model
+    from windtunnel.models.python import live_origin, not_a_model
 
+    if isinstance(model, Model):
+        return model
     if isinstance(model, ModelSource):
         return load_model(model.spec, model.preprocess, data_size=model.data_size)
-    if not isinstance(model, str | Path):
-        return (
-            model
-            if hasattr(model, "predict") and hasattr(model, "fingerprint")
-            else python.wrap(model, preprocess, data_size)
-        )
-    spec = str(model)
-    if spec == "demo":
-        from windtunnel.data.demo import demo_model_path
-
-        return onnx.OnnxModel(demo_model_path(), preprocess)
-    if spec.lower().endswith(".onnx"):
-        return onnx.OnnxModel(Path(spec), preprocess)
-    if ":" in spec and not Path(spec).exists():
-        return python.load(spec, preprocess, data_size)
-    if not Path(spec).exists():
-        raise UserError(f"No such model: {spec}. Give an .onnx file, module:factory or file.py:factory.")
-    raise UserError(f"{spec} is no model; give an .onnx file, module:factory or file.py:factory.")
+    is_text = isinstance(model, str | Path)
+    if not is_text and hasattr(model, "predict") and hasattr(model, "fingerprint"):
+        return LiveModel(model)
+    kind = kind_of(model)
+    if kind is not None:
+        return load_with(kind, model, preprocess, data_size)
+    if is_text:
+        raise unknown_model(str(model))
+    raise not_a_model(live_origin(model, preprocess, data_size).name, model)
 
 
 def probe_images(preprocess: Preprocess, count: int, size: Size | None = None) -> NDArray[np.uint8]:

@@ -23,6 +23,7 @@ from windtunnel.core.extras import load_extra
 
 if TYPE_CHECKING:
     from windtunnel.models import Model
+    from windtunnel.models.onnx import OnnxModel
 
 # Which axis of a layer's weights counts its outputs.
 WEIGHTED_LAYERS = {"Conv": 0, "ConvTranspose": 1, "Gemm": -1, "MatMul": -1}
@@ -52,11 +53,13 @@ def variant_of(model: Model, name: str) -> Model:
     """The same network in other arithmetic (`float16`, `int8`), made once."""
     if name not in VARIANTS:
         raise unknown_name("numerics", name, VARIANTS)
-    if model.kind != "onnx":
-        raise UserError(f"numerics={name} needs an ONNX file; this model is a {model.kind}.")
+    return model.variant(name)
+
+
+def onnx_variant(model: OnnxModel, name: str) -> Model:
+    """An ONNX network in other arithmetic."""
     load_extra("onnx", f"numerics={name}")
-    live: Any = model
-    return _variant(live, name)
+    return _variant(model, name)
 
 
 @lru_cache(maxsize=2)

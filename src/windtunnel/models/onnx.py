@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.models import Scores, behaviour, check_scores, output_facts, probe_images
+from windtunnel.models import Model, Scores, behaviour, check_scores, output_facts, probe_images
+from windtunnel.models.kinds import SHIPPED_FORMS, file_digest
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 
 # More take longer per image on one thread, and the network's activations grow with them.
@@ -35,10 +35,11 @@ _NEW_OPSET = re.compile(
 )
 
 
-class OnnxModel:
+class OnnxModel(Model):
     """A classifier in an ONNX file: fixed or dynamic batch, NCHW or NHWC, float32, float16 or uint8."""
 
     kind = "onnx"
+    kind_title = "ONNX"
     portable = True
 
     def __init__(self, path: Path, preprocess: str | Path | None = None) -> None:
@@ -51,7 +52,7 @@ class OnnxModel:
         self._output_name = _output_name(self._session, self._declaration, path)
         shape = [size if isinstance(size, int) and size > 0 else None for size in graph_input.shape]
         self._fixed_batch = shape[0]
-        self._fixed_size = None not in (shape[2], shape[1] if shape[3] in CHANNEL_COUNTS else shape[3])
+        self.fixed_size = None not in (shape[2], shape[1] if shape[3] in CHANNEL_COUNTS else shape[3])
         self.batch = self._fixed_batch if self._fixed_batch and self._fixed_batch > 1 else DYNAMIC_BATCH
         self.preprocess = fit_to_graph(self._declaration, shape, DTYPES[graph_input.type], path)
         self.trained_on = self._declaration.trained_on
@@ -59,7 +60,8 @@ class OnnxModel:
         probe = self._probe()
         facts = output_facts(self._declaration, probe, path.name)
         # Weights may lie in files of any name; what the model says tells them apart.
-        self.fingerprint = f"{_fingerprint(path)}-{behaviour(probe)}"
+        external = [path.with_name(path.name + suffix) for suffix in EXTERNAL_DATA]
+        self.fingerprint = f"{file_digest(path, *external)}-{behaviour(probe)}"
         self.class_count, self.classes = facts.class_count, facts.classes
         self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
 
@@ -81,16 +83,11 @@ class OnnxModel:
         other._session = open_session(self._path, graph)
         return other
 
-    @property
-    def fixed_size(self) -> bool:
-        """Whether the graph takes images of one size only."""
-        return self._fixed_size
+    def variant(self, name: str) -> Model:
+        """The same network in other arithmetic (`float16`, `int8`), made once."""
+        from windtunnel.models.numerics import onnx_variant
 
-    def redeclared(self, preprocess: Preprocess) -> OnnxModel:
-        """The same network behind another preprocess."""
-        other = copy.copy(self)
-        other.preprocess = preprocess
-        return other
+        return onnx_variant(self, name)
 
     def _scores(self, tensor: NDArray[Any]) -> Scores:
         found = self._session.run([self._output_name], {self._input_name: tensor})[0]
@@ -129,7 +126,7 @@ def in_batches(
 def open_session(path: Path, graph: bytes | None = None) -> Any:
     """A session on one thread, of a file or of a graph made from it."""
     if not path.is_file():
-        raise UserError(f"No such model: {path}. Give an .onnx file, module:factory or file.py:factory.")
+        raise UserError(f"No such model: {path}. Give {SHIPPED_FORMS}.")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -227,13 +224,3 @@ def fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype
 
 def _layout(shape: list[int | None]) -> Layout:
     return "nhwc" if shape[3] in CHANNEL_COUNTS and shape[1] not in CHANNEL_COUNTS else "nchw"
-
-
-def _fingerprint(path: Path) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for file in (path, *(path.with_name(path.name + suffix) for suffix in EXTERNAL_DATA)):
-        if file.is_file():
-            with file.open("rb") as stream:
-                while block := stream.read(1 << 20):
-                    digest.update(block)
-    return digest.hexdigest()

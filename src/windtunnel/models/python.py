@@ -1,12 +1,8 @@
-"""Python models: a factory that returns a callable or a torch module, or such an object itself."""
+"""Python callables as models."""
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.registry import import_file
+from windtunnel.core.errors import UserError
 from windtunnel.models import (
     Model,
     Scores,
@@ -25,85 +20,30 @@ from windtunnel.models import (
     output_facts,
     probe_images,
 )
-from windtunnel.models.preprocess import Declaration, Preprocess, declared
+from windtunnel.models.kinds import Origin
+from windtunnel.models.preprocess import Declaration
 
 BATCH = 32
 
 
-def load(spec: str, preprocess: str | Path | None, data_size: Size | None = None) -> Model:
-    """Load `module:factory` or `file.py:factory` and wrap what the factory returns."""
-    where, _, name = spec.rpartition(":")
-    file = Path(where) if where.endswith(".py") else None
-    if file is not None:
-        module: Any = import_file(file)
-    else:
-        if str(Path.cwd()) not in sys.path:
-            sys.path.insert(0, str(Path.cwd()))  # a console script does not look here by itself
-        try:
-            module = importlib.import_module(where)
-        except ImportError as error:
-            raise UserError(
-                f"'{spec}' cannot be imported: {error}. Give module:factory or file.py:factory."
-            ) from error
-    factory = getattr(module, name, None)
-    if not callable(factory):
-        known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        raise unknown_name(f"factory in {where}", name, known)
-    try:
-        made = factory()
-    except (Exception, SystemExit) as error:  # the user's own code
-        raise UserError(f"{spec} failed: {type(error).__name__}: {error}.") from error
-    source = Path(inspect.getfile(module)) if getattr(module, "__file__", None) else None
-    return _wrap(made, declared(preprocess, source), name, source, data_size, portable=True)
-
-
-def wrap(made: object, preprocess: str | Path | None, data_size: Size | None = None) -> Model:
-    """Wrap a live object; it stays in this process."""
+def live_origin(made: object, preprocess: str | Path | None, data_size: Size | None) -> Origin:
+    """The origin of a live object, which stays in this process."""
     name = str(getattr(made, "name", None) or getattr(made, "__name__", None) or type(made).__name__)
     try:
-        source = Path(inspect.getfile(made if callable(made) and hasattr(made, "__code__") else type(made)))
+        file = Path(inspect.getfile(made if callable(made) and hasattr(made, "__code__") else type(made)))
     except (TypeError, OSError):
-        source = None
-    return _wrap(made, declared(preprocess, None), name, source, data_size, portable=False)
+        file = None
+    return Origin(name, file, preprocess, data_size, portable=False)
 
 
-def _wrap(
-    made: object,
-    declaration: Declaration,
-    name: str,
-    source: Path | None,
-    data_size: Size | None,
-    *,
-    portable: bool,
-) -> Model:
-    if is_torch_module(made):
-        from windtunnel.models.torch import TorchPredictor, state_fingerprint
-
-        predictor: Callable[[NDArray[np.uint8]], Any] = TorchPredictor(made, declaration.preprocess.tensor)
-        return CallableModel(
-            predictor, "torch", declaration, name, state_fingerprint(made), data_size, portable=portable
-        )
-    if not callable(made):
-        raise UserError(
-            f"{name} gives a {type(made).__name__}; give a callable (uint8 NHWC to scores) or a torch module."
-        )
-    fingerprint = str(getattr(made, "fingerprint", "")) or _source_fingerprint(name, source)
-    return CallableModel(made, "callable", declaration, name, fingerprint, data_size, portable=portable)
+def not_a_model(name: str, made: object) -> UserError:
+    """The error for an object that no kind of model recognises."""
+    return UserError(
+        f"{name} gives a {type(made).__name__}; give a callable (uint8 NHWC to scores) or a torch module."
+    )
 
 
-def is_torch_module(made: object) -> bool:
-    """Whether an object is a torch module, without importing torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(made, torch.nn.Module)
-
-
-def _source_fingerprint(name: str, source: Path | None) -> str:
-    """A callable has no weights to hash: the file it comes from stands for it."""
-    text = source.read_bytes() if source is not None and source.is_file() else b""
-    return hashlib.blake2b(name.encode() + b"\0" + text, digest_size=16).hexdigest()
-
-
-class CallableModel:
+class CallableModel(Model):
     """A classifier that is a Python callable from uint8 NHWC images to scores.
 
     Attributes:
@@ -111,6 +51,7 @@ class CallableModel:
     """
 
     batch = BATCH
+    own_arithmetic = True
 
     def __init__(
         self,
@@ -159,19 +100,6 @@ class CallableModel:
             f"{failure}. Declare its preprocessing with --preprocess: a preset (cifar for 32x32 images) "
             'or a TOML file (rule = "none" under [geometry] for images at their own size).'
         ) from failure
-
-    def redeclared(self, preprocess: Preprocess) -> CallableModel:
-        """The same model behind another preprocess; what does its own arithmetic heeds the geometry alone."""
-        other = copy.copy(self)
-        other.preprocess = preprocess
-        if self.kind == "torch":
-            other._predictor = self._predictor.fed_by(preprocess.tensor)  # type: ignore[attr-defined]
-        return other
-
-    @property
-    def predictor(self) -> Callable[[NDArray[np.uint8]], Any]:
-        """What is called: a `TorchPredictor` where the kind is `torch`."""
-        return self._predictor
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""

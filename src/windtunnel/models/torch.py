@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from windtunnel.models.preprocess import Tensor
+from windtunnel.models import Model
+from windtunnel.models.kinds import Origin
+from windtunnel.models.preprocess import Preprocess, Tensor
+from windtunnel.models.python import CallableModel
 
 
 class TorchPredictor:
@@ -47,6 +51,38 @@ class TorchPredictor:
             return scores
         # Some modules wrap their scores: in a named field, or as the first of several outputs.
         return scores.logits if hasattr(scores, "logits") else scores[0]
+
+
+class TorchModel(CallableModel):
+    """A classifier that is a torch module."""
+
+    own_arithmetic = False
+
+    def __init__(self, module: Any, origin: Origin) -> None:
+        declaration = origin.declaration
+        self._torch = TorchPredictor(module, declaration.preprocess.tensor)
+        fingerprint = state_fingerprint(module)
+        super().__init__(
+            self._torch,
+            "torch",
+            declaration,
+            origin.name,
+            fingerprint,
+            origin.data_size,
+            portable=origin.portable,
+        )
+
+    @property
+    def gradient_source(self) -> TorchPredictor:
+        """The module and how it is fed."""
+        return self._torch
+
+    def redeclared(self, preprocess: Preprocess) -> Model:
+        """The same module with other preprocessing."""
+        other = copy.copy(self)
+        other.preprocess = preprocess
+        other._predictor = other._torch = self._torch.fed_by(preprocess.tensor)
+        return other
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from windtunnel.core.errors import UserError
-from windtunnel.data import Dataset
+from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.layouts import open_precomputed
 from windtunnel.data.natural_detection import found_natural, how_found, perhaps_natural
 from windtunnel.data.natural_layouts import open_natural
-from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.precomputed import FinishedDataset, open_finished, open_with_clean
+from windtunnel.data.precomputed import open_with_clean
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.suite_files import load_suite
@@ -26,29 +26,28 @@ FINISHED_SUITES = (
 
 def default_suite(dataset: Dataset, usual: str = QUICK) -> str:
     """The suite for a user who names none: the usual one, or for a finished set what it holds."""
-    if not isinstance(dataset, FinishedDataset):
+    if dataset.precomputed is None:
         return usual
-    held = {one.unit for one in dataset.stored}
+    held = {one.unit for one in dataset.precomputed.stored}
     suites = {name: set(load_suite(name).units) for name in FINISHED_SUITES}
     best = max(suites, key=lambda name: (len(held & suites[name]), -len(suites[name] - held)))
     return best if held & suites[best] else "as-stored"
 
 
-def natural_at(source: object) -> str:
-    """The suite of the natural set that lies at a path, found by looking; "" for anything else."""
-    if isinstance(source, NaturalDataset):
-        return source.natural.name
+def natural_at(source: str | Path | Dataset) -> str:
+    """The suite of the natural set at a path, recognised by its name, folders or columns; "" for others."""
+    if isinstance(source, Dataset):
+        return source.natural.name if source.natural else ""
     found = found_natural(source)
     # A corrupted copy of a natural set is a finished set.
-    folder = Path(source) if isinstance(source, str | Path) and Path(source).is_dir() else None
-    return "" if found and folder and open_finished(folder) else found
+    return "" if found and Path(source).is_dir() and open_precomputed(Path(source)) else found
 
 
 def held_difficulty(dataset: Dataset) -> int | None:
     """The difficulty a finished set of sequences was made for, where its noise has only another than 1."""
-    if not isinstance(dataset, FinishedDataset):
+    if dataset.precomputed is None:
         return None
-    levels = {one.level for one in dataset.stored if one.kind == "sequence" and one.level}
+    levels = {one.level for one in dataset.precomputed.stored if one.kind == "sequence" and one.level}
     return min(levels) if levels and min(levels) != DIFFICULTIES[0] else None
 
 
@@ -66,13 +65,15 @@ def open_for_suite(
         usual: the suite of ordinary images.
     """
     found = load_suite(suite) if isinstance(suite, str | Path) else suite
+    if not isinstance(data, str | Path):
+        data = open_dataset(data)
     remarks: list[str] = []
     if found is None and (name := natural_at(data)):
         found = load_suite(name)
-        remarks = [] if isinstance(data, NaturalDataset) else [how_found(name, data)]
+        remarks = [] if isinstance(data, Dataset) else [how_found(name, data)]
     if found is not None and found.natural:
         return open_natural(data, found.natural, clean, remarks), found
-    if isinstance(data, NaturalDataset):
+    if isinstance(data, Dataset) and data.natural:
         raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
     dataset = open_with_clean(data, clean, perhaps_natural)
     return dataset, found or load_suite(default_suite(dataset, usual))

@@ -1,0 +1,188 @@
+"""Dataset layouts: one file each, which says how a folder or file is recognised and opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.registry import Plugin, Registry
+from windtunnel.data import Dataset, ImageSource, LiveDataset, path_and_part
+from windtunnel.data.manifest import Manifest, read_manifest
+
+if TYPE_CHECKING:
+    from windtunnel.data.precomputed import FinishedDataset, Shelf
+
+# Layouts of the user's own are tried before the shipped ones, the most general of which take any folder.
+OWN_PRIORITY = 90
+
+
+class DatasetLayout(Plugin):
+    """How datasets of one layout are recognised and opened. A subclass has the facts and `open`.
+
+    Attributes:
+        name: for listings.
+        help: what it is, in one line.
+        form: what a user gives: the shape of the folder or file.
+        suffixes: of files in this layout, lower case (`.csv`).
+        word: what stands for the dataset in place of a path, if anything does (`demo`).
+        priority: layouts of higher priority are tried first; the more precise `recognises`, the higher.
+        corrupted: whether its images are corrupted already.
+    """
+
+    name: str = ""
+    help: str = ""
+    form: str = ""
+    suffixes: tuple[str, ...] = ()
+    word: str = ""
+    priority: int = OWN_PRIORITY
+    corrupted: bool = False
+
+    def __init__(self) -> None:
+        lacking = [fact for fact in ("name", "help", "form") if not getattr(self, fact)]
+        if type(self).open is DatasetLayout.open:
+            lacking.append("open(path, part)")
+        if lacking:
+            raise UserError(
+                f"The dataset layout '{self.name or type(self).__name__}' declares no "
+                f"{', '.join(lacking)}; see CONTRIBUTING.md."
+            )
+
+    def recognises(self, path: Path) -> bool:
+        """Whether an existing path has this layout; by default, whether it is a file with such a suffix."""
+        return path.is_file() and path.suffix.lower() in self.suffixes
+
+    def open(self, path: Path, part: str) -> Dataset:
+        """The dataset at a path that `recognises` accepts; `part` is what the user wrote after `#`."""
+        raise NotImplementedError
+
+    def check_part(self, path: Path, part: str) -> None:
+        """Refuse the part of a dataset where the layout has none, which is the default."""
+        raise no_such_part(path, part)
+
+    def try_open(self, path: Path, part: str = "") -> Dataset | None:
+        """The dataset at a path, or None where the path has another layout."""
+        if not self.recognises(path):
+            return None
+        if part:
+            self.check_part(path, part)
+        return self.open(path, part)
+
+
+class PrecomputedLayout(DatasetLayout):
+    """A folder of images that are corrupted already, found by the function that opens its shelf."""
+
+    corrupted = True
+
+    def __init__(self, find: Callable[[Path, Manifest | None], Shelf | None]) -> None:
+        super().__init__()
+        self._find = find
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a folder has this layout."""
+        return self._found(path) is not None
+
+    def open(self, path: Path, part: str) -> Dataset:
+        """The set in a folder."""
+        found = self.try_open(path, part)
+        if found is None:
+            raise UserError(f"{path} is not a dataset in the layout '{self.name}': {self.form}.")
+        return found
+
+    def try_open(self, path: Path, part: str = "") -> Dataset | None:
+        """The set in a folder, or None; looking for it opens it, so it is looked for once."""
+        found = self._found(path)
+        if found is not None and part:
+            raise UserError(
+                f"{path}#{part} is one condition, which `distance` alone takes; give {path}, and --only to a "
+                "run."
+            )
+        return found
+
+    def _found(self, path: Path) -> FinishedDataset | None:
+        from windtunnel.data.precomputed import FinishedDataset
+
+        if not path.is_dir():
+            return None
+        manifest = read_manifest(path)
+        shelf = self._find(path, manifest)
+        if shelf is None:
+            return None
+        return FinishedDataset(path.resolve().name, str(path), shelf, manifest, shelf.clean())
+
+
+REGISTRY: Registry[DatasetLayout] = Registry("layout", __name__, DatasetLayout, separator="-")
+
+
+def by_priority() -> list[DatasetLayout]:
+    """Every layout, in the order in which they are tried."""
+    return sorted(REGISTRY.all(), key=lambda layout: -layout.priority)
+
+
+def open_path(source: str | Path) -> Dataset:
+    """Open the dataset at a path, or the one that a word such as `demo` stands for."""
+    layouts = by_priority()
+    for layout in layouts:
+        if layout.word and layout.word == str(source):
+            return layout.open(Path(layout.word), "")
+    path, part = path_and_part(source)
+    if not path.exists():
+        raise UserError(
+            f"No such data: {path}. Give a folder, a table, an archive or an array file, or 'demo'."
+        )
+    for layout in layouts:
+        if dataset := _opened(layout, path, part):
+            return dataset
+    if part:
+        raise no_such_part(path, part)
+    if not path.is_file():
+        raise UserError(f"{path} is no regular file; give a folder, a table, an archive or an array file.")
+    suffixes = sorted({suffix for layout in layouts for suffix in layout.suffixes})
+    raise UserError(f"{path} is no data set; give a folder or a file ending in {', '.join(suffixes)}.")
+
+
+def open_precomputed(path: Path) -> FinishedDataset | None:
+    """The dataset at a path whose images are corrupted already; None where the path is anything else."""
+    for layout in by_priority():
+        if layout.corrupted and (dataset := _opened(layout, path, "")):
+            return dataset.precomputed
+        with _reporting_failures(layout, path):
+            if not layout.corrupted and layout.recognises(path):
+                return None
+    return None
+
+
+def no_such_part(path: Path, part: str) -> UserError:
+    """The error for a part of a dataset that has none."""
+    return UserError(f"{path} has no part '{part}': only .npz files and finished sets do. Give {path}.")
+
+
+def _opened(layout: DatasetLayout, path: Path, part: str) -> Dataset | None:
+    """What a layout opens; None where the path has another layout."""
+    with _reporting_failures(layout, path):
+        found: object = layout.try_open(path, part)
+    if found is None or isinstance(found, Dataset):
+        return found
+    if isinstance(found, ImageSource):
+        return LiveDataset(found)
+    raise UserError(
+        f"The dataset layout {layout.name} opens {path} as a {type(found).__name__}; return a "
+        "windtunnel.data.Dataset."
+    )
+
+
+@contextmanager
+def _reporting_failures(layout: DatasetLayout, path: Path) -> Iterator[None]:
+    """Report what fails in a layout of the user's own in one line."""
+    try:
+        yield
+    except (UserError, ImageError):
+        raise
+    except Exception as error:
+        if type(layout).__module__.startswith("windtunnel."):
+            raise
+        raise UserError(
+            f"The dataset layout {layout.name} failed on {path}: {type(error).__name__}: {error}."
+        ) from error

@@ -1,0 +1,180 @@
+"""Model kinds: one file each, which says how a model is recognised and loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.extras import load_extra
+from windtunnel.core.registry import Plugin, Registry
+from windtunnel.models import Model, Size
+from windtunnel.models.preprocess import Declaration, declared
+
+# Kinds of the user's own are tried before the shipped ones.
+OWN_PRIORITY = 90
+SHIPPED_FORMS = "an .onnx file, module:factory or file.py:factory"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a live object comes from.
+
+    Attributes:
+        name: of the object or of its factory.
+        file: the Python file that defines it, if there is one.
+        preprocess: what the user declares of its preprocessing.
+        data_size: height and width of the data's images.
+        portable: whether another process can make the object again.
+    """
+
+    name: str
+    file: Path | None
+    preprocess: str | Path | None
+    data_size: Size | None
+    portable: bool
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is declared of the model: by the user, or by the TOML file next to its factory's file."""
+        return declared(self.preprocess, self.file if self.portable else None)
+
+
+class ModelKind(Plugin):
+    """How models of one kind are recognised and loaded. A subclass has the facts, `recognises` and `load`.
+
+    Attributes:
+        name: for listings.
+        help: what it is, in one line.
+        form: what a user gives: `FILE.onnx`, `module:factory`.
+        extra: the library that it needs and that does not come with windtunnel, if any.
+        priority: kinds of higher priority are tried first.
+    """
+
+    name: str = ""
+    help: str = ""
+    form: str = ""
+    extra: str = ""
+    priority: int = OWN_PRIORITY
+
+    def __init__(self) -> None:
+        lacking = [fact for fact in ("name", "help", "form") if not getattr(self, fact)]
+        if type(self).recognises is ModelKind.recognises:
+            lacking.append("recognises(source)")
+        if type(self).load is ModelKind.load:
+            lacking.append("load(source, preprocess, data_size)")
+        if lacking:
+            raise UserError(
+                f"The model kind '{self.name or type(self).__name__}' declares no {', '.join(lacking)}; see "
+                "CONTRIBUTING.md."
+            )
+
+    def recognises(self, source: object) -> bool:
+        """Whether a path, another text or a live object is a model of this kind."""
+        raise NotImplementedError
+
+    def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
+        """The model.
+
+        Args:
+            source: what `recognises` accepts.
+            preprocess: a preset's name or a TOML file, if the user gave one.
+            data_size: height and width of the data's images, for a model that declares no size.
+        """
+        raise NotImplementedError
+
+    def wrap(self, made: object, origin: Origin) -> Model:
+        """The model that a live object is; kinds of live objects override it to use the origin."""
+        return self.load(made, origin.preprocess, origin.data_size)
+
+
+REGISTRY: Registry[ModelKind] = Registry("model kind", __name__, ModelKind, separator="-")
+
+
+def by_priority() -> list[ModelKind]:
+    """Every kind, in the order in which they are tried."""
+    return sorted(REGISTRY.all(), key=lambda kind: -kind.priority)
+
+
+def kind_of(source: object) -> ModelKind | None:
+    """The first kind that recognises a source."""
+    for plugin in by_priority():
+        with _reporting_failures(plugin, source):
+            if plugin.recognises(source):
+                return plugin
+    return None
+
+
+def load_with(kind: ModelKind, source: object, preprocess: str | Path | None, size: Size | None) -> Model:
+    """The model of a kind at a source."""
+    if kind.extra:
+        load_extra(kind.extra, f"A model of kind {kind.name}")
+    return _checked(kind, source, lambda: kind.load(source, preprocess, size))
+
+
+def wrap_with(kind: ModelKind, made: object, origin: Origin) -> Model:
+    """The model of a kind that a factory has made."""
+    return _checked(kind, origin.name, lambda: kind.wrap(made, origin))
+
+
+def _checked(kind: ModelKind, source: object, load: Callable[[], Model]) -> Model:
+    """What is loaded; the file of a kind of the user's own becomes part of the fingerprint."""
+    with _reporting_failures(kind, source):
+        model: object = load()
+    if not isinstance(model, Model):
+        raise UserError(
+            f"The model kind {kind.name} loads {source} as a {type(model).__name__}; return a "
+            "windtunnel.models.Model."
+        )
+    if not _is_shipped(kind):
+        file = Path(str(sys.modules[type(kind).__module__].__file__))
+        model.fingerprint = f"{model.fingerprint}-{file_digest(file)}"
+    return model
+
+
+def unknown_model(source: str) -> UserError:
+    """The error for a text that no kind recognises."""
+    own = [plugin.form for plugin in by_priority() if not _is_shipped(plugin)]
+    forms = ", ".join([*own, SHIPPED_FORMS])
+    if Path(source).exists():
+        return UserError(f"{source} is no model; give {forms}.")
+    return UserError(f"No such model: {source}. Give {forms}.")
+
+
+def has_suffix(source: object, suffix: str) -> bool:
+    """Whether a source is the name of a file with a suffix (`.onnx`), in any case."""
+    return isinstance(source, str | Path) and str(source).lower().endswith(suffix)
+
+
+def file_digest(path: Path, *others: Path) -> str:
+    """128-bit digest of the content of files, those of them that exist."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in (path, *others):
+        if file.is_file():
+            with file.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
+def _is_shipped(kind: ModelKind) -> bool:
+    return type(kind).__module__.startswith("windtunnel.")
+
+
+@contextmanager
+def _reporting_failures(kind: ModelKind, source: object) -> Iterator[None]:
+    """Report what fails in a kind of the user's own in one line."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if _is_shipped(kind):
+            raise
+        raise UserError(
+            f"The model kind {kind.name} failed on {source}: {type(error).__name__}: {error}."
+        ) from error

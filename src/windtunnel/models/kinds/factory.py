@@ -1,0 +1,66 @@
+"""Factories: Python functions that return a model."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.registry import import_file
+from windtunnel.models import Model, Size
+from windtunnel.models.kinds import ModelKind, Origin, kind_of, wrap_with
+from windtunnel.models.python import not_a_model
+
+
+class Factory(ModelKind):
+    """`module:factory` or `file.py:factory`."""
+
+    name = "factory"
+    help = "a Python function without arguments that returns a torch module or a callable"
+    form = "module:factory or FILE.py:factory"
+    priority = 40
+
+    def recognises(self, source: object) -> bool:
+        """Whether a text has a colon and is not the path of a file."""
+        return isinstance(source, str | Path) and ":" in str(source) and not Path(source).exists()
+
+    def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
+        """The model that the factory returns, of whichever kind that is."""
+        spec = str(source)
+        where, _, name = spec.rpartition(":")
+        module = _imported(where, spec)
+        factory = getattr(module, name, None)
+        if not callable(factory):
+            known = [
+                key for key, value in vars(module).items() if callable(value) and not key.startswith("_")
+            ]
+            raise unknown_name(f"factory in {where}", name, known)
+        try:
+            made = factory()
+        except (Exception, SystemExit) as error:  # the user's own code
+            raise UserError(f"{spec} failed: {type(error).__name__}: {error}.") from error
+        file = Path(inspect.getfile(module)) if getattr(module, "__file__", None) else None
+        kind = None if isinstance(made, str | Path) else kind_of(made)
+        if kind is None:
+            raise not_a_model(name, made)
+        return wrap_with(kind, made, Origin(name, file, preprocess, data_size, portable=True))
+
+
+def _imported(where: str, spec: str) -> Any:
+    """The module or file of a factory."""
+    if where.endswith(".py"):
+        return import_file(Path(where))
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # a console script does not look here by itself
+    try:
+        return importlib.import_module(where)
+    except ImportError as error:
+        raise UserError(
+            f"'{spec}' cannot be imported: {error}. Give module:factory or file.py:factory."
+        ) from error
+
+
+factory = Factory()

@@ -1,0 +1,31 @@
+"""ONNX files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from windtunnel.models import Model, Size
+from windtunnel.models.kinds import ModelKind, has_suffix
+
+
+class Onnx(ModelKind):
+    """A file that ends in `.onnx`."""
+
+    name = "onnx"
+    help = "an ONNX network, run by ONNX Runtime on one CPU thread"
+    form = "FILE.onnx"
+    priority = 50
+
+    def recognises(self, source: object) -> bool:
+        """Whether the name of a file ends in `.onnx`."""
+        return has_suffix(source, ".onnx")
+
+    def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
+        """The network; a graph says itself which sizes it takes."""
+        from windtunnel.models.onnx import OnnxModel
+
+        del data_size
+        return OnnxModel(Path(str(source)), preprocess)
+
+
+onnx = Onnx()
