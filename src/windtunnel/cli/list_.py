@@ -13,10 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.core.metric_names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TITLES, better
+from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.corruptions import REGISTRY
 from windtunnel.metrics.published_results import METRICS, published_models, sources
-from windtunnel.metrics.score import about_metric
 from windtunnel.models.preprocess import presets
 from windtunnel.report.score_format import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
@@ -69,16 +68,15 @@ def _presets() -> list[dict[str, Any]]:
 
 
 def _metrics() -> list[dict[str, Any]]:
-    shown = TITLES | DETECTION_TITLES | SHORT_NAMES
     return [
         {
-            "name": name,
-            "written": shown.get(name, ""),
-            "better": better(name),
-            "unit": unit(name),
-            "about": about_metric(name),
+            "name": metric.name,
+            "written": metric.title,
+            "better": BETTER[metric.direction],
+            "unit": metric.unit.name,
+            "about": metric.help,
         }
-        for name in MEASURES
+        for metric in METRIC_REGISTRY.all()
     ]
 
 
@@ -131,6 +129,7 @@ def _percent(value: float | None) -> str:
 
 
 INDENT = "    "
+BETTER = {"lower": "less", "higher": "more", "none": ""}
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 # What a unit's row has no room for on a screen; --json prints it all.
 WIDE = {"corruptions": ("met_by", "source"), "sequences": ("random", "met_by", "source", "frames")}
