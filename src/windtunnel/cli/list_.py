@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE_PLUGINS, print_json
 from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.corruptions import REGISTRY
 from windtunnel.metrics.published_results import METRICS, published_models, sources
@@ -21,7 +20,6 @@ from windtunnel.report.score_format import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites.suite_files import load_suite, suite_names
-from windtunnel.suites.units import include_units
 
 
 def _corruptions() -> list[dict[str, Any]]:
@@ -149,11 +147,10 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
 
 @click.command("list", short_help="List corruptions, sequences, suites, presets, metrics, results.")
 @click.argument("kind", type=click.Choice(sorted(KINDS)), default="corruptions")
-@INCLUDE
+@INCLUDE_PLUGINS
 @AS_JSON
-def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
+def command(kind: str, as_json: bool) -> None:
     """List corruptions, perturbation sequences, suites, preprocess presets, metrics or published results."""
-    include_units(map(Path, include))
     rows = KINDS[kind]()
     if as_json:
         print_json(rows)

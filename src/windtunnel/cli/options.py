@@ -14,12 +14,29 @@ from windtunnel.data.label_spaces import DECLARABLE
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-INCLUDE = click.option(
-    "--include",
-    multiple=True,
-    metavar="FILE.py",
-    help="A Python file with corruptions or sequences of your own; may be repeated.",
-)
+
+def _register(_context: click.Context, _option: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
+    from windtunnel.suites.units import include_units
+
+    include_units(map(Path, files))
+    return files
+
+
+def _include(*, expose_value: bool) -> Decorator:
+    return click.option(
+        "--include",
+        multiple=True,
+        metavar="FILE.py",
+        expose_value=expose_value,
+        callback=_register,
+        help="A Python file with corruptions, sequences or metrics of your own; may be repeated.",
+    )
+
+
+# The plug-ins of these files are registered before the command starts.
+INCLUDE = _include(expose_value=True)
+# For commands that do not pass the files on.
+INCLUDE_PLUGINS = _include(expose_value=False)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 GROUP = click.option(

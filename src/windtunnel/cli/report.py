@@ -12,7 +12,7 @@ from rich.console import Console
 
 from windtunnel.analysis.multi_run import Several, several
 from windtunnel.analysis.public_placement import Placed, place_runs
-from windtunnel.cli.options import AS_JSON, GROUP, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE_PLUGINS, print_json
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
 from windtunnel.core.scores import Score
@@ -49,6 +49,7 @@ SEVERAL_FILE = "windtunnel-report.html"
 )
 @click.option("--preprocess", metavar="PRESET|FILE.toml", help="With --explain: as the run had it.")
 @GROUP
+@INCLUDE_PLUGINS
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print the scores as CSV.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the report as Markdown.")

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 from PIL import Image as PillowImage
 
-from windtunnel.cli.options import INCLUDE
+from windtunnel.cli.options import INCLUDE_PLUGINS
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.corruptions import EDITIONS
 from windtunnel.report.sheet import animation, contact_sheet, frame_strip, sequence_frames
 from windtunnel.sequences import Perturbation
 from windtunnel.store.files import write_whole
-from windtunnel.suites.units import find_unit, include_units
+from windtunnel.suites.units import find_unit
 
 
 @click.command(short_help="Write sample images of a corruption or sequence.")
@@ -26,7 +26,7 @@ from windtunnel.suites.units import find_unit, include_units
     "--edition", type=click.Choice([str(edition) for edition in EDITIONS]), default="224", show_default=True
 )
 @click.option("--difficulty", type=int, help="1, 2 or 3: how strong the noise of a noise sequence is.")
-@INCLUDE
+@INCLUDE_PLUGINS
 def command(
     unit: str,
     image: str | None,
@@ -34,14 +34,12 @@ def command(
     seed: int,
     edition: str,
     difficulty: int | None,
-    include: tuple[str, ...],
 ) -> None:
     """Write images of what UNIT does.
 
     Of a corruption (fog): a PNG with its five severities beside the untouched image. Of a sequence
     (seq/tilt): a PNG with a strip of frames, and beside it all of them as an animated WebP.
     """
-    include_units(map(Path, include))
     found = find_unit(unit)
     target = Path(out or f"{found.name}.png")
     if target.suffix.lower() != ".png":

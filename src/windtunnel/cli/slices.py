@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 from rich.console import Console
 
-from windtunnel.cli.options import AS_JSON, GROUP, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE_PLUGINS, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import unit_of
@@ -34,6 +34,7 @@ COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition"
     help="How many slices to print, the worst first.",
 )
 @GROUP
+@INCLUDE_PLUGINS
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def command(

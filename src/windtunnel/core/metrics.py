@@ -139,8 +139,8 @@ def metric(
     def declare(function: Callable[..., Sequence[Any]]) -> Metric:
         name = function.__name__
         if direction not in get_args(Direction):
-            given = f"direction is '{direction}'" if direction else "declares no direction"
-            raise UserError(f"Metric '{name}': {given}; give direction='lower', 'higher' or 'none'.")
+            given = f": direction is '{direction}'" if direction else " declares no direction"
+            raise UserError(f"Metric '{name}'{given}; give direction='lower', 'higher' or 'none'.")
         unknown = sorted(set(needs) - set(get_args(Need)))
         if unknown:
             allowed = ", ".join(get_args(Need))

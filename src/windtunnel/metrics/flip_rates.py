@@ -1,7 +1,7 @@
 """Flips and top-5 distances of sequences divided by AlexNet's published ones, or by a stored run's.
 
-With FP a sequence's flip probability and uT5D its mean top-5 distance (`metrics/sequence_scores.py`), and A the
-same of AlexNet:
+With FP a sequence's flip probability and uT5D its mean top-5 distance (`metrics/sequence_scores.py`), and
+A the same of AlexNet:
 
 FR_p  = FP_p / A_p          mFR  = mean over the 10 sequences of FR_p
 T5D_p = uT5D_p / A_p        mT5D = mean over the 10 sequences of T5D_p

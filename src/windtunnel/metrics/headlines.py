@@ -32,7 +32,7 @@ def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str
     }
     titles |= {("top1_error", name): f"{name} error" for name in ("native", "clean", *parts)}
     others = headline_titles()
-    found = {key: titles.get(key, others.get(key[0], "")) for key in every}
+    found = {key: titles.get(key, "" if key[1] else others.get(key[0], "")) for key in every}
     return {key: title for key, title in found.items() if title}
 
 

@@ -150,11 +150,11 @@ def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _others(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The scores that stand nowhere else on the page, by metric."""
-    heads = headline_titles() | headline_titles(of_ood_scores=True)
-    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *heads)
+    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *headline_titles(of_ood_scores=True))
+    heads = headline_titles()
     found: dict[str, list[dict[str, Any]]] = {}
     for score in document["scores"]:
-        if score["metric"] not in shown:
+        if score["metric"] not in shown and (score["condition"] or score["metric"] not in heads):
             found.setdefault(score["metric"], []).append(score)
     # The score over all conditions first.
     return {

@@ -11,5 +11,5 @@ from windtunnel.stats.measure import Measure
 
 @metric(direction="lower", title="FP", needs=("sequences",), sliceable=True)
 def flip_probability(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """Flip probability of every sequence: share of compared frames whose predicted class differs."""
+    """Flip probability of every sequence: share of compared frames whose best class differs."""
     return each(FLIPS, run, seen)
