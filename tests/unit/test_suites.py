@@ -195,16 +195,6 @@ def test_the_same_unit_on_another_canvas_is_another_condition() -> None:
     assert all(ours.id != theirs.id for ours, theirs in zip(as_they_are[1:], squashed[1:], strict=True))
 
 
-def test_metric_names_lead_to_functions() -> None:
-    import importlib
-
-    from windtunnel.core.metric_names import MEASURES
-
-    for place in MEASURES.values():
-        module, _, function = place.partition(":")
-        assert callable(getattr(importlib.import_module(module), function))
-
-
 def test_imagenet_c_is_fifteen_corruptions_stored_as_published() -> None:
     suite = load_suite("imagenet-c")
     conditions = suite.conditions(USUAL)

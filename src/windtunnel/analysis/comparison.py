@@ -13,7 +13,7 @@ from windtunnel.analysis.caveats import marks
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.core.errors import UserError
-from windtunnel.core.metric_names import MORE_IS_BETTER
+from windtunnel.core.metrics import metric_of
 from windtunnel.core.scores import Score
 from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
@@ -167,9 +167,10 @@ def compare(*runs: ScoredRun | str | Path) -> Comparison:
 def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
     ranks: Sequence[Rank | None] = [None] * len(joined.runs)
     if joined.paired and len(joined.runs) > 2:
+        metric = metric_of(headline[0])
         ranks = rank_models(
             [measures[headline] for measures in joined.measures],
-            lower_is_better=headline[0] not in MORE_IS_BETTER,
+            lower_is_better=metric is None or metric.direction != "higher",
         )
     return tuple(
         Column(

@@ -25,10 +25,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
-from windtunnel.analysis.missing_scores import has_score, why_no_score, written
+from windtunnel.analysis.missing_scores import has_score, why_no_score
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.core.errors import UserError
-from windtunnel.core.metric_names import MEASURES
+from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
@@ -237,7 +237,7 @@ def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
     kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
     kinds |= {part.name: "part" for part in joined.runs[0].parts}
-    if rule.metric in MEASURES and not any(metric == rule.metric for metric, _ in joined.measures[0]):
+    if metric_of(rule.metric) and not any(metric == rule.metric for metric, _ in joined.measures[0]):
         raise _no_score(rule, joined)
     keys = matching(rule, list(joined.measures[0]), kinds)
     found: list[list[Key]] = [[key] for key in keys] if rule.each else [keys]
@@ -246,7 +246,7 @@ def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
 
 def _no_score(rule: Rule, joined: Joined) -> UserError:
     """Why the runs have no score in common that a rule on a known metric could hold for."""
-    metric = written(rule.metric)
+    metric = title_of(rule.metric)
     lacking = [run for run in joined.runs if not has_score(run, rule.metric)]
     if not lacking:
         why = next(why for (name, _), why in joined.not_shared.items() if name == rule.metric)

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 
 from windtunnel.analysis.pairing import Key
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.metric_names import (
-    LIST_METRICS,
-    MEASURES,
-    NOT_SHARES,
-    OF_DETECTION,
-    better,
-    metric_named,
-)
+from windtunnel.core.metrics import REGISTRY, metric_named, metric_of, unit_of
 from windtunnel.metrics.ood_scores import KL_MATCHING, OF_LOGITS
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.stats.measure import Measure
@@ -66,7 +59,7 @@ def parse_rule(text: str) -> Rule:
     each = words[0] == "each"
     words = words[each:]
     # Some names are of two words; a condition and a metric are never one of them.
-    if metric_named(" ".join(words)) in MEASURES:
+    if metric_of(metric_named(" ".join(words))):
         words = [metric_named(" ".join(words))]
     if not 1 <= len(words) <= 2 or (each and len(words) == 1):
         raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
@@ -74,15 +67,21 @@ def parse_rule(text: str) -> Rule:
     pattern = words[0] if len(words) == 2 else ""
     # `auroc:energy` is what `energy auroc` is.
     detection, _, score = metric.partition(":")
-    if score and not pattern and detection in OF_DETECTION:
+    if score and not pattern and _of_ood_scores(detection):
         metric, pattern = detection, score
     sign: Sign = "<=" if found["sign"] == "<=" else ">="
-    wanted = ">=" if better(metric) == "more" else "<="
-    if metric in MEASURES and sign != wanted:
+    known = metric_of(metric)
+    wanted = ">=" if known and known.direction == "higher" else "<="
+    if known and sign != wanted:
         worse, such = ("less", "-1") if wanted == ">=" else ("more", "+1")
         raise UserError(f"Rule '{text}': {worse} {metric} is worse; write {wanted} {such} or the like.")
-    limit = float(found["limit"]) / (1 if metric in NOT_SHARES else 100)
+    limit = float(found["limit"]) / unit_of(metric).scale
     return Rule(text.strip(), each, pattern, metric, sign, limit)
+
+
+def _of_ood_scores(name: str) -> bool:
+    metric = metric_of(name)
+    return metric is not None and metric.of_ood_scores
 
 
 def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[Key]:
@@ -99,7 +98,7 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
             f"metric in rule '{rule.text}': no score both runs share is called",
             rule.metric,
             known,
-            LIST_METRICS,
+            REGISTRY.command,
         )
     conditions = [condition for metric, condition in keys if metric == rule.metric]
     if not rule.pattern:
@@ -119,12 +118,12 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
                 f"Rule '{rule.text}': {rule.metric} is over all conditions and takes none; write "
                 f"'{rule.metric} {rule.sign} +1'."
             )
-        if rule.metric in OF_DETECTION and rule.pattern in OF_LOGITS:
+        if _of_ood_scores(rule.metric) and rule.pattern in OF_LOGITS:
             raise UserError(
                 f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model gives "
                 f"probabilities, which have lost them; ask for {', '.join(named)}."
             )
-        if rule.metric in OF_DETECTION and rule.pattern == KL_MATCHING:
+        if _of_ood_scores(rule.metric) and rule.pattern == KL_MATCHING:
             raise UserError(
                 f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean images of "
                 f"each class for it; ask for {', '.join(named)}."

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from windtunnel.core.metric_names import (
-    DETECTION_TITLES,
-    NEED_NO_LABEL,
-    NORMALISED,
-    NORMALISED_SEQUENCES,
-    OF_CORRUPTIONS,
-    OF_DETECTION,
-    OF_FRAMES,
-    OF_NATURAL_SETS,
-    OF_PROBABILITIES,
-    OF_SEQUENCES,
-    OF_STEPS,
-    SHORT_NAMES,
-    TITLES,
-)
-from windtunnel.core.wording import counted
-from windtunnel.metrics import corruption_error, flip_rates
-from windtunnel.metrics.clean_comparison import clean_with_codec_of
-from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
+from windtunnel.core.metrics import REGISTRY, Missing, Need
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.metrics.sequence_scores import sequences_of
 
 
-@dataclass(frozen=True)
-class Missing:
-    """Why there is no score, and what to do; both without a full stop."""
+def _has(kind: str) -> Callable[[ScoredRun], bool]:
+    """Whether a run has conditions of a kind."""
+    return lambda run: any(one["kind"] == kind for one in run.conditions)
 
-    reason: str
-    cure: str
+
+# By need of a metric: whether a run has it, and the kind of run that does.
+RUNS: dict[Need, tuple[Callable[[ScoredRun], bool], str]] = {
+    "ood scores": (
+        lambda run: any(part.role == "out" for part in run.parts),
+        "an out-of-distribution run (suite imagenet-o or ood)",
+    ),
+    "frame sets": (
+        lambda run: run.frame_sets is not None,
+        "a run over frames of videos (suite vid-robust, ytbb-robust or pm-k)",
+    ),
+    "sequences": (_has("sequence"), "a run of sequences (suite imagenet-p)"),
+    "pipeline steps": (_has("pipeline"), "a run that swaps pipeline steps (suite systematic)"),
+    "corruptions": (_has("corruption"), "a run of corruptions (suite imagenet-c)"),
+    "shifted images": (
+        lambda run: bool(run.natural),
+        "a run over a natural set, with its clean images (suite imagenet-a, imagenet-r and others)",
+    ),
+}
 
 
 def has_score(run: ScoredRun, metric: str) -> bool:
@@ -41,78 +39,26 @@ def has_score(run: ScoredRun, metric: str) -> bool:
     return metric in run.metrics and bool(measure_run(run, [metric]))
 
 
-def written(metric: str) -> str:
-    """A metric as people write it."""
-    return (TITLES | DETECTION_TITLES | SHORT_NAMES).get(metric, metric)
+def needed_run(run: ScoredRun, metric: str) -> str:
+    """The kind of run that a metric needs, or "" where the run is of that kind."""
+    needs = REGISTRY.get(metric).needs
+    lacking = (text for need, (has, text) in RUNS.items() if need in needs and not has(run))
+    return next(lacking, "")
 
 
 def why_no_score(run: ScoredRun, metric: str) -> Missing:
     """Why a run has no score of a known metric, and what to do."""
-    return _of_other_runs(run, metric) or _not_normalised(run, metric) or _of_this_run(run, metric)
-
-
-def needed_run(run: ScoredRun, metric: str) -> str:
-    """The kind of run that a metric needs, or "" where the run is of that kind."""
-    kinds = {str(one["kind"]) for one in run.conditions}
-    if metric in OF_DETECTION and not any(part.role == "out" for part in run.parts):
-        return "an out-of-distribution run (suite imagenet-o or ood)"
-    if metric in OF_FRAMES and run.frame_sets is None:
-        return "a run over frames of videos (suite vid-robust, ytbb-robust or pm-k)"
-    if metric in OF_SEQUENCES and not sequences_of(run):
-        return "a run of sequences (suite imagenet-p)"
-    if metric in OF_STEPS and "pipeline" not in kinds:
-        return "a run that swaps pipeline steps (suite systematic)"
-    if metric in OF_CORRUPTIONS and "corruption" not in kinds:
-        return "a run of corruptions (suite imagenet-c)"
-    if metric in OF_NATURAL_SETS and not run.natural:
-        return "a run over a natural set, with its clean images (suite imagenet-a, imagenet-r and others)"
-    return ""
-
-
-def _of_other_runs(run: ScoredRun, metric: str) -> Missing | None:
+    known = REGISTRY.get(metric)
     if needed := needed_run(run, metric):
         return Missing(f"it needs {needed}", "run such a suite")
-    if metric not in NEED_NO_LABEL and not len(run.observed.ids):
+    if known.needs_labels and not len(run.observed.ids):
         return Missing("no image has a label and a prediction under every condition", "give labelled images")
-    return None
-
-
-def _not_normalised(run: ScoredRun, metric: str) -> Missing | None:
-    """Why a score that is normalised by AlexNet's errors is missing."""
-    if metric not in (*NORMALISED, *NORMALISED_SEQUENCES):
-        return None
-    module = corruption_error if metric in NORMALISED else flip_rates
-    if wrong := module.misfit(run):
-        reason = f"AlexNet's published errors do not fit, {wrong.reason}"
-        return Missing(reason, wrong.cure or "use a metric that is not normalised")
-    units = whole_units(run)
-    if metric in ("mce", "relative_mce") and set(units) != set(THE_FIFTEEN):
-        have = counted(len(units), "such corruption")
-        return Missing(
-            f"it is defined over 15 corruptions at 5 severities, and the run has {have}",
-            "run suite imagenet-c",
-        )
-    if metric in ("mfr", "mt5d"):
-        return Missing("it is defined over ImageNet-P's 10 sequences", "run suite imagenet-p")
-    if metric in ("relative_ce", "relative_mce") and "clean" not in run.observed.conditions:
-        return Missing("it needs the clean images", "give them with --clean")
-    return None
-
-
-def _of_this_run(run: ScoredRun, metric: str) -> Missing:
-    """Why a score is missing that the run could have by its kind."""
-    if metric in OF_PROBABILITIES and not run.observed.gives_probabilities:
+    if "probabilities" in known.needs and not run.observed.gives_probabilities:
         return Missing(
             "the predictions are the best classes, without probabilities", "give the scores of every class"
         )
-    corrupted = [one for one in run.conditions if one["kind"] == "corruption"]
-    if metric == "flip_share" and not all(clean_with_codec_of(run, one) for one in corrupted):
-        return Missing("there are no clean images stored as the corrupted ones are", "run suite imagenet-c")
-    if metric == "residual_robustness" and "clean" not in run.observed.conditions:
-        return Missing("it needs the clean images", "give them with --clean")
-    counted_outputs = len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])
-    if metric == "top5_error" and counted_outputs <= 5:
-        return Missing(f"only {counted_outputs} classes compete", "use the top-1 error")
+    if missing := known.why_missing(run):
+        return missing
     if metric not in run.metrics:
         return Missing(
             f"suite {run.recipe['suite']['name']} does not score it",

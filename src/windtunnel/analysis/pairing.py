@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.metric_names import OF_RIGHT_IMAGES
+from windtunnel.core.metrics import metric_of
 from windtunnel.metrics.comparability import why_other_conditions, why_other_pixels
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
@@ -205,7 +205,8 @@ def _why_not_shared(key: Key, runs: Sequence[ScoredRun], found: Sequence[dict[Ke
     """Why a score is not compared, or ""."""
     if not all(key in one for one in found):
         return "not in every run"
-    if key[0] in OF_RIGHT_IMAGES:
+    metric = metric_of(key[0])
+    if metric and metric.own_images:
         return "of the images that each run has right"
     measures = [one[key] for one in found]
     for run, measure in zip(runs, measures, strict=True):

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from windtunnel.analysis.comparison import Comparison, compare
-from windtunnel.cli.options import AS_JSON, GROUP, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.cli.summary import print_lines, print_table
 from windtunnel.core.errors import UserError
 from windtunnel.metrics.scored_run import ScoredRun
@@ -29,6 +29,7 @@ CHANGED_SHOWN = 20
 @click.command(short_help="Compare finished runs with the first one, image by image.")
 @click.argument("runs", metavar="BASE RUN [RUN]...", nargs=-1)
 @GROUP
+@INCLUDE
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print every difference as CSV.")
 @click.option("--flips", metavar="FILE.csv", help="Write every image that flipped to a CSV file.")

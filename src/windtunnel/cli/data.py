@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.cli.options import AS_JSON, INCLUDE_FIRST, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.progress import Bar
 from windtunnel.core.wording import counted
@@ -29,7 +29,7 @@ def command() -> None:
 
 @command.command("inspect", short_help="Count images, classes, sizes, formats and unreadable files.")
 @click.argument("data")
-@INCLUDE_FIRST
+@INCLUDE
 @AS_JSON
 def inspect_command(data: str, as_json: bool) -> None:
     """Say what DATA holds: images, classes, sizes, formats, rotated and unreadable files, class order."""

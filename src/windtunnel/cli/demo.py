@@ -27,6 +27,5 @@ def command(out: str | None, workers: int, as_json: bool) -> None:
         data="demo",
         suite="demo",
         preprocess=None,
-        include=(),
     )
     finish(console, run, as_json=as_json)

@@ -11,7 +11,7 @@ from windtunnel.corruptions import REGISTRY
 from windtunnel.report.gallery import write_gallery
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.suites.golden_digests import golden_digest
-from windtunnel.suites.units import find_unit, include_units, unit_names
+from windtunnel.suites.units import find_unit, unit_names
 
 
 @click.group(short_help="Tools for adding corruptions and sequences.")
@@ -23,12 +23,11 @@ def command() -> None:
 @click.argument("units", nargs=-1)
 @click.option("--check", is_flag=True, help="Exit 1 where a digest differs from the one in the unit's file.")
 @INCLUDE
-def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> None:
+def golden(units: tuple[str, ...], check: bool) -> None:
     """Print the golden digest of UNITS (default: all) for their files; raise `revision` when it changes.
 
     Sequences carry seq/ before their names.
     """
-    include_units(map(Path, include))
     changed = 0
     for name in units or unit_names():
         unit = find_unit(name)
@@ -51,9 +50,8 @@ def golden(units: tuple[str, ...], check: bool, include: tuple[str, ...]) -> Non
     help="The folder for gallery.md and its strips.",
 )
 @INCLUDE
-def gallery(out: Path, include: tuple[str, ...]) -> None:
+def gallery(out: Path) -> None:
     """Write the gallery: a page with every corruption at every severity, and every sequence's frames."""
-    include_units(map(Path, include))
     corruptions = [REGISTRY.get(name) for name in REGISTRY.names()]
     clips = [SEQUENCES.get(name) for name in SEQUENCES.names()]
     written = write_gallery(corruptions, out, clips)

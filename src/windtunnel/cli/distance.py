@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 from rich.console import Console
 
@@ -12,7 +10,6 @@ from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.progress import Bar
 from windtunnel.core.wording import counted
-from windtunnel.suites.units import include_units
 
 
 @click.command(short_help="Measure the Fréchet distance between two datasets.")
@@ -57,7 +54,6 @@ def command(
     splits: int,
     subset: int,
     seed: int,
-    include: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Measure how far data set B is from A: the Fréchet distance between features of a network.
@@ -71,7 +67,6 @@ def command(
       windtunnel distance ./val ./val-c#fog:3 --features inception.onnx
     """
     console = Console(stderr=True)
-    include_units(map(Path, include))
     with Bar(console, "features") as bar, Bar(console, "splits") as splitting:
 
         def count_split(done: int, total: int) -> None:

@@ -25,7 +25,6 @@ from windtunnel.data.demo import demo_model_path
 from windtunnel.data.single_condition import open_as_run_reads
 from windtunnel.models import Model, load_model
 from windtunnel.models.declaration import declaration_text, declared_before
-from windtunnel.suites.units import include_units
 
 # Probabilities below this are not told apart.
 LEAST_P = 1e-6
@@ -84,7 +83,6 @@ def command(
     label_map: str | None,
     group: str,
     write: bool,
-    include: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Try other preprocesses of MODEL on labelled DATA and say if one is surely better than the declared.
@@ -99,7 +97,6 @@ def command(
       windtunnel doctor resnet50.onnx ./val --write
     """
     console = Console(stderr=True)
-    include_units(map(Path, include))
     if write:
         _check_target(model)
     dataset, remarks = open_as_run_reads(data)

@@ -18,7 +18,6 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
 from windtunnel.models import load_model
 from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, side_by_side
-from windtunnel.suites.units import include_units
 
 
 @click.command(short_help="Draw the regions of an image that a prediction depends on.")
@@ -46,7 +45,6 @@ def command(
     image: str,
     preprocess: str | None,
     out: str | None,
-    include: tuple[str, ...],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -64,7 +62,6 @@ def command(
     """
     target = _target(image, out)
     console = Console(stderr=True)
-    include_units(map(Path, include))
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
         found = explain(loaded, image, advance=bar.look, **options)

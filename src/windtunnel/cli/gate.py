@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from windtunnel.analysis.gate import Gate, gate
-from windtunnel.cli.options import AS_JSON, GROUP, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.cli.summary import print_table
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.gate_outcome import (
@@ -49,6 +49,7 @@ STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold re
     help="Whether undecided rules leave the exit code at 0 (pass) or make it 1 (fail).",
 )
 @GROUP
+@INCLUDE
 @AS_JSON
 @click.option("--markdown", metavar="FILE", help="Write a table for a pull request.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")

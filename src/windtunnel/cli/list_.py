@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,21 +12,19 @@ from rich.console import Console
 from rich.table import Table
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.core.metric_names import DETECTION_TITLES, MEASURES, SHORT_NAMES, TITLES, better
+from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.layouts import by_priority
 from windtunnel.imaging.codecs import REGISTRY as CODECS
 from windtunnel.imaging.decoders import decoders
 from windtunnel.imaging.resizers import libraries
 from windtunnel.metrics.published_results import METRICS, published_models, sources
-from windtunnel.metrics.score import about_metric
 from windtunnel.models.kinds import by_priority as kinds_by_priority
 from windtunnel.models.preprocess import presets
 from windtunnel.report.score_format import unit
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites.suite_files import load_suite, suite_names
-from windtunnel.suites.units import include_units
 
 
 def _corruptions() -> list[dict[str, Any]]:
@@ -108,16 +105,15 @@ def _presets() -> list[dict[str, Any]]:
 
 
 def _metrics() -> list[dict[str, Any]]:
-    shown = TITLES | DETECTION_TITLES | SHORT_NAMES
     return [
         {
-            "name": name,
-            "written": shown.get(name, ""),
-            "better": better(name),
-            "unit": unit(name),
-            "about": about_metric(name),
+            "name": metric.name,
+            "written": metric.title,
+            "better": BETTER[metric.direction],
+            "unit": metric.unit.name,
+            "about": metric.help,
         }
-        for name in MEASURES
+        for metric in METRIC_REGISTRY.all()
     ]
 
 
@@ -186,6 +182,7 @@ def _percent(value: float | None) -> str:
 
 
 INDENT = "    "
+BETTER = {"lower": "less", "higher": "more", "none": ""}
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 # What a unit's row has no room for on a screen; --json prints it all.
 WIDE = {
@@ -218,10 +215,8 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
 @click.argument("kind", type=click.Choice(sorted(KINDS)), default="corruptions")
 @INCLUDE
 @AS_JSON
-def command(kind: str, include: tuple[str, ...], as_json: bool) -> None:
-    """List what there is: corruptions, suites, metrics, dataset layouts and the other kinds."""
-    """List plug-ins of a kind, preprocess presets or published results."""
-    include_units(map(Path, include))
+def command(kind: str, as_json: bool) -> None:
+    """List plug-ins of a kind, preprocessing presets or published results."""
     rows = KINDS[kind]()
     if as_json:
         print_json(rows)

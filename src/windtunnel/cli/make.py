@@ -14,13 +14,13 @@ from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.conditions import grid_text, is_uneven
 from windtunnel.core.progress import Bar
+from windtunnel.core.registry import included_files
 from windtunnel.core.wording import counted
 from windtunnel.data import open_dataset
 from windtunnel.data.label_spaces import DECLARABLE
 from windtunnel.make.executor import check_target, make
 from windtunnel.make.imagenet_s import SPLITS
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
-from windtunnel.suites.units import include_units
 
 
 @click.command(short_help="Write a corrupted copy of a dataset.")
@@ -75,7 +75,6 @@ def command(
     data: str,
     out: str,
     workers: int | None,
-    include: tuple[str, ...],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -94,7 +93,6 @@ def command(
       windtunnel make imagenet-p ./val ./ImageNet-P-of-mine --layout videos
     """
     console = Console(stderr=True)
-    include_units(map(Path, include))
     dataset = open_dataset(data)
     target = Path(out)
     with Bar(console, "looking at the images") as bar:
@@ -107,7 +105,7 @@ def command(
             plan,
             target,
             workers=count,
-            includes=tuple(map(Path, include)),
+            includes=included_files(),
             look=checking.look,
             advance=making.advance,
         )

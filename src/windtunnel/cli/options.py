@@ -14,11 +14,21 @@ from windtunnel.data.label_spaces import DECLARABLE
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+
+def _register(_context: click.Context, _option: click.Parameter, files: tuple[str, ...]) -> None:
+    from windtunnel.suites.units import include_units
+
+    include_units(map(Path, files))
+
+
+# The plug-ins of these files are registered before the command starts; workers get them too.
 INCLUDE = click.option(
     "--include",
     multiple=True,
     metavar="FILE.py",
-    help="A Python file with plug-ins of your own, such as a corruption or a decoder; may be repeated.",
+    expose_value=False,
+    callback=_register,
+    help="A Python file with plug-ins of your own, such as a corruption or a metric; may be repeated.",
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ from windtunnel import api
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.run import plan_with_progress
 from windtunnel.cli.summary import plan_lines, print_lines
+from windtunnel.core.registry import included_files
 from windtunnel.engine.local_executor import expected_time, finished_predictions, usable_workers
 
 
@@ -31,7 +31,7 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
     workers = usable_workers(plan)
     source = api.model_source(options["model"], options["preprocess"], plan)
     with redirect_stdout(sys.stderr):
-        time = expected_time(plan, folder, workers, source, tuple(map(Path, options["include"])))
+        time = expected_time(plan, folder, workers, source, included_files())
     if as_json:
         print_json(
             {

@@ -25,7 +25,6 @@ from windtunnel.report.markdown import run_markdown, several_markdown
 from windtunnel.report.multi_suite import several_document, shifts_csv
 from windtunnel.report.saliency import explain_with
 from windtunnel.report.tables import run_document, scores_csv
-from windtunnel.suites.units import include_units
 
 SEVERAL_FILE = "windtunnel-report.html"
 
@@ -62,7 +61,6 @@ def command(
     explain: str | None,
     preprocess: str | None,
     group: str | None,
-    include: tuple[str, ...],
     as_json: bool,
     as_csv: bool,
     as_markdown: bool,
@@ -80,7 +78,6 @@ def command(
       windtunnel report windtunnel-runs/old windtunnel-runs/new --out both.html
       windtunnel report runs/net-imagenet-a runs/net-imagenet-c --public timm-results/
     """
-    include_units(map(Path, include))
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one.")
     if explain and (as_json or as_csv or as_markdown or len(runs) > 1):

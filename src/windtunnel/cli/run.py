@@ -15,6 +15,7 @@ from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.report import explained_reports
 from windtunnel.cli.summary import plan_lines, print_lines, score_lines
 from windtunnel.core.progress import Bar
+from windtunnel.core.registry import included_files
 from windtunnel.engine.local_executor import execute, finished_predictions, mended_count, usable_workers
 from windtunnel.engine.plan import Plan
 from windtunnel.metrics.score import score_run
@@ -78,7 +79,7 @@ def run_with_progress(
             folder,
             workers=count,
             source=api.model_source(options["model"], options["preprocess"], plan),
-            includes=tuple(map(Path, options["include"])),
+            includes=included_files(),
             strict=strict,
             advance=bar.advance,
             expect=lambda time: print_lines(console, [("time", str(time))]),

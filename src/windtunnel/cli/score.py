@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 from rich.console import Console
 
@@ -12,7 +10,7 @@ from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, LABELS, print_json
 from windtunnel.cli.run import finish
 from windtunnel.cli.summary import print_asked, print_lines, score_lines
 from windtunnel.core.errors import UserError
-from windtunnel.core.metric_names import OF_DETECTION, OF_FRAMES, TITLES, metric_named
+from windtunnel.core.metrics import headline_titles, metric_named, metric_of
 from windtunnel.core.progress import Bar
 from windtunnel.metrics.score import score_run
 from windtunnel.metrics.scored_run import ScoredRun
@@ -76,7 +74,6 @@ def command(
     partial: bool,
     out: str | None,
     group: str | None,
-    include: tuple[str, ...],
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -115,7 +112,6 @@ def command(
             partial=partial,
             out=out,
             group=group,
-            include=tuple(map(Path, include)),
             advance=bar.look,
         )
     run = ScoredRun(folder).scored_as(baseline)
@@ -131,7 +127,9 @@ def _refuse_other_tests(run: ScoredRun, metrics: tuple[str, ...]) -> None:
     """Refuse metrics that are of another kind of run."""
     for metric in metrics:
         name = metric.partition(":")[0]
-        if name in (*OF_DETECTION, *OF_FRAMES) and (needed := needed_run(run, name)):
+        known = metric_of(name)
+        other = known is not None and {"ood scores", "frame sets"} & set(known.needs)
+        if other and (needed := needed_run(run, name)):
             raise UserError(f"{metric} needs {needed}; {run.path} is none.")
 
 
@@ -146,9 +144,10 @@ def _print(run: ScoredRun, metrics: tuple[str, ...], *, as_json: bool, as_csv: b
     elif metrics:
         print_asked(Console(), run, metrics, scores)
     else:
+        heads = headline_titles()
         beside = [
             (score.metric, f"{score.value:.4f}  [{score.low:.4f}, {score.high:.4f}]   {score.formula}")
             for score in scores
-            if not score.condition and score.metric not in TITLES
+            if not score.condition and score.metric not in heads
         ]
         print_lines(Console(), [*score_lines(run, scores), *beside])

@@ -14,7 +14,7 @@ from windtunnel.corruptions import EDITIONS
 from windtunnel.report.sheet import animation, contact_sheet, frame_strip, sequence_frames
 from windtunnel.sequences import Perturbation
 from windtunnel.store.files import write_whole
-from windtunnel.suites.units import find_unit, include_units
+from windtunnel.suites.units import find_unit
 
 
 @click.command(short_help="Write sample images of a corruption or sequence.")
@@ -34,14 +34,12 @@ def command(
     seed: int,
     edition: str,
     difficulty: int | None,
-    include: tuple[str, ...],
 ) -> None:
     """Write images of what UNIT does.
 
     Of a corruption (fog): a PNG with its five severities beside the untouched image. Of a sequence
     (seq/tilt): a PNG with a strip of frames, and beside it all of them as an animated WebP.
     """
-    include_units(map(Path, include))
     found = find_unit(unit)
     target = Path(out or f"{found.name}.png")
     if target.suffix.lower() != ".png":

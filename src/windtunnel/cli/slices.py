@@ -7,10 +7,10 @@ from dataclasses import asdict
 import click
 from rich.console import Console
 
-from windtunnel.cli.options import AS_JSON, GROUP, print_json
+from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.errors import UserError
-from windtunnel.core.metric_names import NOT_SHARES
+from windtunnel.core.metrics import unit_of
 from windtunnel.core.wording import counted
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.slices import MINIMUM, Omitted, Slice, omitted_slices, slices
@@ -34,6 +34,7 @@ COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition"
     help="How many slices to print, the worst first.",
 )
 @GROUP
+@INCLUDE
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 def command(
@@ -102,7 +103,7 @@ def _lines(
 ) -> list[tuple[str, str]]:
     if not found:
         return [("slices", "none"), *left_out]
-    scale, unit = (1.0, "") if found[0].metric in NOT_SHARES else (100.0, " %")
+    scale, unit = (100.0, " %") if unit_of(found[0].metric).is_share else (1.0, "")
     lines = [("score", f"{found[0].metric} {found[0].condition}   {found[0].formula}")]
     lines += [
         (

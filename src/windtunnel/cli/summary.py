@@ -15,7 +15,7 @@ from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.core.conditions import grid_text, is_uneven
-from windtunnel.core.metric_names import SHORT_NAMES
+from windtunnel.core.metrics import title_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import SEVERITIES
@@ -277,7 +277,7 @@ def _sequence_lines(scores: list[Score]) -> list[tuple[str, str]]:
     found: dict[str, list[str]] = {}
     for score in scores:
         if score.metric in EACH_SEQUENCE:
-            shown = f"{SHORT_NAMES[score.metric]} {_shown(score)}"
+            shown = f"{title_of(score.metric)} {_shown(score)}"
             found.setdefault(score.condition, []).append(shown)
     return [(condition, "   ".join(shown)) for condition, shown in found.items()]
 

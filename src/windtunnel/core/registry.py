@@ -193,6 +193,9 @@ def import_file(path: Path) -> ModuleType:
         sys.path.append(str(path.parent))  # for the file's neighbours
     try:
         spec.loader.exec_module(module)
+    except UserError as error:  # of a declaration
+        del sys.modules[name]
+        raise UserError(f"{path}: {error}") from error
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}.") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace, Projection
-from windtunnel.core.metric_names import NEED_NO_LABEL
+from windtunnel.core.metrics import needing
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.data.label_spaces import CLASS_INDICES, MAX_CLASS_INDEX, stray_names
@@ -18,7 +18,7 @@ from windtunnel.published.imagenet import imagenet_1k
 
 def refuse_unlabelled(location: str, suite: str, metrics: Sequence[str], samples: Sequence[Sample]) -> None:
     """Refuse images without any label where every score of the suite needs one."""
-    if any(sample.labels for sample in samples) or set(metrics) & set(NEED_NO_LABEL):
+    if any(sample.labels for sample in samples) or set(metrics) - set(needing("labels", metrics)):
         return
     raise UserError(
         f"None of the {counted(len(samples), 'image')} of {location} has a label, and every score of suite "

@@ -15,7 +15,7 @@ import pyarrow as pa
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, Projection, mask_to
-from windtunnel.core.metric_names import OF_DETECTION
+from windtunnel.core.metrics import needing
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.wording import counted
@@ -206,7 +206,7 @@ def _refuse_mistakes(
     """Refuse what can be told wrong before anything is read."""
     if keep not in KEEP:
         raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
-    if keep == "summary" and set(OF_DETECTION) & set(suite.metrics):
+    if keep == "summary" and needing("ood scores", suite.metrics):
         raise UserError(
             f"Suite {suite.name} needs every class's score of an image, which --keep summary drops; give "
             "--keep auto."

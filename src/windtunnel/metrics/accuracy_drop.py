@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.parts import Part, part_of_role
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.intervals import clustered_share, unit_count, wilson
@@ -23,44 +22,7 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 
 
-def accuracy_drop(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """Clean accuracy less shifted accuracy over the classes that both have; nothing where they share none."""
-    shifted, clean = part_of_role(run, "shifted"), part_of_role(run, "clean")
-    if shifted is None or clean is None:
-        return []
-    own, beside = _of_shared_classes(shifted, clean, seen)
-    if not len(own) or not len(beside):
-        return []
-    rows = np.sort(np.concatenate([own, beside]))
-    wrong = top_k_wrong(seen.rank[rows, 0], 1)
-    of_shifted = np.isin(rows, own)
-    columns = np.stack([wrong & of_shifted, of_shifted, wrong & ~of_shifted, ~of_shifted], axis=1)
-    formula = (
-        f"accuracy on clean images less accuracy on {shifted.name} (top-1), of classes that both have; "
-        "different images, so that a harder choice of them counts as shift"
-    )
-    whole = len(own) == len(shifted.rows) and len(beside) == len(clean.rows)
-    of = (
-        f"{len(own):,} of {len(shifted.rows):,} {shifted.name} and {len(beside):,} of {len(clean.rows):,} "
-        "clean images"
-    )
-    return [
-        Measure(
-            "accuracy_drop",
-            "",
-            formula,
-            (shifted.name, clean.name),
-            columns,
-            combine=difference_of_shares,
-            limits=(-1.0, 1.0),
-            rows=rows,
-            interval_of=square_and_add,
-            detail="" if whole else of,
-        )
-    ]
-
-
-def _of_shared_classes(shifted: Part, clean: Part, seen: Observed) -> tuple[Rows, Rows]:
+def of_shared_classes(shifted: Part, clean: Part, seen: Observed) -> tuple[Rows, Rows]:
     """Which images of each part have a label that some image of the other part has."""
     of_shifted, of_clean = (
         {label for row in part.rows for label in seen.labels[row]} for part in (shifted, clean)
@@ -78,7 +40,7 @@ def drop_notes(run: ScoredRun) -> list[str]:
     shifted, clean = part_of_role(run, "shifted"), part_of_role(run, "clean")
     if shifted is None or clean is None or "accuracy_drop" not in run.metrics:
         return []
-    own, _ = _of_shared_classes(shifted, clean, run.observed)
+    own, _ = of_shared_classes(shifted, clean, run.observed)
     return [] if len(own) else ["No accuracy drop: no class has both clean and shifted images."]
 
 

@@ -7,17 +7,11 @@ AURRA = mean over k = 1..n of (right answers among the k most confident) / k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from windtunnel.metrics.confidence import Numbers, Truths, confident_measures, mean_over_ties
-from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.confidence import Numbers, Truths, mean_over_ties
 from windtunnel.stats.intervals import accuracy_area_interval
 from windtunnel.stats.measure import Measure
-
-if TYPE_CHECKING:
-    from windtunnel.metrics.scored_run import ScoredRun
 
 
 def aurra_values(confidence: Numbers, right: Truths) -> Numbers:
@@ -42,12 +36,3 @@ def aurra_values(confidence: Numbers, right: Truths) -> Numbers:
 def aurra_interval(measure: Measure) -> tuple[float, float]:
     """95 % confidence interval of AURRA, also where few predictions are wrong."""
     return accuracy_area_interval(measure.image_values, measure.groups)
-
-
-def aurra(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """AURRA of every condition, and pooled over the corruptions."""
-    formula = (
-        "area under the response rate accuracy curve: accuracy among the most confident images, averaged "
-        "over all shares answered"
-    )
-    return confident_measures(run, seen, "aurra", formula, aurra_values, aurra_interval)

@@ -15,14 +15,12 @@ on many, and no interval takes that away.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.metrics.confidence import Numbers, Truths, confident_measures, mean_over_ties
-from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.confidence import Numbers, Truths, mean_over_ties
 from windtunnel.stats.intervals import mean_of_predictions_interval
 from windtunnel.stats.measure import Measure
 
@@ -152,44 +150,6 @@ def _equal_width_bins(confidence: Numbers, bins: int) -> NDArray[np.int64]:
 def _equal_count_bins(count: int, bin_size: int) -> NDArray[np.int64]:
     """The bin of each of so many sorted predictions."""
     return np.minimum(np.arange(count) // bin_size, max(count // bin_size, 1) - 1)
-
-
-def ece(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """ECE of every condition, and pooled over the corruptions."""
-    formula = (
-        f"expected calibration error: gap between confidence and share of right answers, {ECE_BINS} bins of "
-        "equal width weighted by their images; larger on few images than on many, and so is its interval"
-    )
-    return confident_measures(run, seen, "ece", formula, ece_values, calibration_interval)
-
-
-def rms(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """RMS calibration error of every condition, and pooled over the corruptions."""
-    formula = (
-        "root of the mean squared gap between confidence and share of right answers, bins of "
-        f"{RMS_BIN_SIZE} sorted by confidence; larger on few images than on many, and so is its interval"
-    )
-    return confident_measures(run, seen, "rms_calibration_error", formula, rms_values, calibration_interval)
-
-
-def rms_compat(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """RMS calibration error as the published code of ImageNet-A computes it, without its last bin.
-
-    Not given of fewer predictions than two bins hold.
-    """
-    formula = (
-        "root of the mean squared gap between confidence and share of right answers, bins of "
-        f"{RMS_BIN_SIZE} sorted by confidence, the most confident bin left out as in ImageNet-A's code"
-    )
-    found = confident_measures(
-        run,
-        seen,
-        "rms_calibration_error_compat",
-        formula,
-        partial(rms_values, compat=True),
-        calibration_interval,
-    )
-    return [one for one in found if len(one.columns) * len(one.parts) >= 2 * RMS_BIN_SIZE]
 
 
 def calibration_notes(run: ScoredRun) -> list[str]:

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windtunnel import published
+from windtunnel.core.metrics import Missing
+from windtunnel.core.wording import counted
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.precomputed import AS_STORED
-from windtunnel.metrics.baseline import mean_ratio, ratios
+from windtunnel.metrics.clean_comparison import why_no_clean
 from windtunnel.metrics.error import top_k_wrong
-from windtunnel.metrics.misfit import Misfit, other_classes
+from windtunnel.metrics.misfit import Misfit, not_normalised, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
@@ -87,65 +89,30 @@ def whole_units(run: ScoredRun) -> list[str]:
     return [unit for unit, found in levels.items() if found == set(SEVERITIES)]
 
 
-def ce(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """Corruption error of every corruption, by a stored run, or by AlexNet's errors where they fit."""
-    if run.baseline:
-        return ratios(run, run.baseline, "ce", whole_units(run))
-    if misfit(run):
-        return []
-    formula = f"sum of top-1 errors over severities 1 to 5, divided by the same sum of {BASELINE}"
-    return [
-        _weighted_errors(run, seen, "ce", unit, {unit: 1 / sum(alexnet_errors()[unit])}, formula)
-        for unit in whole_units(run)
-    ]
+def why_not_normalised(run: ScoredRun) -> Missing | None:
+    """Why a run has no corruption error."""
+    return not_normalised(misfit(run))
 
 
-def mce(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """mCE, where there is something to divide by and the suite is exactly the fifteen."""
-    if set(whole_units(run)) != set(THE_FIFTEEN):
-        return []
-    if run.baseline:
-        return mean_ratio(run, run.baseline, "mce", THE_FIFTEEN)
-    if misfit(run):
-        return []
-    weights = {unit: 1 / sum(alexnet_errors()[unit]) / len(THE_FIFTEEN) for unit in THE_FIFTEEN}
-    formula = f"mean over the 15 corruptions of CE: summed top-1 errors of 5 severities divided by {BASELINE}"
-    return [_weighted_errors(run, seen, "mce", "", weights, formula)]
-
-
-def relative_ce(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """Relative CE of every corruption, where there is something to divide by, and clean."""
-    if run.baseline:
-        return ratios(run, run.baseline, "relative_ce", whole_units(run))
-    if misfit(run) or len(seen.ids) < 2 or "clean" not in seen.conditions:
-        return []
-    formula = (
-        "sum over severities of (top-1 error - clean error), divided by the same sum of "
-        f"{BASELINE}, AlexNet clean 43.5 %"
+def why_no_mean(run: ScoredRun) -> Missing | None:
+    """Why a run has no mean over ImageNet-C's corruptions."""
+    if missing := why_not_normalised(run):
+        return missing
+    units = whole_units(run)
+    if set(units) == set(THE_FIFTEEN):
+        return None
+    have = counted(len(units), "such corruption")
+    return Missing(
+        f"it is defined over 15 corruptions at 5 severities, and the run has {have}", "run suite imagenet-c"
     )
-    return [
-        _less_clean(seen, _weighted_errors(run, seen, "relative_ce", unit, _relative([unit]), formula))
-        for unit in whole_units(run)
-    ]
 
 
-def relative_mce(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """Relative mCE, where there is something to divide by, the suite is exactly the fifteen, and clean."""
-    if set(whole_units(run)) != set(THE_FIFTEEN):
-        return []
-    if run.baseline:
-        return mean_ratio(run, run.baseline, "relative_mce", THE_FIFTEEN)
-    if misfit(run) or len(seen.ids) < 2 or "clean" not in seen.conditions:
-        return []
-    formula = (
-        "mean over the 15 corruptions of the sum over severities of (top-1 error - clean error), divided by "
-        f"the same sum of {BASELINE}, AlexNet clean 43.5 %"
-    )
-    weights = _relative(THE_FIFTEEN)
-    return [_less_clean(seen, _weighted_errors(run, seen, "relative_mce", "", weights, formula))]
+def why_no_relative(run: ScoredRun) -> Missing | None:
+    """Why a run has no relative corruption error."""
+    return why_not_normalised(run) or why_no_clean(run)
 
 
-def _relative(units: Sequence[str]) -> dict[str, float]:
+def relative_weights(units: Sequence[str]) -> dict[str, float]:
     """The weight of each corruption's errors in the mean of relative CE over corruptions."""
     return {
         unit: 1 / (sum(alexnet_errors()[unit]) - len(SEVERITIES) * ALEXNET_CLEAN) / len(units)
@@ -153,7 +120,7 @@ def _relative(units: Sequence[str]) -> dict[str, float]:
     }
 
 
-def _less_clean(seen: Observed, spoilt: Measure) -> Measure:
+def less_clean(seen: Observed, spoilt: Measure) -> Measure:
     """The same weighted sum, of errors less the clean error."""
     clean = top_k_wrong(seen.rank[:, [seen.column("clean")]], 1)
     return replace(
@@ -164,7 +131,7 @@ def _less_clean(seen: Observed, spoilt: Measure) -> Measure:
     )
 
 
-def _weighted_errors(
+def weighted_errors(
     run: ScoredRun, seen: Observed, metric: str, condition: str, weights: dict[str, float], formula: str
 ) -> Measure:
     """A weighted sum of the top-1 errors of units at all their severities."""

@@ -1,7 +1,7 @@
 """Flips and top-5 distances of sequences divided by AlexNet's published ones, or by a stored run's.
 
-With FP a sequence's flip probability and uT5D its mean top-5 distance (`metrics/perturbed.py`), and A the
-same of AlexNet:
+With FP a sequence's flip probability and uT5D its mean top-5 distance (`metrics/sequence_scores.py`), and
+A the same of AlexNet:
 
 FR_p  = FP_p / A_p          mFR  = mean over the 10 sequences of FR_p
 T5D_p = uT5D_p / A_p        mT5D = mean over the 10 sequences of T5D_p
@@ -10,16 +10,16 @@ T5D_p = uT5D_p / A_p        mT5D = mean over the 10 sequences of T5D_p
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windtunnel.core.metrics import Missing
 from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.codecs import is_lossless
 from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_images
-from windtunnel.metrics.misfit import Misfit, other_classes
+from windtunnel.metrics.misfit import Misfit, not_normalised, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.published_results import STORED, perturbation_normalisers, perturbations_of
 from windtunnel.metrics.sequence_scores import (
@@ -176,6 +176,17 @@ def misfit(run: ScoredRun) -> Misfit | None:
     return other_classes(run)
 
 
+def why_not_normalised(run: ScoredRun) -> Missing | None:
+    """Why a run has no flip rate and no normalised top-5 distance."""
+    return not_normalised(misfit(run))
+
+
+def why_no_mean(run: ScoredRun) -> Missing | None:
+    """Why a run has no mean over ImageNet-P's sequences."""
+    missing = Missing("it is defined over ImageNet-P's 10 sequences", "run suite imagenet-p")
+    return why_not_normalised(run) or missing
+
+
 def _why_other_frames(condition: dict[str, Any]) -> str:
     """Why AlexNet's figure does not fit this one sequence, or "": it is of so many frames."""
     frames, usual = int(condition["frames"]), published_frames(str(condition["unit"]), ALEXNET_EDITION)
@@ -236,7 +247,3 @@ def _too_few(found: Sequence[dict[str, Any]]) -> list[str]:
     others = f" and {len(found) - ten} other" if len(found) > ten else ""
     here = f"here {'is' if len(found) == 1 else 'are'} {ten}{others}"
     return [f"No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and {here}."]
-
-
-flip_rate, mfr = (partial(measure, FLIPS) for measure in (ratio, mean_ratio))
-t5d, mt5d = (partial(measure, TOP_FIVE) for measure in (ratio, mean_ratio))

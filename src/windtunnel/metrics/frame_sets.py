@@ -14,7 +14,7 @@ without accepted frames counts as its anchor alone does. A set with a frame that
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windtunnel.data.frame_sets import ANCHOR, ONE_VIDEO
-from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.stats.measure import Measure, exact_interval, log_odds_interval
+from windtunnel.stats.measure import Measure, exact_interval
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -150,91 +149,6 @@ def judge_frames(run: ScoredRun) -> Judged | None:
     return Judged(sets, right[sets.anchors], right[sets.rows])
 
 
-def pm_k(run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """pm-0, and pm-k for every k at which there are frames, the anchor required to be right too."""
-    found = judge_frames(run)
-    if found is None:
-        return []
-    words = "share of anchor frames that are right"
-    return [
-        _measure(found, "pm_k", f"pm-{k}", words + (_all_within(k) if k else ""), found.pm(k))
-        for k in (0, *found.sets.distances)
-    ]
-
-
-def pm_k_anchor_excluded(run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """pm-k for every k at which there are frames, whatever was said of the anchor."""
-    found = judge_frames(run)
-    if found is None:
-        return []
-    words = (
-        "share of anchor frames all of whose accepted frames within {k} frames are right, whatever was said "
-        "of the anchor itself; anchors without such frames count as right"
-    )
-    return [
-        _measure(found, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), found.pm(k, anchor=False))
-        for k in found.sets.distances
-    ]
-
-
-def pm_drop(run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """What the frames within k cost: pm-0 less pm-k, the share of anchors that only these make wrong."""
-    found = judge_frames(run)
-    if found is None:
-        return []
-    words = "share of anchor frames that are right, less the share that are right"
-    return [
-        replace(
-            # pm-k needs the anchor, so no anchor is gained: a share, with a share's interval.
-            _measure(found, "pm_drop", f"pm-{k}", words + _all_within(k), found.anchor_right & ~found.pm(k)),
-            limits=(0, 1),
-        )
-        for k in found.sets.distances
-    ]
-
-
-def frame_accuracy(run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """Share of right frames, of each set and then over sets: the mean beside pm-k's worst frame."""
-    found = judge_frames(run)
-    if found is None:
-        return []
-    right, frames = mean_over_frames(found.sets, found.anchor_right, found.right)
-    formula = "share of right frames, anchor included, of each set; mean over sets"
-    one = _measure(found, "frame_accuracy", "", formula, right / frames)
-    return [replace(one, limits=(0, 1), interval_of=log_odds_interval)]
-
-
-def frame_accuracy_pooled(run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """Share of right frames, all sets' frames pooled, so that large sets count for more."""
-    found = judge_frames(run)
-    if found is None:
-        return []
-    formula = "share of right frames, anchors included, the frames of all sets pooled"
-    columns = np.stack(mean_over_frames(found.sets, found.anchor_right, found.right), axis=1)
-    one = Measure("frame_accuracy_pooled", "", formula, (), columns)
-    detail = "; ".join(filter(None, (f"{columns[:, 1].sum():,.0f} frames", _left_out(found.sets))))
-    return [replace(one, combine=_ratio, limits=(0, 1), rows=found.sets.anchors, detail=detail)]
-
-
-def offset_error(run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """Share of wrong frames at every offset, of the sets whose anchor is right."""
-    found = judge_frames(run)
-    formula = "share of frames so far from their anchor that are wrong, of sets whose anchor is right"
-    return [] if found is None else _by_offset(found, "offset_error", formula, found.anchor_right)
-
-
-def offset_error_all(run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """Share of wrong frames at every offset, of all sets, the anchors' own at offset 0."""
-    found = judge_frames(run)
-    if found is None:
-        return []
-    formula = "share of frames so far from their anchor that are wrong, of all sets"
-    every = _by_offset(found, "offset_error_all", formula, np.ones_like(found.anchor_right))
-    anchors = _measure(found, "offset_error_all", "0", formula, ~found.anchor_right)
-    before = sum(int(one.condition) < 0 for one in every)
-    return [*every[:before], anchors, *every[before:]]
-
-
 def frame_notes(run: ScoredRun) -> list[str]:
     """What a reader of pm-k must know."""
     found = judge_frames(run)
@@ -256,7 +170,7 @@ def frame_notes(run: ScoredRun) -> list[str]:
     return lines
 
 
-def _by_offset(found: Judged, metric: str, formula: str, counted: Truths) -> list[Measure]:
+def errors_by_offset(found: Judged, metric: str, formula: str, counted: Truths) -> list[Measure]:
     """Errors of the frames at each offset, of the sets that count."""
     sets, measures = found.sets, []
     for offset in np.unique(sets.offsets[sets.offsets != 0]):
@@ -264,11 +178,11 @@ def _by_offset(found: Judged, metric: str, formula: str, counted: Truths) -> lis
         if not len(here):
             continue
         wrong, owner = ~found.right[here], sets.owner[here]
-        measures.append(_measure(found, metric, f"{offset:+d}", formula, wrong, owner))
+        measures.append(anchor_share(found, metric, f"{offset:+d}", formula, wrong, owner))
     return measures
 
 
-def _measure(
+def anchor_share(
     found: Judged,
     metric: str,
     condition: str,
@@ -286,17 +200,15 @@ def _measure(
         values[:, None],
         rows=found.sets.anchors[some],
         interval_of=exact_interval,
-        detail=_left_out(found.sets),
+        detail=left_out(found.sets),
     )
 
 
-def _ratio(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(means[..., 0] / means[..., 1], np.float64)
-
-
-def _all_within(k: int) -> str:
+def all_within(k: int) -> str:
+    """In words, which frames must be right."""
     return f" together with every accepted frame within {k} frame{'s' if k > 1 else ''}"
 
 
-def _left_out(sets: FrameSets) -> str:
+def left_out(sets: FrameSets) -> str:
+    """In words, how many sets are left out; "" for none."""
     return f"{sets.left_out:,} sets left out, a frame of theirs failed" if sets.left_out else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from windtunnel.core.metric_names import DETECTION_TITLES, TITLES
+from windtunnel.core.metrics import headline_titles
 from windtunnel.metrics.sequence_scores import TOP_FIVE
 
 # Metric, and condition or "" for several.
@@ -27,10 +27,12 @@ def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str
     titles: dict[Key, str] = {("pm_k", PM_0): PM_0, ("pm_k", farthest): farthest}
     titles[("pm_drop", farthest)] = f"{PM_0} less {farthest}"
     titles |= {
-        (metric, PAPERS_SCORE): f"{title} of {PAPERS_SCORE}" for metric, title in DETECTION_TITLES.items()
+        (metric, PAPERS_SCORE): f"{title} of {PAPERS_SCORE}"
+        for metric, title in headline_titles(of_ood_scores=True).items()
     }
     titles |= {("top1_error", name): f"{name} error" for name in ("native", "clean", *parts)}
-    found = {key: titles.get(key, TITLES.get(key[0], "")) for key in every}
+    others = headline_titles()
+    found = {key: titles.get(key, "" if key[1] else others.get(key[0], "")) for key in every}
     return {key: title for key, title in found.items() if title}
 
 

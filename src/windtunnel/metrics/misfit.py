@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windtunnel.core.labels import IMAGENET_1K, INDICES
+from windtunnel.core.metrics import Missing
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -27,6 +28,14 @@ class Misfit:
         ways = [*([self.cure] if self.cure else []), OTHER_BASELINE]
         text = "; or ".join(ways)
         return f"{text[0].upper()}{text[1:]}."
+
+
+def not_normalised(misfit: Misfit | None) -> Missing | None:
+    """Why there is no score that is normalised by AlexNet's errors; None where they fit."""
+    if misfit is None:
+        return None
+    reason = f"AlexNet's published errors do not fit, {misfit.reason}"
+    return Missing(reason, misfit.cure or "use a metric that is not normalised")
 
 
 def other_classes(run: ScoredRun) -> Misfit | None:

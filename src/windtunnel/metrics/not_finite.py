@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.core.metric_names import NEED_NO_LABEL
+from windtunnel.core.metrics import metric_of
 from windtunnel.core.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[st
     lost = not_finite_under(run, seen, [part for part in parts if part in names] or seen.conditions)
     if not lost:
         return ""
-    how = "changed" if metric in NEED_NO_LABEL else "wrong"
+    known = metric_of(metric)
+    how = "changed" if known and not known.needs_labels else "wrong"
     return f"{counted(lost, 'prediction is', 'predictions are')} not finite and counted as {how}"
 
 

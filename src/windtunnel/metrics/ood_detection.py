@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.metric_names import OF_DETECTION
+from windtunnel.core.metrics import needing
 from windtunnel.core.seeding import digest64
 from windtunnel.core.wording import counted
 from windtunnel.metrics import binary_ranking as detection
@@ -290,7 +289,7 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
 
 def lost_scores(run: ScoredRun) -> list[str]:
     """Which out-of-distribution scores a run does not have, and why, a sentence each."""
-    if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
+    if not part_of_role(run, "out") or not needing("ood scores", run.metrics):
         return []
     found = run.detectors
     if found is None:
@@ -306,7 +305,7 @@ def lost_scores(run: ScoredRun) -> list[str]:
 
 def detection_notes(run: ScoredRun) -> list[str]:
     """What a reader of detection scores must know."""
-    if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
+    if not part_of_role(run, "out") or not needing("ood scores", run.metrics):
         return []
     found = run.detectors
     lines = ["AUPR depends on how many images are out: compare it only at the same numbers of both."]
@@ -330,10 +329,3 @@ def detection_notes(run: ScoredRun) -> list[str]:
                 "that its templates are made of."
             )
     return lines + lost_scores(run)
-
-
-auroc = partial(judged, AUROC)
-aupr = partial(judged, AUPR)
-aupr_trapezoid = partial(judged, AUPR_TRAPEZOID)
-fpr95 = partial(judged, FPR95)
-fpr95_compat = partial(judged, FPR95_COMPAT)

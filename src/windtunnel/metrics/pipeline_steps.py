@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.metrics.clean_comparison import flipped
-from windtunnel.metrics.error import top_k_wrong
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.intervals import Groups
 from windtunnel.stats.measure import Measure
@@ -49,68 +48,9 @@ def identical_steps(run: ScoredRun, seen: Observed) -> set[str]:
     return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
 
 
-def _remarks(step: str, same: set[str]) -> str:
+def step_remark(step: str, same: set[str]) -> str:
     """What else is to be said of a step, behind its formula."""
     return f"; {IDENTICAL}" if step in same else ""
-
-
-def step_cost(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """What every step costs in accuracy."""
-    same, before = identical_steps(run, seen), reference_of(seen)
-    wrong = top_k_wrong(seen.rank, 1)
-    formula = f"accuracy under {before} minus accuracy with this step swapped (top-1)"
-    return [
-        Measure(
-            "step_cost",
-            name,
-            formula + _remarks(name, same),
-            (name, before),
-            wrong[:, [column, seen.column(before)]],
-            np.array([1.0, -1.0]),
-            # The same pixels have the same answers: nothing is left to chance.
-            limits=(0.0, 0.0) if name in same else (-1.0, 1.0),
-        )
-        for column, name in _steps(run, seen)
-    ]
-
-
-def step_flip_share(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """How many answers every step changes, right or wrong; labels are not needed."""
-    seen = seen.answered
-    same, before = identical_steps(run, seen), reference_of(seen)
-    formula = f"share of images whose best-placed class differs from that under {before}"
-    return [
-        Measure(
-            "step_flip_share",
-            name,
-            formula + _remarks(name, same),
-            (name, before),
-            flipped(seen.chosen[:, [column]], seen.chosen[:, [seen.column(before)]]),
-            limits=(0.0, 0.0) if name in same else (0.0, 1.0),
-        )
-        for column, name in _steps(run, seen)
-    ]
-
-
-def axis_accuracy(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """Mean, sample standard deviation and range of accuracy over each axis, and the share of flips.
-
-    Without labels there are the flips alone.
-    """
-    labelled, seen = bool(len(seen.ids)), seen.answered
-    before = reference_of(seen)
-    right = ~top_k_wrong(seen.rank, 1)
-    axes: dict[str, list[int]] = {}
-    for column, name in _steps(run, seen):
-        axes.setdefault(axis_of(name), [seen.column(before)]).append(column)
-    found: list[Measure] = []
-    for axis, columns in axes.items():
-        parts = tuple(seen.conditions[column] for column in columns)
-        distinct = distinct_methods(seen, parts)
-        if labelled:
-            found += _accuracy_of_axis(axis, parts, distinct, right[:, columns], run.groups)
-        found.append(_flips_of_axis(axis, parts, distinct, seen.chosen[:, columns]))
-    return found
 
 
 def distinct_methods(seen: Observed, parts: Sequence[str]) -> int:
@@ -151,9 +91,10 @@ def _limits(distinct: int) -> tuple[float, float]:
     return (0.0, 1.0) if distinct > 1 else (0.0, 0.0)
 
 
-def _accuracy_of_axis(
+def accuracy_of_axis(
     axis: str, parts: tuple[str, ...], distinct: int, right: NDArray[np.bool_], groups: Groups
 ) -> Iterator[Measure]:
+    """Mean, standard deviation, its corrected value and range of the accuracies over an axis's methods."""
     over, limits = _over(parts, distinct), _limits(distinct)
     yield Measure(
         f"{axis}_mean_accuracy",
@@ -199,7 +140,8 @@ def _accuracy_of_axis(
     )
 
 
-def _flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDArray[np.int32]) -> Measure:
+def flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDArray[np.int32]) -> Measure:
+    """Share of images whose predicted class is not the same by every method of an axis."""
     return Measure(
         f"{axis}_flip_share",
         "",
@@ -208,7 +150,3 @@ def _flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDA
         np.asarray(flipped(chosen, chosen[:, :1]).any(axis=1, keepdims=True)),
         limits=_limits(distinct),
     )
-
-
-def _steps(run: ScoredRun, seen: Observed) -> list[tuple[int, str]]:
-    return [(column, seen.conditions[column]) for column in step_columns(run)]

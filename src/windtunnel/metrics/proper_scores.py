@@ -35,30 +35,10 @@ def negative_log_likelihood(label_log_probability: Numbers) -> Numbers:
     return -np.minimum(label_log_probability, 0.0)
 
 
-def brier(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """Brier score of every condition, and its mean over the corruptions."""
-    if not seen.gives_probabilities:
-        return []
-    label = np.exp(seen.label_log_probability)
-    formula = (
-        "sum over classes of (probability - 1 for the label, of several labels the best-placed, else 0)^2, "
-        "from 0 to 2"
-    )
-    return _means(run, seen, "brier", formula, brier_score(seen.sum_p2, label), (0, 2))
-
-
-def nll(run: ScoredRun, seen: Observed) -> list[Measure]:
-    """Negative log-likelihood of every condition, and its mean over the corruptions."""
-    if not seen.gives_probabilities:
-        return []
-    formula = "-ln of the label's probability, of several labels the best-placed one's, in nats"
-    values = negative_log_likelihood(seen.label_log_probability)
-    return _means(run, seen, "nll", formula, values, (0, np.inf))
-
-
-def _means(
+def condition_means(
     run: ScoredRun, seen: Observed, metric: str, formula: str, values: Numbers, limits: tuple[float, float]
 ) -> list[Measure]:
+    """The mean value of every condition, and over all corruptions."""
     if len(seen.ids) < 2:
         return []
     found = [

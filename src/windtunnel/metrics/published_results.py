@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel import published
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.metric_names import SPREADS
+from windtunnel.core.metrics import unit_of
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -187,9 +187,7 @@ class Place:
     def describe(self) -> str:
         """The place in one sentence, with how many of the others are like with like."""
         fair = sum(not one.unlike for one in (*self.better, *self.others))
-        shown = (
-            f"{100 * self.value:.3f} points" if self.metric.endswith(SPREADS) else f"{100 * self.value:.1f} %"
-        )
+        shown = f"{100 * self.value:.{unit_of(self.metric).decimals}f} {unit_of(self.metric).name}"
         return (
             f"{METRICS[self.metric].title} {shown} is number {self.rank} of {self.of}; "
             f"{fair} of the {self.of - 1} published figures are like with like."

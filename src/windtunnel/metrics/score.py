@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.core.errors import unknown_name
-from windtunnel.core.metric_names import (
-    ACROSS_PARTS,
-    LIST_METRICS,
-    MEASURES,
-    NEED_NO_LABEL,
-    NORMALISED,
-    NORMALISED_SEQUENCES,
-    OF_DETECTION,
-    metric_named,
-)
+from windtunnel.core.errors import UserError, first_line, unknown_name
+from windtunnel.core.metrics import REGISTRY, Metric, metric_named, metric_of, needing
 from windtunnel.core.scores import NO_FACETS, Score
 from windtunnel.metrics.facets import facets_by_condition
 from windtunnel.metrics.not_finite import score_detail
@@ -43,11 +34,13 @@ def measure_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Me
     labelled = bool(len(seen.ids))
     asked = [
         *run.metrics,
-        *(["weighted_error"] if run.weights else []),
+        *(needing("weights") if run.weights else []),
         *(_divided_metrics(run) if run.baseline else []),
     ]
+    if metrics is None:
+        _check_known(run)
     every = dict.fromkeys(asked if metrics is None else map(metric_named, metrics))
-    wanted = [one for one in every if labelled or one in NEED_NO_LABEL]
+    wanted = [one for one in every if labelled or not _metric(one).needs_labels]
     facets = facets_by_condition(run)
     found = [
         replace(one, facets=facets.get(one.condition, NO_FACETS))
@@ -58,32 +51,42 @@ def measure_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Me
     return [one if one.groups is not None else one.in_groups(run.groups) for one in found]
 
 
-def _measured(metric: str, run: ScoredRun, seen: Observed) -> list[Measure]:
+def _check_known(run: ScoredRun) -> None:
+    """Refuse a run whose suite scores a metric of a user's file that was not given again."""
+    for name in run.metrics:
+        if name not in REGISTRY.names():
+            raise UserError(
+                f"{run.path} is scored by the metric '{name}', which is not registered; give the file that "
+                "declares it with --include FILE.py."
+            )
+
+
+def _measured(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
     """A metric of a run; where its images are of several parts, of each part under the part's name."""
-    measurer = _measurer(metric)
-    if not run.parts or metric.partition(":")[0] in ACROSS_PARTS:
-        return [_with_detail(one, run, seen) for one in measurer(run, seen)]
+    if not run.parts or _metric(asked).across_parts:
+        return [_with_detail(one, run, seen) for one in measured_by(asked, run, seen)]
     found = []
     for part in run.parts:
         if part.labelled and len(part.rows):
             own = seen.over(part.rows)
-            measures = [_with_detail(one, run, own) for one in measurer(run, own)]
+            measures = [_with_detail(one, run, own) for one in measured_by(asked, run, own)]
             found += [replace(one, condition=part.name, rows=part.rows) for one in measures]
     return found
 
 
 def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
-    """The same score, saying how many of its predictions are not finite; detection scores do so already."""
-    if measure.metric in OF_DETECTION:
+    """The same score with the number of its predictions that are not finite; OOD metrics count their own."""
+    metric = metric_of(measure.metric)
+    if metric and metric.of_ood_scores:
         return measure
     lost = score_detail(run, seen.answered, measure.metric, measure.parts)
     return replace(measure, detail="; ".join(filter(None, (measure.detail, lost)))) if lost else measure
 
 
-def _divided_metrics(run: ScoredRun) -> tuple[str, ...]:
+def _divided_metrics(run: ScoredRun) -> list[str]:
     """What a baseline divides: the scores of corruptions, or of sequences."""
     sequences = any(condition["kind"] == "sequence" for condition in run.conditions)
-    return NORMALISED_SEQUENCES if sequences else NORMALISED
+    return needing("sequences" if sequences else "corruptions", needing("normaliser"))
 
 
 def score_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Score]:
@@ -114,26 +117,40 @@ def _drawn_as(measure: Measure) -> tuple[int, bytes]:
     return len(measure.columns), b"" if measure.groups is None else measure.groups.tobytes()
 
 
-def _measurer(metric: str) -> Callable[[ScoredRun, Observed], list[Measure]]:
-    """What measures a metric; `auroc:energy` is a detection metric of one out-of-distribution score."""
-    name, _, score = metric.partition(":")
-    if name not in MEASURES or (score and name not in OF_DETECTION):
-        raise unknown_name("metric", metric, MEASURES, LIST_METRICS)
-    found = _function(name)
-    return partial(found, only=score) if score else found
+def _metric(asked: str) -> Metric:
+    """The metric behind a name; `auroc:energy` is an OOD metric of one OOD score."""
+    name, _, score = asked.partition(":")
+    if name not in REGISTRY.names() or (score and not REGISTRY.get(name).of_ood_scores):
+        raise unknown_name("metric", asked, REGISTRY.names(), REGISTRY.command)
+    return REGISTRY.get(name)
 
 
-def _function(name: str) -> Callable[..., list[Measure]]:
-    module, _, function = MEASURES[name].partition(":")
-    found: Callable[..., list[Measure]] = getattr(importlib.import_module(module), function)
-    return found
+def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
+    """What a metric's function returns, checked where the function is a user's."""
+    metric, score = _metric(asked), asked.partition(":")[2]
+    given = {"only": score} if score else {}
+    if metric.name in REGISTRY.shipped():
+        return list(metric.function(run, seen, **given))
+    file = Path(inspect.getfile(metric.function)).name
+    try:
+        found = metric.function(run, seen, **given)
+    except UserError:
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {first_line(error)}"
+        raise UserError(f"Metric '{metric.name}' ({file}) failed: {why}. Correct its function.") from error
+    if wrong := _why_not_measures(found, metric):
+        raise UserError(f"Metric '{metric.name}' ({file}) {wrong}; see CONTRIBUTING.md, A metric.")
+    return list(found)
 
 
-def about_metric(name: str) -> str:
-    """What a metric is, in one sentence: what its function says of itself, and the formula it is given."""
-    found = _function(name)
-    made = found if isinstance(found, partial) else None
-    said = (made.func if made else found).__doc__ or ""
-    words = [str(getattr(one, "words", one)) for one in made.args] if made else []
-    sentence = said.splitlines()[0].rstrip(".")
-    return f"{sentence}: {words[-1]}." if words else f"{sentence}."
+def _why_not_measures(found: object, metric: Metric) -> str:
+    """What is wrong with what a metric's function returned, or ""."""
+    if not isinstance(found, list | tuple) or not all(isinstance(one, Measure) for one in found):
+        return f"returned {type(found).__name__}, not a list of Measure"
+    for one in found:
+        if one.metric != metric.name and not one.metric.endswith(tuple(metric.derived)):
+            return f"returned a Measure of '{one.metric}'; its first value is the metric's name"
+        if one.columns.ndim != 2:
+            return f"returned columns of shape {one.columns.shape}; give images x columns"
+    return ""

@@ -25,9 +25,7 @@ from windtunnel.metrics.stability import (
     farthest_top5,
     flips,
     frame_pairs,
-    log_weight,
     top5_distance,
-    zipf_weight,
 )
 from windtunnel.sequences import SEQUENCE_PREFIX, Comparison, comparison_of
 from windtunnel.stats.intervals import Groups
@@ -241,19 +239,3 @@ def compared(run: ScoredRun, condition: dict[str, Any]) -> str:
         return "each frame against the first, which is clean"
     stride = difficulty_of(run)
     return "each frame against the one before" if stride == 1 else f"frames {stride} apart"
-
-
-flip_probability, mfp = (partial(measure, FLIPS) for measure in (each, mean))
-ut5d, mean_ut5d = (partial(measure, TOP_FIVE) for measure in (each, mean))
-zipf_distance = partial(
-    discounted,
-    "zipf_distance",
-    zipf_weight,
-    f"sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/i, {SIGMA}",
-)
-log_distance = partial(
-    discounted,
-    "log_distance",
-    log_weight,
-    f"sum over ranks i of w_i * |w_i - w_sigma(i)|, w_i = 1/log2(i + 1), {SIGMA}",
-)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.metric_names import metric_named
+from windtunnel.core.metrics import REGISTRY, metric_named
 from windtunnel.core.scores import Score
 from windtunnel.metrics.score import measure_run
 from windtunnel.sequences import SEQUENCE_PREFIX
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
 
 MINIMUM = 10
-# Metrics that are means over images; every one is the worse the higher it is.
-SLICED = (
-    "top1_error", "top5_error", "mean_error", "weighted_error", "residual_robustness", "flip_share", "brier",
-    "nll", "flip_probability", "mfp", "ut5d", "mean_ut5d",
-)  # fmt: skip
 # Short sides in pixels at which one bucket of image sizes ends and the next begins.
 SIZE_EDGES = (32, 64, 128, 256, 512, 1024)
 NO_VALUE = "(none)"
@@ -242,8 +237,9 @@ def _sequence_name(condition: str) -> str:
 
 def _measure(run: ScoredRun, metric: str, condition: str | None) -> Measure:
     metric = metric_named(metric)
-    if metric not in SLICED:
-        raise unknown_name("metric to slice (it must be a mean over images)", metric, SLICED)
+    sliceable = [one.name for one in REGISTRY.all() if one.sliceable]
+    if metric not in sliceable:
+        raise unknown_name("metric to slice (it must be a mean over images)", metric, sliceable)
     found = {measure.condition: measure for measure in measure_run(run, [metric])}
     if not found:
         raise UserError(f"{run.path} has no {metric}; windtunnel report says why.")

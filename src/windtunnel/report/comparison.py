@@ -9,7 +9,7 @@ from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.relative_error import TITLES as DIVIDED
-from windtunnel.core.metric_names import NOT_SHARES
+from windtunnel.core.metrics import unit_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import head_titles
@@ -214,7 +214,7 @@ def _with_interval(score: Score) -> str:
 def _changed_by(difference: Difference, metric: str) -> str:
     """A difference and its interval; in its own unit where that is not points."""
     moved, low, high = (change(one, metric) for one in (difference.value, difference.low, difference.high))
-    own = f" {unit(metric)}" if metric in NOT_SHARES else ""
+    own = "" if unit_of(metric).is_share else f" {unit(metric)}"
     return f"{moved}{own} [{low}, {high}]"
 
 

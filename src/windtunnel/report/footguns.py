@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from windtunnel.core.metric_names import TITLES
+from windtunnel.core.metrics import headline_titles
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
@@ -138,7 +138,8 @@ def _few_per_class(run: ScoredRun, _: Top1) -> Iterator[str]:
 def _whose_fall(run: ScoredRun, _: Top1) -> Iterator[str]:
     asked = {"relative_mce", "residual_robustness", "accuracy_drop"} & set(run.metrics)
     if asked:
-        names = " and ".join(TITLES.get(name, name.replace("_", " ")) for name in sorted(asked))
+        titles = headline_titles()
+        names = " and ".join(titles.get(name, name.replace("_", " ")) for name in sorted(asked))
         yield (
             f"What a model loses depends on what it had: rank models by their errors, and read {names} only "
             "at comparable clean error."

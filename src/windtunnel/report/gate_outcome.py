@@ -6,7 +6,7 @@ import math
 from xml.etree import ElementTree
 
 from windtunnel.analysis.gate import MOST_IMAGES_TO_DECIDE, Check, Gate, Unchecked
-from windtunnel.core.metric_names import NOT_SHARES
+from windtunnel.core.metrics import unit_of
 from windtunnel.report.markdown import markdown_table
 from windtunnel.report.score_format import amount, change, scale
 
@@ -67,7 +67,7 @@ def untold(one: Unchecked) -> str:
 
 def gate_markdown(found: Gate) -> str:
     """The gate as a comment for a pull request."""
-    others = sorted({check.metric for check in found.checks} & set(NOT_SHARES))
+    others = sorted({check.metric for check in found.checks if not unit_of(check.metric).is_share})
     beside = f" ({', '.join(others)} in their own units)" if others else ""
     lines = [
         f"### windtunnel gate: {verdict(found)}",
@@ -135,7 +135,7 @@ def sentence(check: Check) -> str:
     """A check in one sentence; of an undecided one, another says what would decide it."""
     what = {"worse": "is worse", "not worse": "is not worse", "unsure": "is undecided"}[check.outcome]
     _, _, base, run, moved, interval, *_ = check_cells(check)
-    unit = "" if check.metric in NOT_SHARES else " points"
+    unit = " points" if unit_of(check.metric).is_share else ""
     text = (
         f"{check.score} {what}: {base} to {run}, change {moved} {interval}{unit} on {check.images:,} images, "
         f"rule {check.rule}"

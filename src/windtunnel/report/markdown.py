@@ -7,7 +7,7 @@ from typing import Any
 
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.analysis.multi_run import Several
-from windtunnel.core.metric_names import TITLES
+from windtunnel.core.metrics import headline_titles
 from windtunnel.core.wording import counted
 from windtunnel.report import deployment
 from windtunnel.report.comparison import (
@@ -218,10 +218,11 @@ def _confusions(document: dict[str, Any]) -> list[str]:
 
 def _other_scores(document: dict[str, Any]) -> list[str]:
     """Scores over several conditions that head nothing."""
+    heads = headline_titles()
     rows = [
         [score["metric"], *_numbers(score), score["formula"]]
         for score in document["scores"]
-        if not score["condition"] and score["metric"] not in TITLES
+        if not score["condition"] and score["metric"] not in heads
     ]
     header = ["score", "value", "95 % interval", "n", "what it is"]
     return ["", "## Other scores", "", *markdown_table(header, rows), ""] if rows else [""]

@@ -6,7 +6,7 @@ from typing import Any
 
 from windtunnel.analysis.comparison import SIGNIFICANT, Comparison
 from windtunnel.analysis.multi_run import Several
-from windtunnel.core.metric_names import TITLES
+from windtunnel.core.metrics import headline_titles
 from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
@@ -87,9 +87,9 @@ def plane(found: Comparison) -> dict[str, Any]:
     if any(column.parameters for column in found.columns):
         sizes = [column.parameters or None for column in found.columns]
         axes.append({"title": "parameters", "values": sizes, "log": True})
-    described = len(axes)
+    described, titles = len(axes), headline_titles()
     for (metric, condition), scores in sorted(found.scores.items(), key=lambda one: one[0][1] != ""):
-        title = " ".join(filter(None, (TITLES.get(metric, metric), condition)))
+        title = " ".join(filter(None, (titles.get(metric, metric), condition)))
         measured = f", {unit(metric)}" if unit(metric) else ""
         axes.append({"title": f"{title}{measured}", "values": [scale(metric) * one.value for one in scores]})
     return {"models": run_names(found), "scores": axes, "described": described}

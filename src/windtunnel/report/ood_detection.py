@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from windtunnel.core.metric_names import DETECTION_TITLES, OF_DETECTION
+from windtunnel.core.metrics import headline_titles, needing
 from windtunnel.metrics.headlines import PAPERS_SCORE
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import COLOURS
@@ -18,7 +18,7 @@ BINS = 25
 
 def detection_section(run: ScoredRun) -> dict[str, Any]:
     """How many images are out and in, and how the paper's score falls over both; {} for other runs."""
-    found = run.detectors if set(OF_DETECTION) & set(run.metrics) else None
+    found = run.detectors if needing("ood scores", run.metrics) else None
     if found is None:
         return {}
     # The score is the largest probability negated: shown as that probability.
@@ -44,11 +44,12 @@ def detection_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     KL-matching is judged on fewer images, and so has a chance of its own:
     chance = out images / (out + in images), the AUPR of a score that says nothing.
     """
+    titles = headline_titles(of_ood_scores=True)
     rows: dict[str, dict[str, Any]] = {}
     for score in document["scores"]:
-        if score["metric"] in DETECTION_TITLES:
+        if score["metric"] in titles:
             rows.setdefault(score["condition"], {})[score["metric"]] = score
-    whole = {name: found for name, found in rows.items() if set(found) == set(DETECTION_TITLES)}
+    whole = {name: found for name, found in rows.items() if set(found) == set(titles)}
     out = document["detection"].get("n_out_by_score", {})
     return [
         {

@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from windtunnel.core.metric_names import DETECTION_TITLES, NORMALISED_SEQUENCES, TITLES
+from windtunnel.core.metrics import headline_titles, needing
 from windtunnel.report import deployment
 from windtunnel.report.confusions import Examples
 from windtunnel.report.failures import Shown
@@ -74,7 +74,7 @@ def render(
         points=deployment.points,
         methods=deployment.methods,
         detection=detection_rows(document),
-        detection_titles=DETECTION_TITLES,
+        detection_titles=headline_titles(of_ood_scores=True),
         sets=sets or WorstSets([], ""),
         recipe=json.dumps(document["recipe"], indent=2, ensure_ascii=False),
     )
@@ -87,7 +87,7 @@ def render_page(template: str, figures: dict[str, Any], **content: object) -> st
         .get_template(template)
         .render(
             **content,
-            titles=TITLES,
+            titles=headline_titles(),
             figures=figures,
             plotly=_plotly() if figures else "",
             style=_resource("page.css"),
@@ -121,7 +121,7 @@ def _figures(document: dict[str, Any]) -> dict[str, Any]:
 
 def _reference(document: dict[str, Any], metric: str) -> str:
     """Whose score lies at 100 %, "" for scores that are not divided."""
-    if metric not in NORMALISED_SEQUENCES:
+    if not needing("normaliser", [metric]):
         return ""
     return document["baseline"] or "AlexNet"
 
@@ -150,10 +150,11 @@ def _rows(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _others(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The scores that stand nowhere else on the page, by metric."""
-    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *TITLES, *DETECTION_TITLES)
+    shown = ("top1_error", "top5_error", "ce", *SEQUENCE_BARS, *headline_titles(of_ood_scores=True))
+    heads = headline_titles()
     found: dict[str, list[dict[str, Any]]] = {}
     for score in document["scores"]:
-        if score["metric"] not in shown:
+        if score["metric"] not in shown and (score["condition"] or score["metric"] not in heads):
             found.setdefault(score["metric"], []).append(score)
     # The score over all conditions first.
     return {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from windtunnel.core.metric_names import NORMALISED, NORMALISED_SEQUENCES
+from windtunnel.core.metrics import needing
 from windtunnel.core.scores import Score
 from windtunnel.metrics.headlines import PAPERS_SCORE
 from windtunnel.metrics.published_results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
@@ -30,7 +30,7 @@ def published_field(run: ScoredRun, scores: Sequence[Score]) -> list[dict[str, A
     if measured.benchmark not in BENCHMARKS:
         return []
     found = []
-    divided = (*NORMALISED, *NORMALISED_SEQUENCES) if run.baseline else ()
+    divided = needing("normaliser") if run.baseline else []
     scores = _under_published_names(run, scores)
     # mCE and mFR first: they are what the field compares.
     for score in sorted(scores, key=lambda one: one.metric not in ("mce", "mfr")):

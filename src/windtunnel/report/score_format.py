@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windtunnel.core.metric_names import DROPS, NOT_SHARES, SPREADS
+from windtunnel.core.metrics import unit_of
 
 
 def amount(value: float, metric: str) -> str:
@@ -22,16 +22,14 @@ def change(value: float, metric: str) -> str:
 
 def unit(metric: str) -> str:
     """What a score is measured in."""
-    apart = metric in DROPS or metric.endswith(SPREADS)
-    return "points" if apart else NOT_SHARES.get(metric, "%")
+    return unit_of(metric).name
 
 
 def scale(metric: str) -> int:
     """By what a stored score is multiplied to be shown."""
-    return 1 if metric in NOT_SHARES else 100
+    return unit_of(metric).scale
 
 
 def decimals(metric: str) -> int:
     """How many decimals a score is shown with."""
-    # Published standard deviations over decoders are some thousandths of a point.
-    return 1 if metric in DROPS else {"%": 1, "ranks": 3, "points": 3}.get(unit(metric), 4)
+    return unit_of(metric).decimals

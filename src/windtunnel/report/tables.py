@@ -13,7 +13,7 @@ from windtunnel.analysis.caveats import marks
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.public_placement import Placed
 from windtunnel.analysis.training_overlap import training_notes
-from windtunnel.core.metric_names import OF_PROBABILITIES
+from windtunnel.core.metrics import needing
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import REGISTRY
@@ -115,7 +115,7 @@ def _score_notes(run: ScoredRun) -> list[str]:
         lines += baseline_notes(run, whole_units(run))
     lines += normaliser_notes(run)
     lines += [*drop_notes(run), *calibration_notes(run), *detection_notes(run), *frame_notes(run)]
-    lacking = sorted(asked & set(OF_PROBABILITIES))
+    lacking = sorted(needing("probabilities", run.metrics))
     if lacking and not seen.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
     spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.metric_names import LIST_METRICS, MEASURES, metric_named
+from windtunnel.core.metrics import REGISTRY, metric_named, needing
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import EDITIONS
 from windtunnel.published.natural_sets import natural_set
@@ -127,8 +127,8 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
                 "write canvas = 'native'."
             )
     for metric in suite.metrics:
-        if metric not in MEASURES:
-            raise unknown_name(f"metric in {where}", metric, MEASURES, LIST_METRICS)
+        if metric not in REGISTRY.names():
+            raise unknown_name(f"metric in {where}", metric, REGISTRY.names(), REGISTRY.command)
     for unit in () if suite.stored else suite.units:
         check_unit(unit)
     _check_weights(suite, where)
@@ -154,5 +154,6 @@ def _check_weights(suite: Suite, where: str) -> None:
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
         if not number or not 0 < weight < float("inf"):
             raise UserError(f"{where}: the weight of {unit} is {weight!r}; give a number above 0.")
-    if "weighted_error" in suite.metrics and not suite.weights:
-        raise UserError(f"{where} asks for weighted_error; give weights = {{ UNIT = NUMBER, ... }} too.")
+    weighted = [] if suite.weights else needing("weights", suite.metrics)
+    if weighted:
+        raise UserError(f"{where} asks for {weighted[0]}; give weights = {{ UNIT = NUMBER, ... }} too.")

@@ -1,0 +1,31 @@
+"""Accuracy over all frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windtunnel.core.metrics import metric
+from windtunnel.metrics.frame_sets import judge_frames, left_out, mean_over_frames
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.stats.measure import Measure
+
+
+@metric(direction="higher", needs=("labels", "frame sets"), across_parts=True)
+def frame_accuracy_pooled(run: ScoredRun, _seen: Observed) -> list[Measure]:
+    """Share of correct frames, the frames of all sets pooled, so that large sets count for more."""
+    found = judge_frames(run)
+    if found is None:
+        return []
+    formula = "share of right frames, anchors included, the frames of all sets pooled"
+    columns = np.stack(mean_over_frames(found.sets, found.anchor_right, found.right), axis=1)
+    one = Measure("frame_accuracy_pooled", "", formula, (), columns)
+    detail = "; ".join(filter(None, (f"{columns[:, 1].sum():,.0f} frames", left_out(found.sets))))
+    return [replace(one, combine=_ratio, limits=(0, 1), rows=found.sets.anchors, detail=detail)]
+
+
+def _ratio(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(means[..., 0] / means[..., 1], np.float64)

@@ -1,0 +1,17 @@
+"""Error by offset from a correct anchor frame."""
+
+from __future__ import annotations
+
+from windtunnel.core.metrics import metric
+from windtunnel.metrics.frame_sets import errors_by_offset, judge_frames
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.stats.measure import Measure
+
+
+@metric(direction="lower", needs=("labels", "frame sets"), across_parts=True, own_images=True)
+def offset_error(run: ScoredRun, _seen: Observed) -> list[Measure]:
+    """Share of incorrect frames at every offset from the anchor, over the sets whose anchor is correct."""
+    found = judge_frames(run)
+    formula = "share of frames so far from their anchor that are wrong, of sets whose anchor is right"
+    return [] if found is None else errors_by_offset(found, "offset_error", formula, found.anchor_right)

@@ -1,0 +1,24 @@
+"""Error by offset from the anchor frame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windtunnel.core.metrics import metric
+from windtunnel.metrics.frame_sets import anchor_share, errors_by_offset, judge_frames
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.stats.measure import Measure
+
+
+@metric(direction="lower", needs=("labels", "frame sets"), across_parts=True)
+def offset_error_all(run: ScoredRun, _seen: Observed) -> list[Measure]:
+    """Share of incorrect frames at every offset from the anchor, over all sets; anchors are at offset 0."""
+    found = judge_frames(run)
+    if found is None:
+        return []
+    formula = "share of frames so far from their anchor that are wrong, of all sets"
+    every = errors_by_offset(found, "offset_error_all", formula, np.ones_like(found.anchor_right))
+    anchors = anchor_share(found, "offset_error_all", "0", formula, ~found.anchor_right)
+    before = sum(int(one.condition) < 0 for one in every)
+    return [*every[:before], anchors, *every[before:]]

@@ -1,0 +1,25 @@
+"""pm-k accuracy without the anchor frames."""
+
+from __future__ import annotations
+
+from windtunnel.core.metrics import metric
+from windtunnel.metrics.frame_sets import anchor_share, judge_frames
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.stats.measure import Measure
+
+
+@metric(direction="higher", needs=("labels", "frame sets"), across_parts=True)
+def pm_k_anchor_excluded(run: ScoredRun, _seen: Observed) -> list[Measure]:
+    """Share of anchor frames all of whose frames within k are correct, whatever the anchor's prediction."""
+    found = judge_frames(run)
+    if found is None:
+        return []
+    words = (
+        "share of anchor frames all of whose accepted frames within {k} frames are right, whatever was said "
+        "of the anchor itself; anchors without such frames count as right"
+    )
+    return [
+        anchor_share(found, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), found.pm(k, anchor=False))
+        for k in found.sets.distances
+    ]

@@ -1,0 +1,29 @@
+"""RMS calibration error as ImageNet-A's code computes it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from windtunnel.core.metrics import metric
+from windtunnel.metrics.calibration import RMS_BIN_SIZE, calibration_interval, rms_values
+from windtunnel.metrics.confidence import confident_measures
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.stats.measure import Measure
+
+
+@metric(direction="lower", needs=("labels", "probabilities"))
+def rms_calibration_error_compat(run: ScoredRun, seen: Observed) -> list[Measure]:
+    """RMS calibration error as the published code of ImageNet-A computes it, without its last bin.
+
+    Not given of fewer predictions than two bins hold.
+    """
+    formula = (
+        "root of the mean squared gap between confidence and share of right answers, bins of "
+        f"{RMS_BIN_SIZE} sorted by confidence, the most confident bin left out as in ImageNet-A's code"
+    )
+    values = partial(rms_values, compat=True)
+    found = confident_measures(
+        run, seen, "rms_calibration_error_compat", formula, values, calibration_interval
+    )
+    return [one for one in found if len(one.columns) * len(one.parts) >= 2 * RMS_BIN_SIZE]
