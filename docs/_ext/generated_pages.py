@@ -11,13 +11,16 @@ import json
 import tomllib
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 import windtunnel
 from click.testing import CliRunner
 from package_graph import graph_page, package_graph_svg
-from sphinx.application import Sphinx
 from windtunnel import cli
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 # Modules users import besides `windtunnel` itself.
 MODULES = {
@@ -143,7 +146,15 @@ def write_pages(app: Sphinx) -> None:
             path.unlink()
 
 
+def escape_help(_app: Sphinx, _context: click.Context, lines: list[str]) -> None:
+    """Keep stars of help texts (`fog:*`) from being read as emphasis."""
+    lines[:] = [line.replace("*", "\\*") for line in lines]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the generator with Sphinx."""
+    app.setup_extension("sphinx_click")
     app.connect("builder-inited", write_pages)
+    for part in ("description", "options", "arguments", "epilog"):
+        app.connect(f"sphinx-click-process-{part}", escape_help)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -128,4 +128,3 @@ class Page:
             assert result.exit_code == code, (where, command, result.output, result.exception)
             line = missing_line(shown, result.output)
             assert line is None, f"{where}: {command} does not print: {line}\n{result.output}"
-

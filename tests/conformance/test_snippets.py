@@ -26,8 +26,8 @@ PAGES = [
         if path.parent.name != "generated"
     ),
 ]
-# Blocks that show file contents, and are parsed where there is a parser; "" is a directory tree or a formula.
-SHOWN = ("toml", "csv", "yaml", "text", "{toctree}", "{eval-rst}")
+# Blocks that are not code; TOML is parsed.
+SHOWN = ("toml", "yaml", "text", "{toctree}", "{eval-rst}", "{include}")
 NOT_RUN_AT_MOST = 30
 
 
