@@ -81,7 +81,7 @@ def missing_line(shown: list[str], output: str) -> str | None:
     rest = squeezed(output)
     for line in shown:
         for part in filter(None, map(squeezed, line.split("..."))):
-            before, found, rest = rest.partition(part)
+            _, found, rest = rest.partition(part)
             if not found:
                 return line
     return None
