@@ -22,8 +22,8 @@ test: lint
 	$(BIN)/python -m pytest --numprocesses 2
 
 lint: $(VENV)/.test
-	$(BIN)/ruff format --check src tests tools benchmarks
-	$(BIN)/ruff check src tests tools benchmarks
+	$(BIN)/ruff format --check src tests tools benchmarks docs
+	$(BIN)/ruff check src tests tools benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import windtunnel
 from click.testing import CliRunner
 from package_graph import graph_page, package_graph_svg
+
+import windtunnel
 from windtunnel import cli
 
 if TYPE_CHECKING:
@@ -29,7 +30,19 @@ MODULES = {
     "windtunnel.compat.imagecorruptions": "Drop-in replacement for imagecorruptions",
     "windtunnel.compat.imagenet_s": "Drop-in replacement for the generator of ImageNet-S",
 }
-SUITE_KEYS = ("extends", "canvas", "edition", "codec", "natural", "units", "levels", "unit_levels", "metrics", "subset", "mask")
+SUITE_KEYS = (
+    "extends",
+    "canvas",
+    "edition",
+    "codec",
+    "natural",
+    "units",
+    "levels",
+    "unit_levels",
+    "metrics",
+    "subset",
+    "mask",
+)
 DIRECTIONS = {"less": "lower is better", "more": "higher is better"}
 
 
@@ -46,6 +59,11 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines)
 
 
+def bullets(facts: list[tuple[str, str]]) -> str:
+    """A Markdown list of facts; tables would be too wide for a phone."""
+    return "\n".join(f"- {name}: {value}" for name, value in facts)
+
+
 def suites_page() -> str:
     """Every suite with the facts of its TOML file."""
     parts = [
@@ -56,14 +74,17 @@ def suites_page() -> str:
     for row in listed("suites"):
         name = row["name"].partition("@")[0]
         facts = tomllib.loads((files("windtunnel.suites") / f"{name}.toml").read_text(encoding="utf-8"))
-        known = [(f"`{key}`", f"`{facts[key]}`") for key in SUITE_KEYS if key in facts]
-        parts.append(f"## {name}\n\n{row['about']}.\n\nCited as `{row['name']}`.\n\n{table(('key', 'value'), known)}")
+        known = [(f"`{key}`", f"`{json.dumps(facts[key])}`") for key in SUITE_KEYS if key in facts]
+        cited = ("cited as", f"`{row['name']}`")
+        parts.append(f"## {name}\n\n{row['about']}.\n\n{bullets([cited, *known])}")
     return "\n\n".join(parts) + "\n"
 
 
 def units_page(kind: str, title: str, lead: str) -> str:
     """Every corruption or sequence with its strip of the gallery."""
-    parts = [f"# {title}\n\n{lead} The [gallery](../../gallery.md) also lists the parameters of each severity."]
+    parts = [
+        f"# {title}\n\n{lead} The [gallery](../../gallery.md) also lists the parameters of each severity."
+    ]
     for row in listed(kind):
         strip = row["name"].replace("/", "-")
         frames = ", ".join(f"{count} at {edition} px" for edition, count in row.get("frames", {}).items())
@@ -75,26 +96,23 @@ def units_page(kind: str, title: str, lead: str) -> str:
             ("where it occurs", row["met_by"]),
             ("source", row["source"]),
         ]
-        image = Path("docs/gallery", f"{strip}.jpg").name
         parts.append(
             f"## {row['name']}\n\n{row['imitates']}\n\n"
-            f"![{row['name']}](../../gallery/{image})\n\n{table(('fact', 'value'), facts)}"
+            f"![{row['name']}](../../gallery/{strip}.jpg)\n\n{bullets(facts)}"
         )
     return "\n\n".join(parts) + "\n"
 
 
 def metrics_page() -> str:
     """Every metric with unit and direction."""
-    rows = [
-        (f"`{row['name']}`", row["written"], row["unit"], DIRECTIONS.get(row["better"], ""), row["about"])
-        for row in listed("metrics")
-    ]
-    return (
+    parts = [
         "# Metrics\n\nPass a name with `--metric` to `windtunnel score`, or use it in a gate rule. "
-        "[Statistics](../../explanation/statistics.md) describes the confidence intervals.\n\n"
-        + table(("name", "written as", "unit", "direction", "what it measures"), rows)
-        + "\n"
-    )
+        "[Statistics](../../explanation/statistics.md) describes the confidence intervals."
+    ]
+    for row in listed("metrics"):
+        facts = filter(None, (row["written"], row["unit"], DIRECTIONS.get(row["better"], "")))
+        parts.append(f"## {row['name']}\n\n*{', '.join(facts)}*\n\n{row['about']}")
+    return "\n\n".join(parts) + "\n"
 
 
 def presets_page() -> str:
@@ -108,7 +126,9 @@ def presets_page() -> str:
 
 def api_page() -> str:
     """Autodoc directives for every public name."""
-    parts = ["# Python API\n\nEverything in `windtunnel` is imported on first use, so `import windtunnel` is fast."]
+    parts = [
+        "# Python API\n\nEverything in `windtunnel` is imported on first use, so `import windtunnel` is fast."
+    ]
     for name in windtunnel.__all__:
         thing = getattr(windtunnel, name)
         directive = "autoclass" if inspect.isclass(thing) else "autofunction"
@@ -129,7 +149,9 @@ def write_pages(app: Sphinx) -> None:
             "corruptions", "Corruptions", "Each strip shows the clean image, then severities 1 to 5."
         ),
         "sequences.md": units_page(
-            "sequences", "Perturbation sequences", "Each strip shows eight frames, including the first and the last."
+            "sequences",
+            "Perturbation sequences",
+            "Each strip shows eight frames, including the first and the last.",
         ),
         "metrics.md": metrics_page(),
         "presets.md": presets_page(),
@@ -151,9 +173,21 @@ def escape_help(_app: Sphinx, _context: click.Context, lines: list[str]) -> None
     lines[:] = [line.replace("*", "\\*") for line in lines]
 
 
+def name_commands(group: click.Group) -> None:
+    """Give every command the name it is called by; sphinx-click prints the command's own."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is not None:
+            command.name = name
+            if isinstance(command, click.Group):
+                name_commands(command)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the generator with Sphinx."""
     app.setup_extension("sphinx_click")
+    name_commands(cli.cli)
     app.connect("builder-inited", write_pages)
     for part in ("description", "options", "arguments", "epilog"):
         app.connect(f"sphinx-click-process-{part}", escape_help)

@@ -100,14 +100,16 @@ def rows_by_depth(edges: Edges) -> list[list[str]]:
 
 
 def _places(rows: list[list[str]], edges: Edges) -> dict[str, tuple[float, float]]:
-    """The centre of every box; a package whose arrow skips rows stands at the side, where its arrow is free."""
+    """The centre of every box; packages whose arrow skips rows are at the side, where it crosses no box."""
     places = {}
     row_of = {name: number for number, row in enumerate(rows) for name in row}
     # Lanes at both sides, the outer ones first, and the row down to which each is in use.
     lanes = {side: -1 for depth in range(2) for side in _lane_pair(depth)}
     for number, row in enumerate(rows):
         y = MARGIN + BOX_H / 2 + number * (BOX_H + GAP_Y)
-        beside = [name for name in row if edges.get(name) and min(map(row_of.__getitem__, edges[name])) > number + 1]
+        beside = [
+            name for name in row if edges.get(name) and min(map(row_of.__getitem__, edges[name])) > number + 1
+        ]
         for name in beside:
             lane = next(x for x, until in lanes.items() if until <= number)
             lanes[lane] = max(map(row_of.__getitem__, edges[name]))
@@ -133,9 +135,11 @@ def package_graph_svg() -> str:
     places = _places(rows, down)
     height = 2 * MARGIN + len(rows) * (BOX_H + GAP_Y) - GAP_Y
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'width="{WIDTH}" height="{height}">',
         STYLE,
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" '
+        'markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" style="fill:#8a9bb5;stroke:none"/></marker></defs>',
         f'<rect class="ground" width="{WIDTH}" height="{height}"/>',
     ]
@@ -183,7 +187,8 @@ def graph_page() -> str:
     ]
     return (
         "# Package graph\n\n"
-        "Drawn from the imports of the source code when this page was built, imports inside functions included. "
+        "Drawn from the imports of the source code when this page was built, "
+        "imports inside functions included. "
         "An arrow points from the importing package to the imported one. An arrow is left out if a path of "
         f"other arrows implies it; the table below lists all imports. {verdict}\n\n"
         "![Packages by layer, with arrows from importing to imported package](package-graph.svg)\n\n"

@@ -26,7 +26,8 @@ from windtunnel import cli
 
 EXECUTED = ("python", "bash", "console")
 FENCE = re.compile(
-    r"^(?:<!-- (?P<mark>not run|file|exit): (?P<value>.+?) -->\n)?^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$",
+    r"^(?:<!-- (?P<mark>not run|file|exit): (?P<value>.+?) -->\n)?"
+    r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$",
     re.M | re.S,
 )
 

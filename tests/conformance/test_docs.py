@@ -91,7 +91,7 @@ def test_generated_pages_list_every_plug_in_and_public_name(generated: ModuleTyp
     assert {Path(image).name for image in re.findall(r"\]\(([^)]+\.jpg)\)", corruptions)} >= {"fog.jpg"}
     assert all(f".. auto{kind}:: windtunnel.{name}\n" in generated.api_page()
                for kind, name in (("function", "run"), ("class", "Run")))  # fmt: skip
-    assert "| `mean_error` | mean error | % | lower is better |" in generated.metrics_page()
+    assert "## mean_error\n\n*mean error, %, lower is better*\n" in generated.metrics_page()
 
 
 def test_the_package_graph_has_a_cycle_only_where_the_contract_has_exceptions(generated: ModuleType) -> None:
