@@ -28,7 +28,7 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports --no-cache
 
 docs: $(VENV)/.docs
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet docs build/docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --fresh-env --quiet docs build/docs
 	@echo build/docs/index.html
 
 bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(VENV)/.test

@@ -74,7 +74,7 @@ def suites_page() -> str:
     for row in listed("suites"):
         name = row["name"].partition("@")[0]
         facts = tomllib.loads((files("windtunnel.suites") / f"{name}.toml").read_text(encoding="utf-8"))
-        known = [(f"`{key}`", f"`{json.dumps(facts[key])}`") for key in SUITE_KEYS if key in facts]
+        known = [(f"`{key}`", f"`{json.dumps(facts[key])}`") for key in SUITE_KEYS if facts.get(key)]
         cited = ("cited as", f"`{row['name']}`")
         parts.append(f"## {name}\n\n{row['about']}.\n\n{bullets([cited, *known])}")
     return "\n\n".join(parts) + "\n"
