@@ -22,8 +22,8 @@ PEAK = "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
 METRICS = ["aupr", "auroc", "fpr95", "aupr_trapezoid", "fpr95_compat"]
 LINES = {
     "import and open": "",
-    "every prediction's summary": "run.observed",
-    "every out-of-distribution score": "run.detectors",
+    "every prediction's summary": "run.scoring.observed",
+    "every out-of-distribution score": "run.scoring.detectors",
     "the same, judged": f"run.scores({METRICS})",
 }
 

@@ -43,15 +43,13 @@ COMMANDS = {
     "windtunnel gate RUN --against OTHER": ["gate", "{run}", "--against", "{other}", "--unsure", "pass"],
 }
 LINES = {
-    "every prediction read": "run.observed",
+    "every prediction read": "run.scoring.observed",
     "scores": "run.scores()",
     "slices by class of the mean error": "slices(run, 'class', 'mean_error')",
     "slices by size of the mean error": "slices(run, 'size', 'mean_error')",
-    "Observed.confidence": "run.observed.confidence",
+    "Observed.confidence": "run.scoring.observed.confidence",
 }
-PYTHON = (
-    "import windtunnel as w; from windtunnel.metrics.slices import slices; run = w.load_run({run!r}); {line}"
-)
+PYTHON = "import windtunnel as w; from windtunnel.api import slices; run = w.load_run({run!r}); {line}"
 
 
 class ManyImages:

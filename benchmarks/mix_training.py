@@ -84,7 +84,7 @@ def train_and_test(job: tuple[Path, str, int, int]) -> tuple[str, int, np.ndarra
     run = windtunnel.run(
         trained.model, root / "test", root / "resizers.toml", out=root / f"run-{training}-{seed}"
     )
-    seen = run.observed
+    seen = run.scoring.observed
     columns = [seen.column("native" if name == own else f"resize={name}") for name in SIX]
     return training, seed, seen.rank[:, columns] == 0
 

@@ -6,38 +6,34 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windtunnel.analysis.comparison import compare
     from windtunnel.analysis.distance import distance
     from windtunnel.analysis.explain import explain
-    from windtunnel.analysis.gate import gate
-    from windtunnel.api import make_set, plan, run
+    from windtunnel.api import compare, gate, make_set, plan, run, score_predictions, slices
     from windtunnel.core.errors import UserError
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
-    from windtunnel.importing.imported_run import score_predictions
-    from windtunnel.metrics.slices import slices
     from windtunnel.models import load_model
+    from windtunnel.runs import Run, load_run
     from windtunnel.sequences import perturb
-    from windtunnel.store.run import Run, load_run
 
 # Public names and where they live; each is imported on first use, so that importing the package is light.
 _PUBLIC = {
-    "Run": "windtunnel.store.run",
+    "Run": "windtunnel.runs",
     "UserError": "windtunnel.core.errors",
-    "compare": "windtunnel.analysis.comparison",
+    "compare": "windtunnel.api",
     "corrupt": "windtunnel.corruptions",
     "distance": "windtunnel.analysis.distance",
     "explain": "windtunnel.analysis.explain",
-    "gate": "windtunnel.analysis.gate",
+    "gate": "windtunnel.api",
     "load_model": "windtunnel.models",
-    "load_run": "windtunnel.store.run",
+    "load_run": "windtunnel.runs",
     "make_set": "windtunnel.api",
     "open_dataset": "windtunnel.data",
     "perturb": "windtunnel.sequences",
     "plan": "windtunnel.api",
     "run": "windtunnel.api",
-    "score_predictions": "windtunnel.importing.imported_run",
-    "slices": "windtunnel.metrics.slices",
+    "score_predictions": "windtunnel.api",
+    "slices": "windtunnel.api",
 }
 
 __all__ = [

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
+from windtunnel.analysis import comparison
+from windtunnel.analysis import gate as gates
 from windtunnel.core.errors import UserError
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import first_size
 from windtunnel.engine.local_executor import execute
 from windtunnel.engine.plan import Plan, make_plan
+from windtunnel.importing import imported_run
 from windtunnel.make.executor import make
 from windtunnel.make.plan import plan_make
+from windtunnel.metrics import slices as slicing
 from windtunnel.models import ModelSource, load_model
-from windtunnel.store.run import Run
+from windtunnel.runs import Run, scored_runs
 from windtunnel.suites.default_suite import held_difficulty, open_for_suite
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.units import include_units
+
+P = ParamSpec("P")
 
 
 def plan(
@@ -189,7 +196,7 @@ def run(
             advance_bar(done, failed)
             advance(done, failed)
 
-        return execute(
+        finished = execute(
             made,
             Path(out) if out else made.default_folder(),
             workers=workers,
@@ -199,6 +206,65 @@ def run(
             advance=advance_both,
             expect=expect,
         )
+    return Run(finished)
+
+
+def compare(*runs: Run | str | Path) -> comparison.Comparison:
+    """Compare finished runs with the first of them, image by image where they share images and seeds."""
+    return comparison.compare(*scored_runs(runs))
+
+
+def gate(
+    run: Run | str | Path,
+    against: Run | str | Path,
+    rules: Sequence[str] = (),
+    *,
+    unsure: gates.Unsure = "pass",
+) -> gates.Gate:
+    """Check whether a run is worse than a stored one by more than the rules allow.
+
+    Args:
+        run: the new run.
+        against: the run it must not be worse than, on the same images with the same seed.
+        rules: such as `mce <= +1.0`; default rules by the kind of run.
+        unsure: whether undecided rules `pass` or `fail`.
+    """
+    new, base = scored_runs([run, against])
+    return gates.gate(new, base, rules, unsure=unsure)
+
+
+def slices(
+    run: Run | str | Path,
+    by: str,
+    metric: str = "top1_error",
+    condition: str | None = None,
+    *,
+    minimum: int = slicing.MINIMUM,
+) -> list[slicing.Slice]:
+    """A score of every slice with at least `minimum` images, the worst (shrunk) first.
+
+    Args:
+        run: a finished run.
+        by: `class`, `size` (short side in pixels), or a column of the data's table.
+        metric: a metric that is a mean over images.
+        condition: as `fog:3`; by default clean, or all corruptions for metrics over several conditions.
+        minimum: images a slice needs.
+    """
+    (scored,) = scored_runs([run])
+    return slicing.slices(scored, by, metric, condition, minimum=minimum)
+
+
+def _as_run(stored: Callable[P, Path]) -> Callable[P, Run]:
+    """The same function, returning the run whose folder it leaves."""
+
+    @wraps(stored)
+    def opened(*args: P.args, **options: P.kwargs) -> Run:
+        return Run(stored(*args, **options))
+
+    return opened
+
+
+score_predictions = _as_run(imported_run.score_predictions)
 
 
 def make_set(

@@ -82,7 +82,7 @@ def test_failures_leave_every_condition_alike_and_are_counted(odd_run: windtunne
     assert {score.n for score in scores} == {40 + len(SCORED)}
     from windtunnel.report.tables import run_document
 
-    document = run_document(odd_run, scores)
+    document = run_document(odd_run.scoring, scores)
     assert document["failed_images"] == len(FAILED)
     assert any("6 images" in note for note in document["notes"])
 

@@ -23,8 +23,9 @@ from windtunnel.analysis.relative_error import against_first
 from windtunnel.cli import cli
 from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.data.demo import demo_model_path
+from windtunnel.metrics.score import score_run
 from windtunnel.report.gate_outcome import check_cells, gate_markdown, sentence
-from windtunnel.store.run import Run
+from windtunnel.runs import Run
 
 ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'
 
@@ -115,7 +116,7 @@ def test_errors_divided_by_a_stored_run(runs: Path) -> None:
     joined = join_runs([runs / "good", runs / "bad"])
     measure, reasons = against_first(joined, 1)
     assert measure is not None and reasons == ()
-    errors = [{score.condition: score.value for score in run.scores() if score.metric == "top1_error"}
+    errors = [{score.condition: score.value for score in score_run(run) if score.metric == "top1_error"}
               for run in joined.runs]  # fmt: skip
     units = ("gaussian_noise", "defocus_blur", "jpeg_compression")
     ratios = [
@@ -124,7 +125,7 @@ def test_errors_divided_by_a_stored_run(runs: Path) -> None:
         for unit in units
     ]
     assert measure.value == pytest.approx(np.mean(ratios))
-    by_baseline = joined.runs[1].scores(["ce"], baseline=joined.runs[0])
+    by_baseline = score_run(joined.runs[1].scored_as(joined.runs[0]), ["ce"])
     assert measure.value == pytest.approx(np.mean([score.value for score in by_baseline]))
     assert measure.metric == "mean_ce_against_first"  # mCE has fifteen corruptions
     low, high = measure.interval()
@@ -435,7 +436,7 @@ def test_a_run_over_made_files_joins_a_run_in_memory(
     )
     gate = windtunnel.gate(spoilt, memory)
     assert gate.failed and gate.images == 40
-    assert windtunnel.load_run(memory.path, baseline=files).baseline is files
+    assert windtunnel.load_run(memory.path, baseline=files).scoring.baseline is files.scoring
     command = invoke("gate", str(files.path), "--against", str(memory.path))  # type: ignore[operator]
     assert command.exit_code == 0, command.output
     # With the sources given, the images are their own.

@@ -265,7 +265,7 @@ def test_images_that_moved_or_changed_leave_a_note(
     change: Damage, words: str, tmp_path: Path, digit_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = windtunnel.run("demo", digit_folder, "demo", out=tmp_path / "run")
-    shown = worst_failures(run)
+    shown = worst_failures(run.scoring)
     assert shown.failures and not shown.note
     before = bytes_below(run.path)
     change(digit_folder)
@@ -273,7 +273,7 @@ def test_images_that_moved_or_changed_leave_a_note(
     assert code == 0, said
     after = bytes_below(run.path)
     assert {name: after[name] for name in before} == before
-    assert words in worst_failures(windtunnel.load_run(run.path)).note
+    assert words in worst_failures(windtunnel.load_run(run.path).scoring).note
     assert words in (run.path / "report.html").read_text()
     assert windtunnel.compare(run, run).images == 40
 
@@ -295,9 +295,9 @@ def test_tables_archives_and_arrays_that_changed_leave_a_note(
         data = tmp_path / "data.npz"
         np.savez(data, images=digits[0][:40], labels=digits[1][:40])  # type: ignore[index]
     run = windtunnel.run("demo", data, "demo", out=tmp_path / "run")
-    assert not worst_failures(run).note
+    assert not worst_failures(run.scoring).note
     content = data.read_bytes()
     for less in (content[: len(content) // 2], b"garbage", b""):
         data.write_bytes(less)
         run.report()
-        assert worst_failures(run).note
+        assert worst_failures(run.scoring).note

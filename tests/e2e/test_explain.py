@@ -191,7 +191,7 @@ def test_reports_carry_maps_only_when_asked(demo: Path) -> None:
     assert call("report", demo, "--explain", "demo").exit_code == 0
     page = (demo / "report.html").read_text()
     shown = re.findall(r'alt="What (\d) hangs on in (\d+) under', page)
-    failures = worst_failures(windtunnel.load_run(demo)).failures
+    failures = worst_failures(windtunnel.load_run(demo).scoring).failures
     assert shown == [(one.said, one.image) for one in failures[:6]]
     assert "It hangs on the " in page and page.count("saliency map of the predicted class") == 2
 
@@ -199,7 +199,7 @@ def test_reports_carry_maps_only_when_asked(demo: Path) -> None:
 def test_a_map_is_of_the_image_and_the_answer_the_run_holds(demo: Path) -> None:
     run = windtunnel.load_run(demo)
     model = load_model("demo")
-    for one in worst_failures(run, explain_with(run, model)).failures[:6]:
+    for one in worst_failures(run.scoring, explain_with(run.scoring, model)).failures[:6]:
         assert one.hanging is not None and one.score is not None
         told = re.search(r"covered, (\d) goes from ([\d.]+) % to", one.hanging.words)
         assert told and told[1] == one.said
@@ -208,7 +208,7 @@ def test_a_map_is_of_the_image_and_the_answer_the_run_holds(demo: Path) -> None:
 
 def test_time_bounds_the_maps_and_not_the_report(demo: Path) -> None:
     run = windtunnel.load_run(demo)
-    shown = worst_failures(run, explain_with(run, load_model("demo"), seconds=0))
+    shown = worst_failures(run.scoring, explain_with(run.scoring, load_model("demo"), seconds=0))
     assert all(one.hanging is None for one in shown.failures)
     assert "0 of 6 maps could be made in 0 seconds" in shown.note
 
@@ -231,10 +231,10 @@ def test_other_models_and_preprocesses_are_refused(demo: Path, tmp_path: Path) -
 
 def test_confusions_are_scikit_learns(demo: Path) -> None:
     run = windtunnel.load_run(demo)
-    seen = run.observed
+    seen = run.scoring.observed
     right = np.array([labels[0] for labels in seen.labels])
     spoilt = [place for place, one in enumerate(run.conditions) if one["kind"] == "corruption"]
-    for part, columns in zip(confusions(run), ([seen.column("native")], spoilt), strict=True):
+    for part, columns in zip(confusions(run.scoring), ([seen.column("native")], spoilt), strict=True):
         counts = confusion_matrix(np.repeat(right, len(columns)), seen.chosen[:, columns].ravel())
         assert part["answers"] == counts.sum() and part["wrong"] == counts.sum() - np.trace(counts)
         assert part["kinds"] == (counts > 0).sum() - (np.diag(counts) > 0).sum()
@@ -255,8 +255,8 @@ def test_confusions_are_scikit_learns(demo: Path) -> None:
 
 def test_every_confusion_shows_its_image(demo: Path) -> None:
     run = windtunnel.load_run(demo)
-    parts = confusions(run)
-    found = examples(run, parts, explain_with(run, load_model("demo")))
+    parts = confusions(run.scoring)
+    found = examples(run.scoring, parts, explain_with(run.scoring, load_model("demo")))
     rows = [row for part in parts for row in part["rows"]]
     assert len(found.images) == len({(row["condition"], row["image"], row["output"]) for row in rows})
     assert sum(one.hanging is not None for one in found.images.values()) == 6
@@ -264,7 +264,7 @@ def test_every_confusion_shows_its_image(demo: Path) -> None:
 
 
 def test_markdown_and_json_hold_the_confusions(demo: Path) -> None:
-    parts = confusions(windtunnel.load_run(demo))
+    parts = confusions(windtunnel.load_run(demo).scoring)
     assert json.loads(call("report", demo, "--json").output)["confusions"] == parts
     first = parts[1]["rows"][0]
     cells = (first["said"], first["right"], first["n"], first["images"], f"{100 * first['share']:.1f}")
@@ -279,8 +279,8 @@ def test_a_run_of_nothing_but_images_shows_the_surest_wrong_answers(tmp_path: Pa
     )
     assert done.exit_code == 0, done.exception
     run = windtunnel.load_run(tmp_path / "run")
-    shown = worst_failures(run).failures
-    seen = run.observed
+    shown = worst_failures(run.scoring).failures
+    seen = run.scoring.observed
     column = seen.column("native")
     wrong = np.flatnonzero(seen.rank[:, column] > 0)
     assert shown[0].image == seen.ids[wrong[seen.confidence[wrong, column].argmax()]]
@@ -294,7 +294,7 @@ def test_a_run_of_nothing_but_images_shows_the_surest_wrong_answers(tmp_path: Pa
 
 def test_missing_images_leave_the_table(digit_folder: Path, tmp_path: Path) -> None:
     run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run")
-    parts = confusions(run)
+    parts = confusions(run.scoring)
     assert any(part["rows"] for part in parts), "else this shows nothing"
     for file in digit_folder.rglob("*.png"):
         file.unlink()
@@ -313,12 +313,12 @@ def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> Non
                 "--out", tmp_path / "run", "--workers", 1, "--explain")  # fmt: skip
     assert done.exit_code == 0, done.exception
     run = windtunnel.load_run(tmp_path / "run")
-    (part,) = confusions(run)
+    (part,) = confusions(run.scoring)
     (row,) = part["rows"]
     assert (part["part"], part["answers"], part["wrong"], part["kinds"]) == ("imagenet-a", 7, 4, 1)
     names = [imagenet_names()[WNIDS[label]] for label in (second, first)]
     assert [row["said"], row["right"], row["n"], row["of"]] == [*names, 4, 6]
-    shown = worst_failures(run).failures
+    shown = worst_failures(run.scoring).failures
     assert len(shown) == 2 and not any(one.image.startswith("clean/") for one in shown)
     page = (tmp_path / "run" / "report.html").read_text()
     assert page.count(f'alt="What {names[0]} hangs on in') == 3, "two failures, one confusion"
@@ -339,9 +339,9 @@ def test_collapsed_classes_are_explained_under_their_own_names(tmp_path: Path) -
     run = windtunnel.run(
         model, tmp_path / "images", suite, label_map=tmp_path / "map.csv", out=tmp_path / "r"
     )
-    (row,) = confusions(run)[0]["rows"]
+    (row,) = confusions(run.scoring)[0]["rows"]
     assert (row["said"], row["right"], row["n"], row["share"]) == ("fish", "bird", 4, 1)
-    failure = worst_failures(run, explain_with(run, load_model(model))).failures[0]
+    failure = worst_failures(run.scoring, explain_with(run.scoring, load_model(model))).failures[0]
     assert failure.hanging is not None and failure.score is not None
     assert (
         f"whichever is covered, fish does not fall from {100 * failure.score:.1f} %" in failure.hanging.words

@@ -18,7 +18,7 @@ from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
 from windtunnel.metrics.sequence_scores import TOP_FIVE, each, mean
 from windtunnel.report.source_images import class_names
 from windtunnel.report.tables import run_document
-from windtunnel.store.run import Run
+from windtunnel.runs import Run
 from windtunnel.suites.golden_digests import golden_image
 
 # Flip probability in per cent and top-5 distance, of ImageNet-P's paper, appendix E.
@@ -151,7 +151,7 @@ def test_another_difficulty_has_no_flip_rate(tmp_path: Path, difficulty: int) ->
         {unit: by_hand(unit, difficulty)[0] for unit in ALEXNET}
     )
     assert not found.scores(["flip_rate", "mfr", "t5d", "mt5d"])
-    assert any("difficulty 1, this run is" in note for note in run_document(found, [])["notes"])
+    assert any("difficulty 1, this run is" in note for note in run_document(found.scoring, [])["notes"])
 
 
 @pytest.mark.parametrize(("size", "why"), [((32, 32), "edition 224"), ((256, 200), "own canvas")])
@@ -159,17 +159,17 @@ def test_another_canvas_has_no_flip_rate(tmp_path: Path, size: tuple[int, int], 
     found = windtunnel.run(Ranking(), draw(tmp_path / "set", size), out=tmp_path / "run")
     assert len(found.scores(["flip_probability"])) == 10
     assert not found.scores(["flip_rate", "mfr", "t5d", "mt5d"])
-    assert any(why in note for note in run_document(found, [])["notes"])
+    assert any(why in note for note in run_document(found.scoring, [])["notes"])
 
 
 def test_fewer_than_ten_sequences_say_why_there_is_no_mean(run: Run, tmp_path: Path) -> None:
     data = run.path.parent / "set"
     some = windtunnel.run(Ranking(), data, "imagenet-p", only=["tilt", "scale"], out=tmp_path / "run")
-    notes = run_document(some, [])["notes"]
+    notes = run_document(some.scoring, [])["notes"]
     assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are 2." in notes
     assert any(note.startswith("FR and T5D of each sequence divide by AlexNet's") for note in notes)
     assert set(values(some, "flip_rate")) == {"tilt", "scale"} and not some.scores(["mfr"])
-    notes = run_document(run, [])["notes"]
+    notes = run_document(run.scoring, [])["notes"]
     assert any(note.startswith("FR, mFR, T5D and mT5D divide by AlexNet's") for note in notes)
     assert not any(note.startswith("No mFR") for note in notes)
 
@@ -186,7 +186,7 @@ def test_a_sequence_of_another_length_has_no_flip_rate(run: Run, tmp_path: Path)
     assert len(values(found, "flip_probability")) == 10
     assert set(values(found, "flip_rate")) == set(values(found, "t5d")) == set(ALEXNET) - {"tilt"}
     assert not found.scores(["mfr", "mt5d"])
-    notes = run_document(found, [])["notes"]
+    notes = run_document(found.scoring, [])["notes"]
     assert any("no FR and no T5D of seq/tilt+stored-png (20 frames of 31); no mFR" in one for one in notes)
 
 
@@ -212,8 +212,8 @@ def test_images_without_labels_have_the_classes_that_the_model_declares(tmp_path
         out=tmp_path / "run",
     )
     assert [one.condition for one in found.scores(["flip_rate", "t5d"])] == ["seq/tilt"] * 2
-    assert class_names(found)[0] == "tench" and len(class_names(found)) == 1000
-    document = run_document(found, found.scores())
+    assert class_names(found.scoring)[0] == "tench" and len(class_names(found.scoring)) == 1000
+    document = run_document(found.scoring, found.scores())
     assert "With or without the mask" not in {trap["heading"] for trap in document["traps"]}
     assert "No FR" not in " ".join(document["notes"])
 
@@ -228,9 +228,9 @@ def test_every_distance_is_measured_once(run: Run) -> None:
 
     kind = replace(TOP_FIVE, each="counted", distance=counting)
     fresh = windtunnel.load_run(run.path)
-    assert len(fresh.clips.ids) == 3
+    assert len(fresh.scoring.clips.ids) == 3
     divided = fresh.against(fresh)
     found = [one for seen in (fresh, divided) for made in (each, mean, ratio, mean_ratio)
-             for one in made(kind, seen, seen.observed)]  # fmt: skip
+             for one in made(kind, seen.scoring, seen.scoring.observed)]  # fmt: skip
     assert len(found) > 10 + 1 + 10 + 1 and len(asked) == 10
     assert max(one.columns.itemsize for one in found if one.combine is None) == 1, "50,000 clips fit"

@@ -150,7 +150,7 @@ def test_anchors_of_one_video_stay_together(run: windtunnel.Run) -> None:
 
 
 def test_frames_want_no_clean_images(run: windtunnel.Run) -> None:
-    assert not any("No clean images" in note for note in notes(run))
+    assert not any("No clean images" in note for note in notes(run.scoring))
 
 
 def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
         labels |= {key: [label] for key in keys}
     root = write_sets(tmp_path / "frames", sets, labels)
     run = windtunnel.run(reads_colour, root, suite="vid-robust", out=tmp_path / "run")
-    (part,) = confusions(run)
+    (part,) = confusions(run.scoring)
     assert (part["wrong"], part["kinds"], part["group"]) == (15, 2, "video")
     assert [(row["n"], row["images"]) for row in part["rows"]] == [(9, 9)]
     assert "at least 3 different groups of images (video) show" in run.report().read_text()
@@ -182,7 +182,7 @@ def test_what_the_frames_cost_stands_beside_other_shifts(
     held = [right[anchor] for anchor in sets]
     worst = [all(right[one] for one in (anchor, *frames)) for anchor, frames in sets.items()]
     other = windtunnel.run(fails_on_class_29, drawn[0], out=tmp_path / "other")
-    found = several(run, other)
+    found = several(run.scoring, other.scoring)
     one = found.shifts[0]
     assert one.clean is not None and one.shifted is not None and one.drop is not None
     assert one.frames == "pm-7" and {one.clean.n, one.shifted.n, one.drop.n} == {len(sets)}
@@ -262,11 +262,15 @@ def test_ytbb_runs_with_and_without_review_stand_beside_each_other(
     ):
         run, scores = runs[name], by_name(runs[name].scores())
         assert (scores["pm_k", "pm-0"].value, scores["pm_k", f"pm-{k}"].value) == wanted
-        assert run.natural["set"] == name and run.info["suite"] == f"{name}@1"
-        assert run.group == "video" and run.groups is not None and run.groups.max() + 1 == 2
+        assert run.scoring.natural["set"] == name and run.info["suite"] == f"{name}@1"
+        assert (
+            run.scoring.group == "video"
+            and run.scoring.groups is not None
+            and run.scoring.groups.max() + 1 == 2
+        )
         assert ("top1_error", name) in scores
-        assert any(review in note for note in notes(run))
-    assert len({run.digest for run in runs.values()}) == 2
+        assert any(review in note for note in notes(run.scoring))
+    assert len({run.scoring.digest for run in runs.values()}) == 2
     text = windtunnel_command("report", *(run.path for run in runs.values()), "--markdown").stdout
     rows_shown = [line for line in text.splitlines() if line.startswith("| outputs")]
     assert [line.split(" | ")[1] for line in rows_shown] == list(runs)
@@ -301,7 +305,7 @@ def test_a_frame_one_model_cannot_score_leaves_both_runs(tmp_path: Path) -> None
     # One anchor per video: the exact interval of so many anchors; other scores draw whole videos.
     exact = binomtest(23, 26).proportion_ci(method="exact")
     assert (alone.low, alone.high) == pytest.approx((exact.low, exact.high))
-    assert any("52 images in 26 groups by video" in note for note in notes(old))
+    assert any("52 images in 26 groups by video" in note for note in notes(old.scoring))
     found = windtunnel.compare(old, new)
     ours, theirs = found.scores["pm_k", "pm-1"]
     assert ours.n == theirs.n == 25
@@ -383,7 +387,7 @@ def two_videos(root: Path, second: int = 5) -> Path:
 
 
 def of_one_video(run: windtunnel.Run) -> int:
-    return sum("All frames are of one video" in note for note in notes(run))
+    return sum("All frames are of one video" in note for note in notes(run.scoring))
 
 
 def test_frames_of_one_video_are_said_to_be(tmp_path: Path) -> None:
@@ -392,9 +396,9 @@ def test_frames_of_one_video_are_said_to_be(tmp_path: Path) -> None:
     labels = {f"val/a/0000{number}.JPEG": [5] for number in (10, 11, 20)}
     root = write_sets(tmp_path / "one" / "vid-robust", sets, labels)
     run = windtunnel.run(reads_colour, root, out=tmp_path / "run")
-    assert of_one_video(run) == 1 and run.groups is None
+    assert of_one_video(run) == 1 and run.scoring.groups is None
     both = windtunnel.run(reads_colour, two_videos(tmp_path / "vid-robust"), out=tmp_path / "both")
-    assert of_one_video(both) == 0 and both.group == "video"
+    assert of_one_video(both) == 0 and both.scoring.group == "video"
 
 
 @pytest.mark.parametrize("broken", ["files", "answers"])

@@ -70,9 +70,9 @@ def test_patients_on_both_sides_would_look_like_detection(run: windtunnel.Run) -
 
 
 def test_no_patient_is_on_both_sides(run: windtunnel.Run) -> None:
-    detectors = run.detectors
+    detectors = run.scoring.detectors
     assert detectors is not None
-    patient = np.array(run.columns["patient"])[detectors.rows]
+    patient = np.array(run.scoring.columns["patient"])[detectors.rows]
     patient[patient == ""] = "unknown"
     scored = detectors.taken_by("kl_matching")
     assert not set(patient[detectors.template]) & set(patient[scored])
@@ -87,9 +87,9 @@ def test_ood_images_of_template_patients_are_left_out(tmp_path: Path) -> None:
     run = windtunnel.run(
         patients, out, "ood", clean=clean, out=tmp_path / "run", group="patient", labels_are_outputs=True
     )
-    detectors = run.detectors
+    detectors = run.scoring.detectors
     assert detectors is not None
-    patient = np.array(run.columns["patient"])[detectors.rows]
+    patient = np.array(run.scoring.columns["patient"])[detectors.rows]
     templates = set(patient[detectors.template])
     kept = {f"p{number}" for number in range(PATIENTS // 2, PATIENTS + PATIENTS // 2)} - templates
     (score,) = run.scores(["aupr:kl_matching"])
@@ -99,7 +99,7 @@ def test_ood_images_of_template_patients_are_left_out(tmp_path: Path) -> None:
     document = json.loads((run.path / "scores.json").read_text())
     assert document["detection"]["n_out_by_score"]["kl_matching"] == PATIENTS * IMAGES - lost
     assert document["detection"]["n_out_by_score"]["msp"] == PATIENTS * IMAGES
-    assert any(f"kl_matching leaves out {lost} OOD images" in note for note in notes(run))
+    assert any(f"kl_matching leaves out {lost} OOD images" in note for note in notes(run.scoring))
 
 
 def test_many_ids_are_split_quickly() -> None:

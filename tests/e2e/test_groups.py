@@ -11,8 +11,8 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.api import slices
 from windtunnel.core.scores import Score
-from windtunnel.metrics.slices import slices
 from windtunnel.report.tables import notes
 
 UserError = windtunnel.UserError
@@ -42,15 +42,15 @@ def intervals(scores: list[Score]) -> dict[tuple[str, str], tuple[float, float]]
 
 
 def test_a_run_knows_its_groups(run: windtunnel.Run) -> None:
-    assert run.group == "writer" and "writer" not in json.dumps(run.recipe)
-    assert run.groups is not None and len(np.unique(run.groups)) == 25
-    assert any("120 images in 25 groups by writer" in note for note in notes(run))
+    assert run.scoring.group == "writer" and "writer" not in json.dumps(run.recipe)
+    assert run.scoring.groups is not None and len(np.unique(run.scoring.groups)) == 25
+    assert any("120 images in 25 groups by writer" in note for note in notes(run.scoring))
     alone = run.scores(group="")
     grouped = run.scores()
     assert [one.value for one in grouped] == [one.value for one in alone]
     assert intervals(grouped) != intervals(alone)
     assert intervals(windtunnel.load_run(run.path, group="").scores()) == intervals(alone)
-    assert not any("groups" in note for note in notes(windtunnel.load_run(run.path, group="")))
+    assert not any("groups" in note for note in notes(windtunnel.load_run(run.path, group="").scoring))
 
 
 def test_every_image_its_own_group_is_no_group(run: windtunnel.Run) -> None:
@@ -60,9 +60,9 @@ def test_every_image_its_own_group_is_no_group(run: windtunnel.Run) -> None:
 def test_grouping_needs_no_new_prediction(run: windtunnel.Run, table: Path) -> None:
     before = {path.name: path.read_bytes() for path in (run.path / "shards").iterdir()}
     again = windtunnel.run("demo", table, "demo", out=run.path)
-    assert again.group == ""
+    assert again.scoring.group == ""
     once_more = windtunnel.run("demo", table, "demo", out=run.path, group="writer")
-    assert once_more.group == "writer" and once_more.digest == run.digest
+    assert once_more.scoring.group == "writer" and once_more.scoring.digest == run.scoring.digest
     assert {path.name: path.read_bytes() for path in (run.path / "shards").iterdir()} == before
 
 
@@ -102,7 +102,7 @@ def test_compare_and_gate_use_the_groups_some_run_names(run: windtunnel.Run, tab
 
 def test_unpaired_runs_are_grouped_as_soon_as_one_is(run: windtunnel.Run, table: Path) -> None:
     seeded = windtunnel.run("demo", table, "demo", out=table.parent / "seeded", seed=1)
-    assert seeded.group == ""
+    assert seeded.scoring.group == ""
     found = windtunnel.compare(run, seeded)
     assert found.unpaired_because
     both = windtunnel.compare(run, seeded.grouped_by("writer"))
@@ -113,7 +113,7 @@ def test_unpaired_runs_are_grouped_as_soon_as_one_is(run: windtunnel.Run, table:
     with pytest.raises(UserError, match="by writer and by row"):
         windtunnel.compare(run, seeded.grouped_by("row"))
     elsewhere = windtunnel.load_run(seeded.path)
-    elsewhere.columns.clear()
+    elsewhere.scoring.columns.clear()
     with pytest.raises(UserError, match="has no column writer"):
         windtunnel.compare(run, elsewhere)
 
@@ -146,7 +146,7 @@ def test_the_command_line(table: Path, windtunnel_command: Command, tmp_path: Pa
     out = tmp_path / "out"
     done = windtunnel_command("run", "demo", table, "--suite", "smoke", "--group", "writer", "--out", out)
     assert done.returncode == 0, done.stderr
-    assert windtunnel.load_run(out).group == "writer"
+    assert windtunnel.load_run(out).scoring.group == "writer"
     assert "25 groups by writer" in (out / "report.html").read_text()
     wide, narrow = (
         json.loads(windtunnel_command("score", out, "--json", *more).stdout)["scores"]

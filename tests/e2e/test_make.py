@@ -486,7 +486,7 @@ def test_a_run_over_zero_padded_folders_is_the_run_in_memory(tmp_path: Path) -> 
     on_files = windtunnel.run(model, made, out=tmp_path / "files")
     in_memory = windtunnel.run(model, data, "imagenet-c", only=["contrast:1"], out=tmp_path / "memory")
     shared = set(predictions(on_files)) & set(predictions(in_memory))
-    assert len(shared) == 24 and {on_files.observed.labels[row] for row in range(12)} == {
+    assert len(shared) == 24 and {on_files.scoring.observed.labels[row] for row in range(12)} == {
         (n,) for n in range(12)
     }
     assert all(predictions(on_files)[key] == predictions(in_memory)[key] for key in shared)

@@ -302,7 +302,7 @@ def test_a_repaired_set_is_scored_again_where_it_failed(
     content = clip.read_bytes()
     clip.write_bytes(b"no video")
     assert windtunnel_command(*scored).returncode == 0
-    assert windtunnel.load_run(tmp_path / "run").observed.left_out == 1
+    assert windtunnel.load_run(tmp_path / "run").scoring.observed.left_out == 1
     again = windtunnel_command(*scored)
     assert "192 already done" in again.stderr and "scored again" not in again.stderr, "nothing was repaired"
     shards = sorted((tmp_path / "run" / "shards").iterdir())
@@ -313,7 +313,7 @@ def test_a_repaired_set_is_scored_again_where_it_failed(
     assert "128 already done" in again.stderr and "scored again: 1." in again.stderr
     assert sum(path.stat().st_mtime_ns != time for path, time in before.items()) == 1
     run = windtunnel.load_run(tmp_path / "run")
-    assert run.observed.left_out == 0
+    assert run.scoring.observed.left_out == 0
     whole = windtunnel.run(model, tmp_path / "made", out=tmp_path / "whole")
     assert rows(run) == rows(whole)
 
@@ -328,7 +328,7 @@ def test_rows_that_are_not_made_are_failures_not_black_clips(
     run = windtunnel.run(model, out, out=tmp_path / "run")
     failed = [row for row in run.predictions(["status"]).to_pylist() if row["status"] != "ok"]
     assert {row["sample_id"] for row in failed} == {"00000005"} and len(failed) == 31
-    assert [(one.image, one.condition) for one in run.observed.unscored] == [("00000005", "seq/tilt")]
+    assert [(one.image, one.condition) for one in run.scoring.observed.unscored] == [("00000005", "seq/tilt")]
     assert "<td>seq/tilt</td><td>unreadable</td>" in run.report().read_text()
 
 

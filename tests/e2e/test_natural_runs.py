@@ -14,9 +14,8 @@ import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv, write_model
 from windtunnel.analysis.multi_run import several
+from windtunnel.api import score_predictions, slices
 from windtunnel.data.natural_layouts import open_natural
-from windtunnel.importing import score_predictions
-from windtunnel.metrics.slices import slices
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.multi_suite import unmeasured
 from windtunnel.report.source_images import class_names
@@ -61,7 +60,7 @@ def test_only_the_two_hundred_classes_may_win(
     assert values(run) == pytest.approx({"imagenet-a": 8 / 20, "clean": 10 / 40})
     assert {one.condition: one.n for one in run.scores(["top1_error"])} == {"imagenet-a": 20, "clean": 40}
     assert values(run, "accuracy_drop") == pytest.approx({"": 8 / 20 - 10 / 40})
-    assert [(one.name, one.role, len(one.rows)) for one in run.parts] == [
+    assert [(one.name, one.role, len(one.rows)) for one in run.scoring.parts] == [
         ("imagenet-a", "shifted", 20),
         ("clean", "clean", 40),
     ]
@@ -70,7 +69,7 @@ def test_only_the_two_hundred_classes_may_win(
     assert values(plain)["shifted"] == pytest.approx(14 / 20)
     kept = run.predictions(["logits"])["logits"].to_pylist()
     assert all(len(one) == 1000 for one in kept)
-    assert run.natural["parts"][0] == {"name": "imagenet-a", "role": "shifted", "count": 20, "of": 20}
+    assert run.scoring.natural["parts"][0] == {"name": "imagenet-a", "role": "shifted", "count": 20, "of": 20}
 
 
 def test_the_drop_is_over_classes_that_have_clean_images(
@@ -85,9 +84,9 @@ def test_the_drop_is_over_classes_that_have_clean_images(
     assert drop.formula.endswith("4 of 20 imagenet-a and 8 of 8 clean images")
     assert values(run)["imagenet-a"] == pytest.approx(8 / 20)
     said = "8 classes have no clean image: the drop leaves 16 images of 20 out"
-    assert any(said in note for note in notes(run))
+    assert any(said in note for note in notes(run.scoring))
     own = windtunnel.run(model, imagenet_a, "natural", clean=clean, out=tmp_path / "own")
-    beside = several(run, own)
+    beside = several(run.scoring, own.scoring)
     assert any("the drop is of 12 of 28 images" in line for line in unmeasured(beside.shifts))
 
 
@@ -114,7 +113,7 @@ def test_scores_of_a_part_are_those_of_its_images_alone(
             (both.value, both.low, both.high, both.n)
         )
     assert values(alone, "accuracy_drop") == {}
-    assert any("No clean images" in note for note in notes(alone))
+    assert any("No clean images" in note for note in notes(alone.scoring))
 
 
 def test_runs_resume_and_workers_change_nothing(
@@ -146,11 +145,11 @@ def test_out_of_distribution_images_are_kept_without_labels(tmp_path: Path, mode
     clean = clean_folder(tmp_path / "val", listed[:6])
     run = windtunnel.run(model, tmp_path / "imagenet-o", clean=clean, out=tmp_path / "run")
     assert values(run) == pytest.approx({"clean": 6 / 24})
-    assert [(one.name, one.role, len(one.rows)) for one in run.parts] == [
+    assert [(one.name, one.role, len(one.rows)) for one in run.scoring.parts] == [
         ("imagenet-o", "out", 4),
         ("clean", "clean", 24),
     ]
-    assert run.observed.unlabelled == 0
+    assert run.scoring.observed.unlabelled == 0
     assert run.report().exists()
 
 
@@ -165,17 +164,17 @@ def test_frames_collapse_to_the_sets_classes_and_keep_their_sets(tmp_path: Path,
     run = windtunnel.run(model, video_set(tmp_path / "vid-robust", VID), out=tmp_path / "run")
     # Wrong are a dog taken for a bird's frame (+2), and the anchor that is an airplane.
     assert values(run) == pytest.approx({"vid-robust": 2 / 7})
-    table = run.frame_sets
+    table = run.scoring.frame_sets
     assert table is not None and table.column_names == ["group", "sample_id", "offset", "role"]
     assert len(table) == 7 and table["role"].to_pylist().count("anchor") == 3
-    assert run.natural["frame_sets"] == 3
-    assert run.columns["video"][0] == "val/ILSVRC2015_val_0"
+    assert run.scoring.natural["frame_sets"] == 3
+    assert run.scoring.columns["video"][0] == "val/ILSVRC2015_val_0"
     (run.path / "groups.parquet").unlink()
     again = windtunnel.run(model, tmp_path / "vid-robust", out=tmp_path / "run")
-    assert again.frame_sets is not None and again.frame_sets.equals(table)
+    assert again.scoring.frame_sets is not None and again.scoring.frame_sets.equals(table)
     part = windtunnel.run(model, tmp_path / "vid-robust", out=tmp_path / "part", subset=2)
-    assert part.frame_sets is not None
-    assert set(part.frame_sets["sample_id"].to_pylist()) == set(part.samples["id"].to_pylist())
+    assert part.scoring.frame_sets is not None
+    assert set(part.scoring.frame_sets["sample_id"].to_pylist()) == set(part.samples["id"].to_pylist())
 
 
 def test_frames_of_one_video_stay_together_in_intervals(tmp_path: Path, model: str) -> None:
@@ -185,7 +184,7 @@ def test_frames_of_one_video_stay_together_in_intervals(tmp_path: Path, model: s
         for video in range(20)
     }
     run = windtunnel.run(model, video_set(tmp_path / "vid-robust", sets), out=tmp_path / "run")
-    assert run.group == "video"
+    assert run.scoring.group == "video"
     (together,) = run.scores(["top1_error"])
     (apart,) = run.scores(["top1_error"], group="")
     assert together.value == apart.value == 0.5
@@ -200,9 +199,9 @@ def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model
     root = video_set(tmp_path / "ytbb-robust", {"a_1": {0: ([6], 345)}, "b_2": {0: ([23], 407)}}, "x")
     run = windtunnel.run(model, root, out=tmp_path / "run")
     assert values(run) == {"ytbb-robust": 0.5}
-    assert run.observed.unlabelled == 0
+    assert run.scoring.observed.unlabelled == 0
     assert np.isfinite([one.value for one in run.scores(["nll", "brier"])]).all()
-    assert any("1 image is of classes that no output" in note for note in notes(run))
+    assert any("1 image is of classes that no output" in note for note in notes(run.scoring))
 
 
 def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str) -> None:
@@ -214,7 +213,7 @@ def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str
     run = windtunnel.run(model, root, out=tmp_path / "run")
     assert values(run) == {"objectnet": 0.5}
     assert all("of several labels the best-placed" in one.formula for one in run.scores(["brier", "nll"]))
-    assert run.projection.kind == "identity"
+    assert run.scoring.projection.kind == "identity"
     assert run.report().exists()
 
 
@@ -299,7 +298,7 @@ def test_filter_networks_and_training_data_are_marked(
     assert "Low by construction: ImageNet-A was filtered by ResNet-50" in done.stdout
     assert "trained on imagenet_a (2021)" in done.stdout
     run = windtunnel.load_run(tmp_path / "run")
-    assert any("Low by construction" in note for note in notes(run))
+    assert any("Low by construction" in note for note in notes(run.scoring))
     page = (tmp_path / "run" / "report.html").read_text()
     card = page[page.index("imagenet-a error") : page.index("clean error")]
     assert "Low by construction" in card
@@ -413,8 +412,8 @@ def test_maps_from_wordnet_make_wider_classes(
         model, tmp_path / "zoo", "natural", label_map=tmp_path / "map.csv", out=tmp_path / "less"
     )
     assert values(less) == {"shifted": pytest.approx(2 / 3)}
-    assert any("1 class of the map ('pet') has no image" in note for note in notes(less))
-    assert "fish" in less.report().read_text() and class_names(less)[2] == "pet"
+    assert any("1 class of the map ('pet') has no image" in note for note in notes(less.scoring))
+    assert "fish" in less.report().read_text() and class_names(less.scoring)[2] == "pet"
     for text, what in ((f"{fish} {tench} x", "two WordNet ids"), ("", "is empty")):
         (tmp_path / "bad.txt").write_text(text)
         bad = windtunnel_command("labels", "map", "targets.csv", "bad.txt", "--out", "map.csv")
@@ -433,13 +432,13 @@ def test_outputs_without_names_are_taken_for_the_sets_classes_aloud(
 ) -> None:
     labels = {"labels": [WNIDS[index] for index in IN_A]} if named else {}
     run = windtunnel.run(f"{write_model(tmp_path, **labels)}:two_hundred", imagenet_a, out=tmp_path / "run")
-    said = [one for one in notes(run) if "does not name its 200 outputs" in one]
+    said = [one for one in notes(run.scoring) if "does not name its 200 outputs" in one]
     assert len(said) == (0 if named else 1)
     assert all(
         "ImageNet-A's classes in the order of their WordNet ids; declare `labels`" in one for one in said
     )
     whole = windtunnel.run(f"{write_model(tmp_path)}:answers", imagenet_a, out=tmp_path / "whole")
-    assert not any("does not name" in one for one in notes(whole))
+    assert not any("does not name" in one for one in notes(whole.scoring))
 
 
 @pytest.mark.parametrize("suite", ["ood", "natural"])
@@ -450,10 +449,10 @@ def test_images_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
     shutil.copy(tmp_path / "day" / "1" / "a.png", tmp_path / "other" / "1" / "copied.png")
     model = f"{write_model(tmp_path)}:ten"
     run = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "run")
-    assert sum("1 of 11 images" in one and "'1/copied.png'" in one for one in notes(run)) == 1
+    assert sum("1 of 11 images" in one and "'1/copied.png'" in one for one in notes(run.scoring)) == 1
     (tmp_path / "other" / "1" / "copied.png").unlink()
     apart = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "apart")
-    assert not any("same files" in one for one in notes(apart))
+    assert not any("same files" in one for one in notes(apart.scoring))
 
 
 def test_the_drop_of_videos_is_as_unsure_as_its_two_errors(tmp_path: Path, model: str) -> None:
@@ -489,7 +488,7 @@ def test_no_other_mask_stands_under_a_published_sets_name(
     with pytest.raises(windtunnel.UserError, match=r"counts 288 of ImageNet's as 30 classes already"):
         windtunnel.run(model, video_set(tmp_path / "vid-robust", VID), mask=True, out=tmp_path / "run")
     run = windtunnel.run(model, imagenet_a, "natural", mask=True, out=tmp_path / "own")
-    assert len(run.projection.kept) == 10
+    assert len(run.scoring.projection.kept) == 10
 
 
 def test_classes_that_are_no_outputs_may_be_mapped(tmp_path: Path, model: str) -> None:

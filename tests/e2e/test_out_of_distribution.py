@@ -100,7 +100,7 @@ def test_kl_matching_does_not_score_its_templates(run: windtunnel.Run) -> None:
     found = by_name(run.scores())["auroc", "kl_matching"]
     assert 60 + 30 < found.n < 60 + 90
     assert "left out here" in found.formula
-    detectors = run.detectors
+    detectors = run.scoring.detectors
     assert detectors is not None
     assert detectors.template.sum() == 180 - found.n and not detectors.template[detectors.out].any()
 
@@ -152,7 +152,9 @@ def test_kl_matching_stands_apart_with_its_own_chance(
     )
     assert "energy" in ranked and "kl_matching" not in ranked
     assert f"60 out, {scored - 60} in" in apart and f"{100 * 60 / scored:.1f} %" in apart
-    assert any(f"kl_matching is judged on {180 - scored} fewer ID images" in note for note in notes(run))
+    assert any(
+        f"kl_matching is judged on {180 - scored} fewer ID images" in note for note in notes(run.scoring)
+    )
 
 
 def test_kl_matching_needs_templates_of_most_classes(
@@ -163,8 +165,8 @@ def test_kl_matching_needs_templates_of_most_classes(
     run = windtunnel.run(model, sets[0], clean=tmp_path / "val", out=tmp_path / "run")
     assert [one.condition for one in run.scores(["auroc"])] == [one for one in SCORES if one != "kl_matching"]
     said = "No kl_matching: 20 of 20 classes have fewer than 2 of the clean images"
-    assert any(note.startswith(said) for note in notes(run))
-    assert any(text.startswith(said) for _, text in score_lines(run, run.scores()))
+    assert any(note.startswith(said) for note in notes(run.scoring))
+    assert any(text.startswith(said) for _, text in score_lines(run.scoring, run.scores()))
     assert run.report().exists()
     with pytest.raises(UserError, match="There is no kl_matching: 20 of 20 classes"):
         run.scores(["auroc:kl_matching"])
@@ -176,7 +178,7 @@ def test_the_published_calibration_error_needs_two_bins(run: windtunnel.Run) -> 
     # Of 120 clean images its one bin is the one it leaves out.
     assert run.scores(["rms_calibration_error_compat"]) == []
     assert len(run.scores(["rms_calibration_error"])) == 1
-    assert any("No rms_calibration_error_compat of clean: it leaves" in note for note in notes(run))
+    assert any("No rms_calibration_error_compat of clean: it leaves" in note for note in notes(run.scoring))
 
 
 def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -> None:
@@ -184,8 +186,10 @@ def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -
     run = windtunnel.run(soft, sets[0], clean=sets[1], out=tmp_path / "run")
     conditions = [one.condition for one in run.scores(["auroc"])]
     assert conditions == [one for one in SCORES if one not in ("energy", "max_logit")]
-    assert any("No max_logit, no energy: the model gives probabilities" in note for note in notes(run))
-    lines = score_lines(run, run.scores())
+    assert any(
+        "No max_logit, no energy: the model gives probabilities" in note for note in notes(run.scoring)
+    )
+    lines = score_lines(run.scoring, run.scores())
     assert any(label == "note" and text.startswith("No max_logit, no energy") for label, text in lines)
     with pytest.raises(UserError, match="energy needs logits in both runs, and a model gives probabilities"):
         windtunnel.gate(run, run, ["energy aupr >= -1"])
@@ -240,7 +244,7 @@ def test_an_image_one_run_cannot_score_leaves_both(sets: tuple[Path, Path], tmp_
         windtunnel.run(model, sets[0], clean=sets[1], out=tmp_path / model.__name__)
         for model in (by_colour, picky)
     )
-    lost = new.observed.left_out
+    lost = new.scoring.observed.left_out
     assert 0 < lost < 18
     ours, theirs = windtunnel.compare(old, new).scores["auroc", "msp"]
     assert ours.n == theirs.n == 180 - lost

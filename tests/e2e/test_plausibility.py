@@ -100,7 +100,7 @@ def test_the_probability_of_so_few_is_exact(skill: float) -> None:
 def test_labels_in_no_relation_to_images_are_reported_at_the_top(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     run = run_of(tmp_path, rng.integers(0, 10, 200), rng.integers(0, 10, 200), 10)
-    (warning,) = implausible(run)
+    (warning,) = implausible(run.scoring)
     assert "shuffled labels give" in warning and "skill is below 0.15 with 95 % confidence" in warning
     assert "windtunnel doctor" in warning
     lines = call("score", run.path).output.splitlines()
@@ -114,7 +114,7 @@ def test_labels_in_no_relation_to_images_are_reported_at_the_top(tmp_path: Path)
 def test_outputs_one_off_are_reported(tmp_path: Path) -> None:
     """No prediction is right: far fewer than shuffled labels give."""
     shown = np.arange(200) % 10
-    (warning,) = implausible(run_of(tmp_path, shown, shown, 10, step=1))
+    (warning,) = implausible(run_of(tmp_path, shown, shown, 10, step=1).scoring)
     assert (
         "The native error, 100.0 %, is implausible" in warning
         and "shuffled labels give 20.0 on average" in warning
@@ -125,22 +125,22 @@ def test_a_few_lucky_hits_of_many_classes_are_still_near_chance(tmp_path: Path) 
     """Eight of 200 right with a hundred classes: surely more than shuffled labels give, and yet nonsense."""
     labels = np.arange(200) % 100
     shown = np.where(np.arange(200) < 8, labels, (labels + 1) % 100)
-    (warning,) = implausible(run_of(tmp_path, shown, labels, 100))
+    (warning,) = implausible(run_of(tmp_path, shown, labels, 100).scoring)
     assert "8 of 200 predictions are right, shuffled labels give" in warning
 
 
 def test_one_class_is_judged_by_guessing(tmp_path: Path) -> None:
-    (warning,) = implausible(run_of(tmp_path, np.arange(40) % 10, np.full(40, 3), 10))
+    (warning,) = implausible(run_of(tmp_path, np.arange(40) % 10, np.full(40, 3), 10).scoring)
     assert "guessing gives 4.0" in warning
 
 
 @pytest.mark.parametrize("labels", [np.array([0, 1]), np.arange(40) % 10, np.full(5, 3)])
 def test_a_model_that_is_right_is_left_alone(tmp_path: Path, labels: np.ndarray) -> None:
-    assert implausible(run_of(tmp_path, labels, labels, 10)) == []
+    assert implausible(run_of(tmp_path, labels, labels, 10).scoring) == []
 
 
 def test_too_few_images_to_tell_raise_no_warning(tmp_path: Path) -> None:
-    assert implausible(run_of(tmp_path, np.array([1, 0, 0]), np.array([0, 1, 0]), 2)) == []
+    assert implausible(run_of(tmp_path, np.array([1, 0, 0]), np.array([0, 1, 0]), 2).scoring) == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_useful_models_raise_no_warning_on_few_images(
         shown = np.where(rng.uniform(size=count) < accuracy, labels, other)
         folder = tmp_path / str(number)
         folder.mkdir()
-        warned += len(implausible(run_of(folder, shown, labels, classes)))
+        warned += len(implausible(run_of(folder, shown, labels, classes).scoring))
     assert warned <= 1
 
 
@@ -187,20 +187,20 @@ def test_models_at_chance_are_found(count: int, classes: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_few_misses_of_one_class_raise_no_warning(tmp_path: Path, count: int) -> None:
-    assert implausible(run_of(tmp_path, np.zeros(count), np.full(count, 3), 10)) == []
+    assert implausible(run_of(tmp_path, np.zeros(count), np.full(count, 3), 10).scoring) == []
 
 
 def test_a_constant_prediction_on_unbalanced_classes_is_near_chance(tmp_path: Path) -> None:
     """Ninety per cent right, as many as shuffled labels give; 40 images of the rare class, none found."""
     labels = (np.arange(400) % 10 == 0).astype(np.int64)
-    (warning,) = implausible(run_of(tmp_path, np.zeros(400), labels, 2))
+    (warning,) = implausible(run_of(tmp_path, np.zeros(400), labels, 2).scoring)
     assert "360 of 400 predictions are right, shuffled labels give 360.0 on average" in warning
 
 
 def test_undeclared_preprocessing_is_reported_at_the_top(tmp_path: Path) -> None:
     labels = np.arange(40) % 10
     run = run_of(tmp_path, labels, labels, 10, declared=False)
-    (warning,) = implausible(run)
+    (warning,) = implausible(run.scoring)
     assert "preprocessing was not declared" in warning and "windtunnel doctor" in warning
     assert call("score", run.path).output.startswith("WARNING")
     assert "preprocessing was not declared" in run.report().read_text()
@@ -209,5 +209,5 @@ def test_undeclared_preprocessing_is_reported_at_the_top(tmp_path: Path) -> None
 def test_the_demo_raises_no_warning(tmp_path: Path) -> None:
     assert demo_model_path().exists()
     run = windtunnel.run("demo", "demo", "demo", subset=60, only=["fog:1"], out=tmp_path / "run")
-    assert implausible(run) == []
+    assert implausible(run.scoring) == []
     assert "WARNING" not in call("score", run.path).output

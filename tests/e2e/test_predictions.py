@@ -16,7 +16,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.importing import score_predictions
+from windtunnel.api import score_predictions
 from windtunnel.report.tables import notes
 
 UserError = windtunnel.UserError
@@ -88,7 +88,7 @@ def test_stored_rows_are_those_of_the_run(
     own = run.predictions(given.predictions().column_names)
     assert own.equals(given.predictions())
     again = score_predictions(logits, digit_folder, "smoke", out=tmp_path / "given")
-    assert again.digest == given.digest
+    assert again.scoring.digest == given.scoring.digest
 
 
 def test_best_classes_give_errors_and_say_what_they_cannot_give(
@@ -106,7 +106,7 @@ def test_best_classes_give_errors_and_say_what_they_cannot_give(
     }  # fmt: skip
     for one in run.scores(["top1_error", "top5_error", "flip_share"]):
         assert found[one.metric, one.condition] == one.value
-    assert any("without probabilities" in note for note in notes(given))
+    assert any("without probabilities" in note for note in notes(given.scoring))
     with pytest.raises(UserError, match="cannot be masked"):
         score_predictions(tmp_path / "top.parquet", digit_folder, "smoke", mask=True)
 
@@ -126,7 +126,7 @@ def test_one_best_class_by_name_without_condition_is_clean(tmp_path: Path) -> No
     (tmp_path / "best.csv").write_text("id,top1\n" + "\n".join(rows))
     run = score_predictions(tmp_path / "best.csv", tmp_path / "pets", "smoke", out=tmp_path / "run")
     assert [(one.metric, one.condition, one.value) for one in run.scores()] == [("top1_error", "clean", 0.5)]
-    assert len(run.missing) == 9
+    assert len(run.scoring.missing) == 9
 
 
 def test_what_does_not_fit_is_told_with_counts(logits: Path, tmp_path: Path, digit_folder: Path) -> None:

@@ -13,8 +13,8 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv
+from windtunnel.api import score_predictions
 from windtunnel.data import is_image_name
-from windtunnel.importing import score_predictions
 from windtunnel.published.natural_sets import masked_classes
 
 IN_A = list(masked_classes("in_imagenet_a"))

@@ -122,7 +122,7 @@ def test_objectnet_masked(model: str, tmp_path: Path, windtunnel_command: Comman
     }
     assert values == {"objectnet": {"objectnet": 0.5}, "objectnet-masked": {"objectnet-masked": 0.25}}
     masked = runs["objectnet-masked"]
-    assert len(masked.projection.kept) == 125  # the ImageNet classes of the 113 folders
+    assert len(masked.scoring.projection.kept) == 125  # the ImageNet classes of the 113 folders
     field = published(masked)["accuracy"]
     assert [source["name"] for source in field["sources"]] == ["testbed-objectnet"]
     assert "objectnet" not in json.dumps(published(runs["objectnet"]))

@@ -61,7 +61,7 @@ def call(*arguments: object) -> Result:
 
 
 def document_of(run: windtunnel.Run) -> dict[str, object]:
-    return json.loads(json.dumps(run_document(run, run.scores())))
+    return json.loads(json.dumps(run_document(run.scoring, run.scores())))
 
 
 def test_bins_are_scikit_learns_and_sum_to_the_ece() -> None:
@@ -78,7 +78,7 @@ def test_bins_are_scikit_learns_and_sum_to_the_ece() -> None:
 
 def test_calibration_is_of_clean_and_of_corrupted_images(demo: Path) -> None:
     found = document_of(windtunnel.load_run(demo))["reliability"]
-    seen = windtunnel.load_run(demo).observed
+    seen = windtunnel.load_run(demo).scoring.observed
     assert sum(one["n"] for one in found["clean"]) == len(seen.ids)
     corrupted = [name for name in seen.conditions if ":" in name.split("+")[0]]
     assert sum(one["n"] for one in found["corrupted"]) == len(seen.ids) * len(corrupted)

@@ -352,7 +352,7 @@ def test_a_worker_that_dies_is_replaced_once(tmp_path: Path, digit_folder: Path)
     spec = f"{tmp_path}/mortal.py"
     run = windtunnel.run(f"{spec}:once", digit_folder, "smoke", out=tmp_path / "run", chunk=10, workers=2)
     assert (tmp_path / "died").exists()
-    assert len(run.predictions()) == run.expected_rows
+    assert len(run.predictions()) == run.scoring.expected_rows
     from windtunnel.core.errors import RunFailed
 
     with pytest.raises(RunFailed, match="died 2 times"):
@@ -407,7 +407,7 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
     lost = [row for row in run.predictions().to_pylist() if row["status"] == "not_finite"]
     assert len(lost) == 11
     assert {row["reason"] for row in lost} == {"the model's output is not finite"}
-    assert run.observed.left_out == 0
+    assert run.scoring.observed.left_out == 0
     for out in ("run", "fresh"):
         with pytest.raises(UserError, match="strict=True stops"):
             windtunnel.run(sometimes, digit_folder, "smoke", out=tmp_path / out, strict=True, **options)  # type: ignore[arg-type]
@@ -614,7 +614,7 @@ def test_frost_textures_of_the_users_are_part_of_the_recipe(
     own = windtunnel.run("demo", digit_folder, "imagenet-c", only=["frost:3"], out=tmp_path / "own")
     from windtunnel.report.tables import notes
 
-    assert any("grown for windtunnel" in note for note in notes(own))
+    assert any("grown for windtunnel" in note for note in notes(own.scoring))
 
 
 def test_an_edition_by_hand_is_another_suite(tmp_path: Path, digit_folder: Path) -> None:

@@ -11,7 +11,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.metrics.slices import slices
+from windtunnel.api import slices
 from windtunnel.report.tables import notes
 
 UserError = windtunnel.UserError
@@ -64,7 +64,7 @@ def test_weights_are_a_score_of_their_own(run: windtunnel.Run, tmp_path: Path, d
     # Another weight scores the same predictions anew.
     other = suite(tmp_path / "two.toml", "weights = { fog = 1 }")
     again = windtunnel.run("demo", digit_folder, other, out=tmp_path / "run")
-    assert again.digest == run.digest
+    assert again.scoring.digest == run.scoring.digest
     assert again.scores(["weighted_error"])[0].value == pytest.approx(mean["fog"])
     for wrong, words in (
         ("weights = { mist = 1 }", "Unknown unit in the weights"),
@@ -103,7 +103,7 @@ def test_a_stored_run_as_baseline(run: windtunnel.Run, tmp_path: Path, digit_fol
     assert "on the same images" in score.formula
     own = values(run, baseline=run.path)
     assert own["ce", "fog"] == 1.0
-    told = notes(run.against(base))
+    told = notes(run.against(base).scoring)
     assert any("10 images are not in the baseline" in note for note in told)
     # The worse model does not get much worse in noise: nothing to divide by.
     if ("relative_ce", "fog") not in found:
@@ -173,11 +173,11 @@ def test_a_perfect_baseline_is_a_note_and_no_number(tmp_path: Path, digit_folder
         for row in rows
     ]
     (tmp_path / "right.jsonl").write_text("\n".join(lines))
-    from windtunnel.importing import score_predictions
+    from windtunnel.api import score_predictions
 
     perfect = score_predictions(tmp_path / "right.jsonl", digit_folder, two, out=tmp_path / "perfect")
     assert not {"ce", "relative_ce"} & {one.metric for one in run.scores(baseline=perfect)}
-    told = notes(run.against(perfect))
+    told = notes(run.against(perfect).scoring)
     assert any(
         "No CE: the baseline's errors under fog are not clearly above 0 (0.0 %" in note for note in told
     )
@@ -246,7 +246,7 @@ def test_a_map_collapses_outputs_by_the_best(tmp_path: Path, digits: tuple[np.nd
         assert row["label_rank"] == int(pair.argmax() != label)
         share = np.exp(pair - pair.max()) / np.exp(pair - pair.max()).sum()
         assert row["sum_p2"] == pytest.approx((share**2).sum(), rel=1e-5)
-    assert any("10 of the model's 10 outputs stand for 2 classes" in note for note in notes(run))
+    assert any("10 of the model's 10 outputs stand for 2 classes" in note for note in notes(run.scoring))
 
 
 @pytest.mark.parametrize(

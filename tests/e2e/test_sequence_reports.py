@@ -24,8 +24,8 @@ from windtunnel.report.figures import flip_changes
 from windtunnel.report.markdown import comparison_markdown
 from windtunnel.report.tables import run_document
 from windtunnel.report.timelines import timelines
+from windtunnel.runs import Run
 from windtunnel.sequences import REGISTRY
-from windtunnel.store.run import Run
 
 CLASSES = 6
 
@@ -74,7 +74,7 @@ def call(*arguments: object) -> Result:
 
 
 def document_of(run: Run) -> dict[str, object]:
-    return json.loads(json.dumps(run_document(run, run.scores())))
+    return json.loads(json.dumps(run_document(run.scoring, run.scores())))
 
 
 def answers(run: Run, condition: str) -> dict[str, list[int]]:
@@ -116,7 +116,7 @@ def test_the_least_steady_images_are_those_that_flip_most(runs: tuple[Run, Run])
 
 
 def test_timelines_hold_what_was_said_of_every_frame(runs: tuple[Run, Run]) -> None:
-    found = timelines(runs[1])
+    found = timelines(runs[1].scoring)
     assert len(found.shown) == 3 and not found.note
     for one in found.shown:
         said = answers(runs[1], one.condition)[one.image]
@@ -131,7 +131,7 @@ def test_each_timeline_is_of_the_sequence_left_that_its_image_flips_most_under(
     """As the page says of them, counted over the stored answers."""
     conditions = ["seq/gaussian_noise:1", "seq/brightness", "seq/tilt"]
     said = {condition: answers(runs[1], condition) for condition in conditions}
-    for one in timelines(runs[1]).shown:
+    for one in timelines(runs[1].scoring).shown:
         shares = {
             condition: np.mean([
                 before != after
@@ -170,7 +170,7 @@ def test_timelines_say_when_the_images_are_gone(tmp_path: Path, images: Path) ->
         Flickering(600), tmp_path / "some", "imagenet-p", only=["tilt"], out=tmp_path / "run"
     )
     shutil.rmtree(tmp_path / "some")
-    found = timelines(run)
+    found = timelines(run.scoring)
     assert not found.shown and "no longer at" in found.note
     assert run.report().exists()
 
@@ -230,7 +230,7 @@ def photographs(tmp_path: Path) -> Path:
 
 def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
     run = windtunnel.run(Flickering(600, 1000), photographs(tmp_path), "imagenet-p", out=tmp_path / "run")
-    measured = measured_on(run)
+    measured = measured_on(run.scoring)
     assert (measured.benchmark, measured.codec, measured.difficulty) == ("imagenet-p", "none", 1)
     document = document_of(run)
     assert [one["metric"] for one in document["published"]] == ["mfr", "mt5d"]
@@ -515,7 +515,7 @@ def own_dusk(image, rng, frames, *, step):
 def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_included", "_found"):
+    for name in ("_added", "_loaded"):
         monkeypatch.setattr(REGISTRY, name, {})
     ids = []
     for step in ("0.1", "0.15"):
@@ -532,18 +532,18 @@ def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
         assert found["name"] == "seq/own_dusk" and list(found["assets"]) == ["dusk.py"]
         ids.append(found["id"])
     assert ids[0] != ids[1], "other code, other frames"
-    for name in ("_included", "_found"):
+    for name in ("_added", "_loaded"):
         monkeypatch.setattr(REGISTRY, name, {})
     # Scores need the predictions alone, and a report goes without the frames.
     again = windtunnel.load_run(tmp_path / "0.15")
     assert any(score.metric == "flip_probability" and score.value > 0 for score in again.scores())
-    assert not timelines(again).shown and again.report().exists()
+    assert not timelines(again.scoring).shown and again.report().exists()
 
 
 def test_a_sequence_that_alexnet_never_saw_has_no_flip_rate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_included", "_found"):
+    for name in ("_added", "_loaded"):
         monkeypatch.setattr(REGISTRY, name, {})
     (tmp_path / "dusk.py").write_text((DUSK % "0.1").replace("{32:", "{224:"))
     folder = tmp_path / "val" / "n01440764"

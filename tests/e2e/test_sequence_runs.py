@@ -16,7 +16,7 @@ import windtunnel
 from windtunnel.core.errors import UserError
 from windtunnel.metrics.flip_rates import THE_TEN
 from windtunnel.report.tables import run_document
-from windtunnel.store.run import Run
+from windtunnel.runs import Run
 
 # How often the classes of the model below follow each other from black to white.
 STEPS = 600
@@ -155,7 +155,7 @@ def test_nothing_is_divided_by_nothing(images: Path, tmp_path: Path) -> None:
     found = windtunnel.run(steady, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
     assert by_name(found, "flip_probability") == {"seq/tilt": 0}
     assert by_name(found, "flip_rate", baseline=found) == {}
-    notes = run_document(found.against(found), [])["notes"]
+    notes = run_document(found.against(found).scoring, [])["notes"]
     assert sum("under seq/tilt is not clearly above 0" in note for note in notes) == 2
     assert not any("divide by" in note for note in notes), "nothing is"
 
@@ -180,8 +180,8 @@ def test_ties_below_the_best_are_counted_in_frames(images: Path, tmp_path: Path)
         return np.tile(np.array([5, 4, 3, 3, 2, 1], np.float32), (len(batch), 1))
 
     found = windtunnel.run(tied, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
-    assert found.observed.tie_share == pytest.approx(31 / 33), "all but clean and native"
-    traps = [trap["why"] for trap in run_document(found, found.scores())["traps"]]
+    assert found.scoring.observed.tie_share == pytest.approx(31 / 33), "all but clean and native"
+    traps = [trap["why"] for trap in run_document(found.scoring, found.scores())["traps"]]
     assert any("Of 93.9 % of predictions the order of classes decides" in why for why in traps)
 
 
@@ -194,7 +194,7 @@ def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(images: Path, 
         return scores
 
     found = windtunnel.run(firm, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
-    notes = run_document(found.against(found), [])["notes"]
+    notes = run_document(found.against(found).scoring, [])["notes"]
     assert [note for note in notes if note.startswith("T5D divide by")]
     assert not any(note.startswith("No T5D") for note in notes)
     assert (
@@ -231,7 +231,7 @@ def test_a_damaged_image_leaves_every_sequence(images: Path, tmp_path: Path) -> 
     (folder / "0" / "0.png").write_bytes(b"no image")
     found = windtunnel.run(Brightest(), folder, "imagenet-p", only=["tilt", "scale"], out=tmp_path / "run")
     assert {score.n for score in found.scores()} == {11}
-    assert found.observed.left_out == 1
+    assert found.scoring.observed.left_out == 1
 
 
 def test_frames_stored_as_video_differ_a_little(images: Path, tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_flips_by_the_first_run_rest_on_the_images_that_all_runs_share(
         )
         for model in models
     ]
-    assert runs[2].observed.left_out == 1
+    assert runs[2].scoring.observed.left_out == 1
     found = windtunnel.compare(*runs)
     rates = []
     for condition in ("seq/tilt", "seq/scale"):

@@ -318,7 +318,7 @@ def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
         folder = write_images(tmp_path / f"imagenetv2-{version}", names, 45, 2)
         out = tmp_path / version
         run = windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=out, workers=1)
-        told[version] = several(run, run, public=tables)
+        told[version] = several(run.scoring, run.scoring, public=tables)
     unlike = {
         version: [line for line in found.placed[0].points[0].unlike if "where the public results are" in line]
         for version, found in told.items()
@@ -370,7 +370,7 @@ def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_
         )
         for seed, version in enumerate(("matched-frequency", "top-images"))
     ]
-    found = several(*made)
+    found = several(*(run.scoring for run in made))
     assert [row[1] for row in shift_rows(found.shifts)] == [
         "imagenetv2-matched-frequency",
         "imagenetv2-top-images",

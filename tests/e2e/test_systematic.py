@@ -165,7 +165,7 @@ def test_an_image_one_decoder_cannot_read_leaves_every_condition(photos: Path, t
     Image.fromarray(photo(99)).save(photos / "0" / "99.png")
     run = windtunnel.run("demo", photos, "systematic", only=["decode=*"], out=tmp_path / "run",
                          labels_are_outputs=True)  # fmt: skip
-    assert run.observed.left_out == 1
+    assert run.scoring.observed.left_out == 1
     assert {score.n for score in run.scores()} == {12}
     bad = [row for row in run.predictions(["condition", "status", "reason"]).to_pylist() if row["reason"]]
     assert {row["sample_id"] for row in bad} == {"0/99.png"}
@@ -330,7 +330,7 @@ def test_a_model_without_a_crop_is_checked_too(photos: Path, tmp_path: Path) -> 
     run = windtunnel.run(model, photos, "systematic", only=["geometry=*"], out=tmp_path / "run")
     names = {one["name"] for one in run.conditions}
     assert names == {"native", "geometry=squash", "geometry=long-side-round", "geometry=exif-apply"}
-    assert run.observed.left_out == 0
+    assert run.scoring.observed.left_out == 0
     with pytest.raises(UserError, match="Nothing swapped: geometry=no-margin"):
         windtunnel.plan(model, photos, "systematic", only=["geometry=no-margin"])
 
@@ -472,9 +472,9 @@ def test_images_of_differences_show_some_and_axes_without_any_are_left_out(
     run = windtunnel.run(Watcher(), photos, "systematic", out=tmp_path / "run",
                          only=["decode=opencv", "resize=pillow-box", "resize=opencv-nearest",
                                "geometry=long-side-round", "geometry=squash"])  # fmt: skip
-    shown = differences(run)
-    change = run.observed.pixel_change.mean(axis=0)
-    of_resizes = {name: change[run.observed.column(name)]
+    shown = differences(run.scoring)
+    change = run.scoring.observed.pixel_change.mean(axis=0)
+    of_resizes = {name: change[run.scoring.observed.column(name)]
                   for name in ("resize=pillow-box", "resize=opencv-nearest")}  # fmt: skip
     assert [one.step for one in shown] == [max(of_resizes, key=of_resizes.__getitem__), "geometry=squash"]
     assert all(one.change > 0 and one.image != "0/flat.jpg" for one in shown)

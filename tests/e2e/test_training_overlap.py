@@ -65,7 +65,7 @@ def declared(run: windtunnel.Run, trained_on: str) -> windtunnel.Run:
 def test_scored_corruptions_that_were_trained_on_are_flagged(
     suite: str, trained_on: str, expected: str, runs: dict[str, windtunnel.Run]
 ) -> None:
-    found = notes(declared(runs[suite], trained_on))
+    found = notes(declared(runs[suite], trained_on).scoring)
     flagged = [note for note in found if f"trained on {trained_on} (trained_on)" in note]
     assert any(expected in note for note in flagged), found
 
@@ -74,7 +74,7 @@ def test_scored_corruptions_that_were_trained_on_are_flagged(
     "trained_on", ["imagenet-1k", "imagenet-c-bar", "demo images", "snow leopards", "contrast", "our own"]
 )
 def test_other_training_data_is_not_flagged(trained_on: str, runs: dict[str, windtunnel.Run]) -> None:
-    assert not training_notes(declared(runs["imagenet-c-quick"], trained_on))
+    assert not training_notes(declared(runs["imagenet-c-quick"], trained_on).scoring)
 
 
 def test_the_command_line_says_so(images: Path, tmp_path: Path, windtunnel_command: Command) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from tests.natural_sets import WNIDS
+from windtunnel.analysis.caveats import training_conflicts
+from windtunnel.analysis.declared_names import names_network
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
 from windtunnel.engine.label_mapping import count_answers
@@ -17,7 +19,7 @@ from windtunnel.engine.summary import summarise
 from windtunnel.metrics.accuracy_drop import difference_of_shares, square_and_add
 from windtunnel.published import read_text
 from windtunnel.published.imagenet import imagenet_1k
-from windtunnel.published.natural_sets import masked_classes, names_network, natural_set, natural_sets
+from windtunnel.published.natural_sets import masked_classes, natural_set, natural_sets
 from windtunnel.stats.measure import Measure
 
 
@@ -119,11 +121,13 @@ def test_training_data_are_known_under_all_their_names() -> None:
         "in21k", "IN-22k", "imagenet-21k-p", "ImageNet21K-P", "imagenet_21kp", "in22k_ft_in1k",
         "ImageNet-22k (fall 2011)", "imagenet-o", "ImageNet-12k", "imagenet12k", "in12k_ft_in1k", "IN-12k",
     )  # fmt: skip
-    assert natural.conflicts_with(["imagenet-1k", *seen]) == seen
+    assert training_conflicts(natural, ["imagenet-1k", *seen]) == seen
     others = ("imagenet-1k", "imagenet", "imagenet-only", "imagenet-real", "in1k", "laion-2b", "coin-21k", "")
-    assert natural.conflicts_with(others) == ()
-    assert natural_set("imagenet-r").conflicts_with(["imagenet-real", "imagenet-r"]) == ("imagenet-r",)
-    assert natural_set("imagenet-v2").conflicts_with(["imagenetv2-top-images"]) == ("imagenetv2-top-images",)
+    assert training_conflicts(natural, others) == ()
+    assert training_conflicts(natural_set("imagenet-r"), ["imagenet-real", "imagenet-r"]) == ("imagenet-r",)
+    assert training_conflicts(natural_set("imagenet-v2"), ["imagenetv2-top-images"]) == (
+        "imagenetv2-top-images",
+    )
 
 
 def test_every_set_has_its_facts() -> None:

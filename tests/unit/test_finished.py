@@ -269,7 +269,7 @@ def test_normalisers_need_the_published_size_and_format(tmp_path: Path) -> None:
             path = root / "fog" / level / "n01440764" / f"a{suffix}"
             path.parent.mkdir(parents=True)
             Image.fromarray(golden_image(300)).resize(size).save(path)
-        found = misfit(windtunnel.run(Seen(1000), root, out=tmp_path / f"run-{name}"))
+        found = misfit(windtunnel.run(Seen(1000), root, out=tmp_path / f"run-{name}").scoring)
         return found.reason if found else ""
 
     assert reason(tmp_path / "published", "published", (224, 224), ".JPEG") == ""

@@ -278,7 +278,7 @@ def test_timelines_of_videos_with_clean_images_are_shown(tmp_path: Path) -> None
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(golden_image(300 + number)).save(path)
     run = windtunnel.run(Brightest(1000), tmp_path / "p", clean=tmp_path / "val", out=tmp_path / "run")
-    found = timelines(run)
+    found = timelines(run.scoring)
     assert found.shown and not found.note
 
 

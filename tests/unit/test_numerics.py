@@ -289,7 +289,7 @@ def test_an_answer_that_overflows_is_wrong_and_leaves_the_image_in(tmp_path: Pat
         Image.fromarray(images_of(level)[0]).save(file)
     run = windtunnel.run(network, tmp_path / "photos", "systematic", only=["numerics=float16", "colour=bgr"],
                          out=tmp_path / "run", strict=True)  # fmt: skip
-    assert run.observed.left_out == 0
+    assert run.scoring.observed.left_out == 0
     costs = {score.condition: score for score in run.scores(["step_cost"])}
     assert costs["colour=bgr"].value == 0 and costs["colour=bgr"].n == 6
     assert costs["numerics=float16"].value == pytest.approx(2 / 6)

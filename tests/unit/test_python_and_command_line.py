@@ -216,7 +216,7 @@ def test_a_network_of_fixed_size_is_probed_at_the_size_of_the_data(
         model, digit_folder, "smoke", only=["fog:1"], preprocess=declared, chunk=20, out=tmp_path / "run",
         workers=2 if kind == "file" else 1,
     )  # fmt: skip
-    assert run.observed.left_out == 0 and len(run.observed.ids) == 40
+    assert run.scoring.observed.left_out == 0 and len(run.scoring.observed.ids) == 40
 
 
 def test_the_cifar_preset_is_cifars_statistics() -> None:

@@ -17,10 +17,10 @@ from windtunnel.core.metric_names import MORE_IS_BETTER
 from windtunnel.core.scores import Score
 from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
-from windtunnel.store.run import Run
 
 # Scores that may head a comparison and order the models, the first that is there.
 HEADLINES: tuple[Key, ...] = (
@@ -119,7 +119,7 @@ class Comparison:
         return sorted(found, key=lambda one: -one.difference.value)
 
 
-def compare(*runs: Run | str | Path) -> Comparison:
+def compare(*runs: ScoredRun | str | Path) -> Comparison:
     """Compare runs with the first of them.
 
     Args:
@@ -187,7 +187,7 @@ def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
     )
 
 
-def _made_by(run: Run) -> str:
+def _made_by(run: ScoredRun) -> str:
     """What else decided a run's numbers: suite, images, seed, codec, preprocess, outputs counted."""
     recipe = run.recipe
     codecs = ", ".join(dict.fromkeys(str(one["codec"]) for one in run.conditions if one["unit"])) or "none"

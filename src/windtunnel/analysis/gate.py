@@ -31,10 +31,10 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.metric_names import MEASURES
 from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
-from windtunnel.store.run import Run
 
 # Promised are 5 % false alarms of all rules together; tests at 4 % keep that whatever their approximations.
 ALARM_LEVEL = 0.04
@@ -151,7 +151,11 @@ class Gate:
 
 
 def gate(
-    run: Run | str | Path, against: Run | str | Path, rules: Sequence[str] = (), *, unsure: Unsure = "pass"
+    run: ScoredRun | str | Path,
+    against: ScoredRun | str | Path,
+    rules: Sequence[str] = (),
+    *,
+    unsure: Unsure = "pass",
 ) -> Gate:
     """Hold a run against a stored one.
 

@@ -24,8 +24,8 @@ from windtunnel.metrics import corruption_error, flip_rates
 from windtunnel.metrics.clean_comparison import clean_with_codec_of
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.score import measure_run
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
-from windtunnel.store.run import Run
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Missing:
     cure: str
 
 
-def has_score(run: Run, metric: str) -> bool:
+def has_score(run: ScoredRun, metric: str) -> bool:
     """Whether a run's own scores include a metric."""
     return metric in run.metrics and bool(measure_run(run, [metric]))
 
@@ -46,12 +46,12 @@ def written(metric: str) -> str:
     return (TITLES | DETECTION_TITLES | SHORT_NAMES).get(metric, metric)
 
 
-def why_no_score(run: Run, metric: str) -> Missing:
+def why_no_score(run: ScoredRun, metric: str) -> Missing:
     """Why a run has no score of a known metric, and what to do."""
     return _of_other_runs(run, metric) or _not_normalised(run, metric) or _of_this_run(run, metric)
 
 
-def needed_run(run: Run, metric: str) -> str:
+def needed_run(run: ScoredRun, metric: str) -> str:
     """The kind of run that a metric needs, or "" where the run is of that kind."""
     kinds = {str(one["kind"]) for one in run.conditions}
     if metric in OF_DETECTION and not any(part.role == "out" for part in run.parts):
@@ -69,7 +69,7 @@ def needed_run(run: Run, metric: str) -> str:
     return ""
 
 
-def _of_other_runs(run: Run, metric: str) -> Missing | None:
+def _of_other_runs(run: ScoredRun, metric: str) -> Missing | None:
     if needed := needed_run(run, metric):
         return Missing(f"it needs {needed}", "run such a suite")
     if metric not in NEED_NO_LABEL and not len(run.observed.ids):
@@ -77,7 +77,7 @@ def _of_other_runs(run: Run, metric: str) -> Missing | None:
     return None
 
 
-def _not_normalised(run: Run, metric: str) -> Missing | None:
+def _not_normalised(run: ScoredRun, metric: str) -> Missing | None:
     """Why a score that is normalised by AlexNet's errors is missing."""
     if metric not in (*NORMALISED, *NORMALISED_SEQUENCES):
         return None
@@ -99,7 +99,7 @@ def _not_normalised(run: Run, metric: str) -> Missing | None:
     return None
 
 
-def _of_this_run(run: Run, metric: str) -> Missing:
+def _of_this_run(run: ScoredRun, metric: str) -> Missing:
     """Why a score is missing that the run could have by its kind."""
     if metric in OF_PROBABILITIES and not run.observed.gives_probabilities:
         return Missing(

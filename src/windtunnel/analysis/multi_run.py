@@ -10,8 +10,8 @@ from windtunnel.analysis.comparison import Comparison, compare
 from windtunnel.analysis.pairing import open_runs
 from windtunnel.analysis.public_placement import Placed, place_runs
 from windtunnel.analysis.shifts import Shift, TagDrop, drops_by_tag, shift_of
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.natural_sets import natural_set
-from windtunnel.store.run import Run
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Several:
         placed: runs among public models, where tables of those were given.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[ScoredRun, ...]
     shifts: tuple[Shift, ...]
     tags: tuple[TagDrop, ...]
     comparison: Comparison | None
@@ -35,7 +35,7 @@ class Several:
     placed: tuple[Placed, ...]
 
 
-def several(*runs: Run | str | Path, public: str | Path | None = None) -> Several:
+def several(*runs: ScoredRun | str | Path, public: str | Path | None = None) -> Several:
     """Put runs beside each other; those of one test are compared with the first.
 
     Args:
@@ -55,7 +55,7 @@ def several(*runs: Run | str | Path, public: str | Path | None = None) -> Severa
     )
 
 
-def _test_of(run: Run) -> str:
+def _test_of(run: ScoredRun) -> str:
     """Which test a run is: a natural set in its version, as its own images' part is called, or a suite."""
     if not run.natural:
         return str(run.info["suite"])
@@ -64,7 +64,7 @@ def _test_of(run: Run) -> str:
     return name if own == natural.part else own
 
 
-def _why_not_compared(runs: Sequence[Run]) -> str:
+def _why_not_compared(runs: Sequence[ScoredRun]) -> str:
     """Why runs are of different tests, or "": other natural sets, or other suites over other images."""
     sets = list(dict.fromkeys(map(_test_of, runs)))
     if len(sets) < 2:

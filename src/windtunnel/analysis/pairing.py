@@ -16,10 +16,10 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.metric_names import OF_RIGHT_IMAGES
 from windtunnel.metrics.comparability import why_other_conditions, why_other_pixels
 from windtunnel.metrics.score import measure_run
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.stats.intervals import Groups, unit_count
 from windtunnel.stats.measure import Measure
-from windtunnel.store.run import Run, load_run
 
 # Under this share of shared images two runs are about different images.
 MIN_JOINED = 0.9
@@ -43,7 +43,7 @@ class Joined:
         not_shared: scores that are not compared, and why.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[ScoredRun, ...]
     rows: tuple[NDArray[np.int64], ...]
     images: tuple[str, ...]
     groups: Groups
@@ -68,19 +68,19 @@ class Joined:
         return bool(self.paired and first["model"] == second["model"])
 
 
-def open_runs(runs: Sequence[Run | str | Path]) -> tuple[Run, ...]:
+def open_runs(runs: Sequence[ScoredRun | str | Path]) -> tuple[ScoredRun, ...]:
     """The runs, opened where paths were given."""
-    return tuple(one if isinstance(one, Run) else load_run(one) for one in runs)
+    return tuple(one if isinstance(one, ScoredRun) else ScoredRun(one) for one in runs)
 
 
-def why_other_tests(runs: Sequence[Run]) -> str:
+def why_other_tests(runs: Sequence[ScoredRun]) -> str:
     """Why runs are of different tests (another natural set, or none), or ""."""
     if len({run.natural.get("set") for run in runs}) == 1:
         return ""
     return f"these are different tests ({' and '.join(dict.fromkeys(run.info['suite'] for run in runs))})"
 
 
-def join_runs(given: Sequence[Run | str | Path]) -> Joined:
+def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
     """Join runs on images (id, content of the source, labels) and conditions (id).
 
     Raises:
@@ -121,11 +121,11 @@ def join_runs(given: Sequence[Run | str | Path]) -> Joined:
     return Joined(runs, rows, tuple(key[0] for key in everywhere), groups, why, measures, lacking)
 
 
-def _scored_ids(run: Run) -> NDArray[Any]:
+def _scored_ids(run: ScoredRun) -> NDArray[Any]:
     return run.clips.ids if sequences_of(run) else run.observed.answered.ids
 
 
-def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> str:
+def _why_unpaired(runs: Sequence[ScoredRun], counts: Sequence[int], shared: int) -> str:
     """Why there are no pairs, or ""."""
     why = why_other_pixels(runs)
     if not why and shared < MIN_JOINED * max(counts):
@@ -133,7 +133,7 @@ def _why_unpaired(runs: Sequence[Run], counts: Sequence[int], shared: int) -> st
     return why
 
 
-def _group_column(runs: Sequence[Run]) -> str:
+def _group_column(runs: Sequence[ScoredRun]) -> str:
     """The column by which some run groups its images, or ""; two are one too many."""
     columns = list(dict.fromkeys(run.group for run in runs if run.group))
     if len(columns) > 1:
@@ -144,7 +144,7 @@ def _group_column(runs: Sequence[Run]) -> str:
     return columns[0] if columns else ""
 
 
-def _grouped(run: Run, column: str) -> Run:
+def _grouped(run: ScoredRun, column: str) -> ScoredRun:
     """A run in the groups that another run's column names; it needs that column itself."""
     if run.group == column:
         return run
@@ -152,10 +152,10 @@ def _grouped(run: Run, column: str) -> Run:
         raise UserError(
             f"{run.path} has no column {column}, by which another run groups its images; give --group ''."
         )
-    return run.grouped_by(column)
+    return run.scored_as(group=column)
 
 
-def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Groups:
+def _shared_groups(runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]]) -> Groups:
     """Which of the shared images belong together: what some run says holds for the same images in all."""
     for run, kept in zip(runs, rows, strict=True):
         if run.group:
@@ -168,7 +168,7 @@ def _shared_groups(runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]) -> Gr
 
 
 def _shared_measures(
-    runs: Sequence[Run], rows: Sequence[NDArray[np.int64]]
+    runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]]
 ) -> tuple[tuple[dict[Key, Measure], ...], dict[Key, str]]:
     """Of every run the scores that all have alike, over some images; and of the others why not."""
     found = [{(one.metric, one.condition): one for one in measure_run(run)} for run in runs]
@@ -201,7 +201,7 @@ def _same_rows(measures: tuple[dict[Key, Measure], ...]) -> tuple[dict[Key, Meas
     return tuple(found)
 
 
-def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Measure]]) -> str:
+def _why_not_shared(key: Key, runs: Sequence[ScoredRun], found: Sequence[dict[Key, Measure]]) -> str:
     """Why a score is not compared, or ""."""
     if not all(key in one for one in found):
         return "not in every run"
@@ -219,13 +219,13 @@ def _why_not_shared(key: Key, runs: Sequence[Run], found: Sequence[dict[Key, Mea
     )
 
 
-def _with_reason(what: str, runs: Sequence[Run]) -> str:
+def _with_reason(what: str, runs: Sequence[ScoredRun]) -> str:
     """Why scores differ in kind, with what makes them so where one setting does."""
     why = why_other_conditions(runs)
     return f"{what}: {why}" if why else what
 
 
-def _part_ids(run: Run, measure: Measure) -> tuple[str, ...]:
+def _part_ids(run: ScoredRun, measure: Measure) -> tuple[str, ...]:
     """The ids of the conditions a score is made of."""
     ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
     return tuple(ids.get(part, part) for part in measure.parts)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from windtunnel.metrics.parts import part_of_role
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.shuffling import probability_of_so_few, right_by_chance
-from windtunnel.store.run import Run
 
 ALPHA = 0.05
 # Less skill is near chance (0 is what shuffled labels give, 1 is every image right). More than 0: outputs one
@@ -15,7 +15,7 @@ LEAST_SKILL = 0.15
 DOCTOR = "windtunnel doctor MODEL DATA"
 
 
-def implausible(run: Run) -> list[str]:
+def implausible(run: ScoredRun) -> list[str]:
     """What makes a run's numbers doubtful and what to run next; nothing where all looks well."""
     warnings = [_near_chance(run)]
     if run.info["model"]["preprocess_assumed"]:
@@ -26,7 +26,7 @@ def implausible(run: Run) -> list[str]:
     return [one for one in warnings if one]
 
 
-def _near_chance(run: Run) -> str:
+def _near_chance(run: ScoredRun) -> str:
     """Why the error on clean images is implausible, or "" where it is not, or too few images show it."""
     seen, part = run.observed, part_of_role(run, "clean")
     condition = next((name for name in ("native", "clean") if name in seen.conditions), "")

@@ -12,8 +12,8 @@ from windtunnel.analysis.public_models import Fit, PublicField, known_tables, pu
 from windtunnel.analysis.shifts import Share, Shift, shift_of
 from windtunnel.core.errors import UserError
 from windtunnel.metrics.parts import part_of_role
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.natural_sets import masked_classes, natural_set
-from windtunnel.store.run import Run
 
 IMAGENET_CLASSES = 1000
 
@@ -68,7 +68,7 @@ class Placed:
         }
 
 
-def place_runs(runs: Sequence[Run], source: str | Path) -> list[Placed]:
+def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
     """Place runs among the public models on their natural sets.
 
     Args:
@@ -103,7 +103,7 @@ def _tells_of(path: Path, natural: str) -> bool:
     return all(facts.shifted != path.name or name == natural for name, facts in known_tables().items())
 
 
-def _placed(name: str, own: Sequence[tuple[Run, Shift]], field: PublicField) -> Placed:
+def _placed(name: str, own: Sequence[tuple[ScoredRun, Shift]], field: PublicField) -> Placed:
     points = [
         OwnPoint(
             shift.run,
@@ -155,7 +155,7 @@ def _notes(name: str, field: PublicField) -> list[str]:
     return [*lines, *field.missing]
 
 
-def _other_part(run: Run, public: str) -> list[str]:
+def _other_part(run: ScoredRun, public: str) -> list[str]:
     """Of sets in several versions: whether a run is over another than the public results, or nobody knows."""
     part = part_of_role(run, "shifted")
     if part is None or part.name == public:
@@ -165,7 +165,7 @@ def _other_part(run: Run, public: str) -> list[str]:
     return [f"over {own}, where the public results are over {public}: other images, not like with like"]
 
 
-def _unlike(run: Run, shift: Shift, field: PublicField) -> list[str]:
+def _unlike(run: ScoredRun, shift: Shift, field: PublicField) -> list[str]:
     """What of a run is other than in the public tables."""
     if field.facts is None or shift.clean is None or shift.shifted is None:
         return []

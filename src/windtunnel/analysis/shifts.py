@@ -12,7 +12,8 @@ from windtunnel.analysis.caveats import marks
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import PM_0, farthest_pm
-from windtunnel.store.run import Run
+from windtunnel.metrics.score import score_run
+from windtunnel.metrics.scored_run import ScoredRun
 
 NO_TAG = "no tag"
 # What conditions of a kind are called.
@@ -100,7 +101,7 @@ class TagDrop:
     best_model: str
 
 
-def shift_of(run: Run) -> Shift:
+def shift_of(run: ScoredRun) -> Shift:
     """What a run's shift costs.
 
     Natural sets: accuracy on the clean part less accuracy on the shifted part, different images.
@@ -142,7 +143,7 @@ def shift_of(run: Run) -> Shift:
     )
 
 
-def _spoilt(run: Run) -> str:
+def _spoilt(run: ScoredRun) -> str:
     """How many conditions of which kind a run has beside its clean ones, in words."""
     kinds = Counter(str(one["kind"]) for one in run.conditions)
     found = [counted(kinds[kind], noun) for kind, noun in NOUNS.items() if kinds[kind]]
@@ -168,8 +169,8 @@ def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
     ]
 
 
-def _scores(run: Run, metrics: Sequence[str]) -> dict[tuple[str, str], Score]:
-    return {(one.metric, one.condition): one for one in run.scores(metrics)}
+def _scores(run: ScoredRun, metrics: Sequence[str]) -> dict[tuple[str, str], Score]:
+    return {(one.metric, one.condition): one for one in score_run(run, metrics)}
 
 
 def _share(score: Score | None) -> Share | None:

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from windtunnel.analysis.declared_names import is_data_set
 from windtunnel.core.wording import listed
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
-from windtunnel.published.natural_sets import is_data_set
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
-from windtunnel.store.run import Run
 from windtunnel.suites.suite_files import load_suite, suite_names
 
 # Published sets that have a suite's corruptions on other images.
@@ -37,7 +37,7 @@ GENERIC_WORDS = ("augmentation", "augmentations", "corruption", "corruptions", "
 NAMES_SHOWN = 6
 
 
-def training_notes(run: Run) -> list[str]:
+def training_notes(run: ScoredRun) -> list[str]:
     """One sentence for scored corruptions the model was trained on, one for each family it has seen."""
     scored = tuple(
         dict.fromkeys(

@@ -11,6 +11,7 @@ from windtunnel.analysis.comparison import Comparison, compare
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.summary import print_lines, print_table
 from windtunnel.core.errors import UserError
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
@@ -21,7 +22,6 @@ from windtunnel.report.comparison import (
     run_names,
     summary_lines,
 )
-from windtunnel.store.run import load_run
 
 CHANGED_SHOWN = 20
 
@@ -46,7 +46,7 @@ def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: boo
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    found = compare(*(load_run(run, group=group) for run in runs))
+    found = compare(*(ScoredRun(run).scored_as(group=group) for run in runs))
     if flips:
         if found.unpaired_because:
             raise UserError(f"--flips needs the same images: {found.unpaired_because}.")

@@ -11,6 +11,7 @@ from rich.console import Console
 from windtunnel.analysis.gate import Gate, gate
 from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.cli.summary import print_table
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.gate_outcome import (
     HEADER,
     INTERVALS,
@@ -22,7 +23,6 @@ from windtunnel.report.gate_outcome import (
     gate_markdown,
     undecided,
 )
-from windtunnel.store.run import load_run
 
 EXIT_WORSE = 1
 STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold red"}
@@ -76,7 +76,7 @@ def command(
     Example:
       windtunnel gate new-run --against old-run --rule 'mce <= +1.0' --rule 'fog:* error <= +3'
     """
-    new, base = (load_run(one, group=group) for one in (run, against))
+    new, base = (ScoredRun(one).scored_as(group=group) for one in (run, against))
     found = gate(new, base, rules, unsure=unsure)
     if markdown:
         Path(markdown).write_text(gate_markdown(found), encoding="utf-8")

@@ -16,6 +16,8 @@ from windtunnel.cli.options import AS_JSON, GROUP, print_json
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress import Bar
 from windtunnel.core.scores import Score
+from windtunnel.metrics.score import score_run
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models import load_model
 from windtunnel.report.comparison import comparison_csv
 from windtunnel.report.files import Written, write_reports, write_several
@@ -23,7 +25,6 @@ from windtunnel.report.markdown import run_markdown, several_markdown
 from windtunnel.report.multi_suite import several_document, shifts_csv
 from windtunnel.report.saliency import explain_with
 from windtunnel.report.tables import run_document, scores_csv
-from windtunnel.store.run import Run, load_run
 
 SEVERAL_FILE = "windtunnel-report.html"
 
@@ -87,13 +88,13 @@ def command(
     if len(runs) > 1:
         if baseline:
             raise UserError("--baseline is for one run; several are compared with the first of them.")
-        found = several(*(load_run(run, group=group) for run in runs), public=public)
+        found = several(*(ScoredRun(run).scored_as(group=group) for run in runs), public=public)
         _several(found, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
         return
     if out:
         raise UserError("--out is for the page of several runs; one run's reports lie in its own folder.")
-    run = load_run(runs[0], baseline=baseline, group=group)
-    scores = run.scores()
+    run = ScoredRun(runs[0]).scored_as(baseline, group)
+    scores = score_run(run)
     placed = place_runs([run], public) if public else []
     if as_json:
         print_json(run_document(run, scores, placed))
@@ -121,7 +122,7 @@ def _several(found: Several, out: Path, as_json: bool, as_csv: bool, as_markdown
 
 def explained_reports(
     console: Console,
-    run: Run,
+    run: ScoredRun,
     scores: list[Score],
     model: str | None,
     preprocess: str | None,

@@ -17,9 +17,10 @@ from windtunnel.cli.summary import plan_lines, print_lines, score_lines
 from windtunnel.core.progress import Bar
 from windtunnel.engine.local_executor import execute, finished_predictions, mended_count, usable_workers
 from windtunnel.engine.plan import Plan
+from windtunnel.metrics.score import score_run
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.tables import run_document
 from windtunnel.store.folder import RunFolder
-from windtunnel.store.run import Run
 
 
 @click.command(short_help="Run a suite on a model and write scores and a report.")
@@ -59,7 +60,7 @@ def command(
 
 def run_with_progress(
     console: Console, *, out: str | None, workers: int | None, strict: bool, **options: Any
-) -> Run:
+) -> ScoredRun:
     """Plan and execute, showing what is done and how long it will take."""
     if out is not None:
         RunFolder(Path(out)).check_free()
@@ -72,7 +73,7 @@ def run_with_progress(
         print_lines(console, [("note", f"Images that failed and can be read now, scored again: {mended:,}.")])
     # A model that prints must not spoil what is piped.
     with Bar(console, "running", plan.predictions) as bar, redirect_stdout(sys.stderr):
-        return execute(
+        finished = execute(
             plan,
             folder,
             workers=count,
@@ -82,6 +83,7 @@ def run_with_progress(
             advance=bar.advance,
             expect=lambda time: print_lines(console, [("time", str(time))]),
         )
+    return ScoredRun(finished)
 
 
 def plan_with_progress(console: Console, **options: Any) -> Plan:
@@ -92,14 +94,14 @@ def plan_with_progress(console: Console, **options: Any) -> Plan:
 
 def finish(
     console: Console,
-    run: Run,
+    run: ScoredRun,
     *,
     as_json: bool,
     explain: str | None = None,
     preprocess: str | None = None,
 ) -> None:
     """Write the reports and print the headline."""
-    scores = run.scores()
+    scores = score_run(run)
     written = explained_reports(console, run, scores, explain, preprocess)
     if as_json:
         print_json(run_document(run, scores))

@@ -14,8 +14,9 @@ from windtunnel.cli.summary import print_asked, print_lines, score_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.metric_names import OF_DETECTION, OF_FRAMES, TITLES, metric_named
 from windtunnel.core.progress import Bar
+from windtunnel.metrics.score import score_run
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.tables import run_document, scores_csv
-from windtunnel.store.run import Run, load_run
 
 
 @click.command(short_help="Print the scores of a run, or score a file of predictions.")
@@ -92,7 +93,7 @@ def command(
         raise UserError("Give a RUN folder, or --predictions FILE with --data DATA.")
     console = Console(stderr=True)
     if predictions is None:
-        run = load_run(str(run_folder), baseline=baseline, group=group)
+        run = ScoredRun(str(run_folder)).scored_as(baseline, group)
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
         return
     if data is None:
@@ -100,7 +101,7 @@ def command(
     from windtunnel.importing import score_predictions
 
     with Bar(console, "looking at the images") as bar:
-        run = score_predictions(
+        folder = score_predictions(
             predictions,
             data,
             suite,
@@ -117,16 +118,16 @@ def command(
             include=tuple(map(Path, include)),
             advance=bar.look,
         )
+    run = ScoredRun(folder).scored_as(baseline)
     if remarks := run.info["remarks"]:
         print_lines(console, [("note", remark) for remark in remarks])
-    run = run if baseline is None else run.against(baseline)
     if metrics or as_csv:
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
     else:
         finish(console, run, as_json=as_json)
 
 
-def _refuse_other_tests(run: Run, metrics: tuple[str, ...]) -> None:
+def _refuse_other_tests(run: ScoredRun, metrics: tuple[str, ...]) -> None:
     """Refuse metrics that are of another kind of run."""
     for metric in metrics:
         name = metric.partition(":")[0]
@@ -134,10 +135,10 @@ def _refuse_other_tests(run: Run, metrics: tuple[str, ...]) -> None:
             raise UserError(f"{metric} needs {needed}; {run.path} is none.")
 
 
-def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:
+def _print(run: ScoredRun, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:
     metrics = tuple(map(metric_named, metrics))
     _refuse_other_tests(run, metrics)
-    scores = run.scores(metrics or None)
+    scores = score_run(run, metrics or None)
     if as_json:
         print_json(run_document(run, scores))
     elif as_csv:

@@ -12,10 +12,10 @@ from windtunnel.cli.summary import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.metric_names import NOT_SHARES
 from windtunnel.core.wording import counted
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.slices import MINIMUM, Omitted, Slice, omitted_slices, slices
 from windtunnel.report.tables import csv_text
 from windtunnel.report.worst_slices import group_name
-from windtunnel.store.run import Run, load_run
 
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
 
@@ -53,7 +53,7 @@ def command(
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    run = load_run(run_folder, group=group)
+    run = ScoredRun(run_folder).scored_as(group=group)
     found = slices(run, by, metric, condition, minimum=minimum)
     omitted = omitted_slices(run, by, metric, condition, minimum=minimum)
     left_out = _left_out_lines(run, by, omitted, minimum)
@@ -68,7 +68,7 @@ def command(
         print_lines(Console(stderr=True), left_out)
 
 
-def _left_out_lines(run: Run, by: str, omitted: Omitted, minimum: int) -> list[tuple[str, str]]:
+def _left_out_lines(run: ScoredRun, by: str, omitted: Omitted, minimum: int) -> list[tuple[str, str]]:
     """How many slices are not shown, why, and which minimum would show one more."""
     lines = []
     if omitted.small:
@@ -92,12 +92,14 @@ def _left_out_lines(run: Run, by: str, omitted: Omitted, minimum: int) -> list[t
     return lines
 
 
-def _full_name(run: Run, by: str, group: str) -> str:
+def _full_name(run: ScoredRun, by: str, group: str) -> str:
     """A group with its name in words, where it has one: `n01440764 tench`."""
     return " ".join(dict.fromkeys((group.strip(), group_name(run, by, group))))
 
 
-def _lines(run: Run, found: list[Slice], top: int, left_out: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _lines(
+    run: ScoredRun, found: list[Slice], top: int, left_out: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
     if not found:
         return [("slices", "none"), *left_out]
     scale, unit = (1.0, "") if found[0].metric in NOT_SHARES else (100.0, " %")

@@ -26,13 +26,13 @@ from windtunnel.metrics.not_finite import not_finite_note
 from windtunnel.metrics.ood_detection import lost_scores
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models import Model
 from windtunnel.report.deployment import certain, step_rows, step_verdict
 from windtunnel.report.natural_sets import counted_text, parts_text
 from windtunnel.report.recipe import classes_text
 from windtunnel.report.score_format import number, unit
 from windtunnel.report.tables import normaliser_notes
-from windtunnel.store.run import Run
 from windtunnel.suites.pipeline_steps import axis_of
 
 # How a plan counts images that fail: a damaged file with a good header is found when it is decoded.
@@ -164,7 +164,7 @@ def print_table(console: Console, header: Sequence[str], rows: Sequence[Sequence
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
+def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     """The headline of a finished run as labelled lines."""
     seen = run.observed
     if not scores:
@@ -193,12 +193,12 @@ def score_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
     return [*lines, *_step_lines(run, scores), *_not_finite_lines(run), *_left_out_lines(seen)]
 
 
-def _warning_lines(run: Run) -> list[tuple[str, str]]:
+def _warning_lines(run: ScoredRun) -> list[tuple[str, str]]:
     """What must be read before any number."""
     return [("WARNING", warning) for warning in implausible(run)]
 
 
-def _not_finite_lines(run: Run) -> list[tuple[str, str]]:
+def _not_finite_lines(run: ScoredRun) -> list[tuple[str, str]]:
     """How many predictions are not finite, which count as wrong."""
     note = not_finite_note(run)
     return [("not finite", note)] if note else []
@@ -221,7 +221,7 @@ def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:
     return lines
 
 
-def print_asked(console: Console, run: Run, metrics: Sequence[str], scores: Sequence[Score]) -> None:
+def print_asked(console: Console, run: ScoredRun, metrics: Sequence[str], scores: Sequence[Score]) -> None:
     """Print every score of the metrics somebody asked for, how each is made, and why some are missing."""
     rows = [
         (
@@ -242,12 +242,12 @@ def print_asked(console: Console, run: Run, metrics: Sequence[str], scores: Sequ
     print_lines(console, [*formulas, *reasons, *(("note", note) for note in normaliser_notes(run))])
 
 
-def _no_score_text(run: Run, asked: str) -> str:
+def _no_score_text(run: ScoredRun, asked: str) -> str:
     why = why_no_score(run, asked.partition(":")[0])
     return f"this run has no such score: {why.reason}. {why.cure[0].upper()}{why.cure[1:]}."
 
 
-def _part_lines(run: Run, by_condition: dict[str, Score]) -> list[tuple[str, str]]:
+def _part_lines(run: ScoredRun, by_condition: dict[str, Score]) -> list[tuple[str, str]]:
     """The errors of a natural set's parts, which outputs counted, and what marks them."""
     errors = [
         (f"{name} error", f"{_shown(score)}   {score.n:,} images") for name, score in by_condition.items()
@@ -282,7 +282,7 @@ def _sequence_lines(scores: list[Score]) -> list[tuple[str, str]]:
     return [(condition, "   ".join(shown)) for condition, shown in found.items()]
 
 
-def _step_lines(run: Run, scores: list[Score]) -> list[tuple[str, str]]:
+def _step_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     """The report's verdict on swapped steps, the costliest ones, and the spread along each axis."""
     if not any(one.metric == "step_cost" for one in scores):
         return _changed_lines(scores)

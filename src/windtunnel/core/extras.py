@@ -9,7 +9,7 @@ from windtunnel.core.errors import UserError
 
 # The requirement of each extra's library, as pyproject.toml has it. The library can be installed from PyPI
 # however windtunnel itself was installed.
-REQUIREMENTS = {"av": "av>=14", "onnx": "onnx>=1.17", "torch": "torch>=2.6"}
+REQUIREMENTS = {"av": "av>=14", "onnx": "onnx>=1.17", "pandas": "pandas>=2.2", "torch": "torch>=2.6"}
 MOST_SHOWN = 200
 
 

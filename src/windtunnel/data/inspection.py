@@ -12,11 +12,11 @@ from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
 from windtunnel.data.label_maps import odd_labels
 from windtunnel.data.label_spaces import read_indices
+from windtunnel.data.natural_classes import counted_imagenet_classes
 from windtunnel.data.natural_sets import NaturalDataset
 from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.data.survey import survey
 from windtunnel.published.imagenet import imagenet_1k
-from windtunnel.published.natural_sets import counted_imagenet_classes
 
 CLASSES_SHOWN = 8
 

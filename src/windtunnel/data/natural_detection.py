@@ -10,10 +10,10 @@ from pathlib import Path
 from windtunnel.data import Dataset
 from windtunnel.data.frame_json import find_json
 from windtunnel.data.frame_layouts import holds_frame_sets, lists_frame_sets
+from windtunnel.data.natural_classes import counted_imagenet_classes
 from windtunnel.data.ytbb_annotations import ANCHOR_LABELS
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import (
-    counted_imagenet_classes,
     folder_key,
     masked_classes,
     natural_sets,

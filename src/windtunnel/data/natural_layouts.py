@@ -14,14 +14,13 @@ from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.frame_layouts import frame_images
+from windtunnel.data.natural_classes import counted_imagenet_classes, labels_of_imagenet_class
 from windtunnel.data.natural_sets import Images, NaturalDataset, without_clean
 from windtunnel.data.precomputed import CLEAN, FinishedDataset
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import (
     NaturalSet,
-    counted_imagenet_classes,
     folder_key,
-    labels_of_imagenet_class,
     natural_set,
     several_ids,
 )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace, Projection
 from windtunnel.core.wording import counted
+from windtunnel.data.natural_classes import counted_imagenet_classes
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import (
     NaturalSet,
     collapse_map,
-    counted_imagenet_classes,
     folder_key,
     masked_classes,
     several_ids,

@@ -27,7 +27,6 @@ from windtunnel.engine.rescoring import mended_images
 from windtunnel.engine.work import Work, score_chunk, warm_up, warm_up_apart
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
-from windtunnel.store.run import Run
 from windtunnel.suites.pipeline_steps import axis_of
 from windtunnel.suites.units import include_units
 
@@ -42,7 +41,7 @@ def execute(
     strict: bool = False,
     advance: Advance = lambda _done, _failed: None,
     expect: Callable[[Expected], None] | None = None,
-) -> Run:
+) -> Path:
     """Do what is missing of a plan and return the run.
 
     Args:
@@ -72,7 +71,7 @@ def execute(
             counter = _Counter(advance)
             with _says_what_is_kept(plan, target, missing, counter):
                 _do(plan, target, work, missing, workers, source, includes, counter, expect)
-    return Run(folder)
+    return folder
 
 
 class _Counter:

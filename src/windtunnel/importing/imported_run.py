@@ -27,7 +27,6 @@ from windtunnel.models.preprocess import About, Preprocess
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import natural_set
 from windtunnel.store.folder import RunFolder
-from windtunnel.store.run import Run
 from windtunnel.suites.default_suite import open_for_suite
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.units import include_units
@@ -84,7 +83,7 @@ def score_predictions(
     group: str | None = None,
     include: Sequence[str | Path] = (),
     advance: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Run:
+) -> Path:
     """Make a run of predictions that come from elsewhere; report, compare and metrics then work as usual.
 
     Args:
@@ -252,7 +251,7 @@ def _with_ignored(info: Mapping[str, Any], ignored: Ignored) -> dict[str, Any]:
     return {**info, "remarks": [*info["remarks"], *remarks], "ignored_rows": dict(ignored.rows)}
 
 
-def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Run:
+def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Path:
     folder.check_free()
     with folder.locked():
         folder.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
@@ -262,4 +261,4 @@ def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Run:
             if not folder.has_shard(chunk.name, count * len(plan.conditions)):
                 folder.write_shard(chunk.name, rows.table(start, start + count))
             start += count
-    return Run(folder.path)
+    return folder.path

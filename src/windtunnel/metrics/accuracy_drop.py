@@ -18,12 +18,12 @@ from windtunnel.stats.intervals import clustered_share, unit_count, wilson
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 Rows = NDArray[np.int64]
 
 
-def accuracy_drop(run: Run, seen: Observed) -> list[Measure]:
+def accuracy_drop(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Clean accuracy less shifted accuracy over the classes that both have; nothing where they share none."""
     shifted, clean = part_of_role(run, "shifted"), part_of_role(run, "clean")
     if shifted is None or clean is None:
@@ -73,7 +73,7 @@ def _of_shared_classes(shifted: Part, clean: Part, seen: Observed) -> tuple[Rows
     return own, beside
 
 
-def drop_notes(run: Run) -> list[str]:
+def drop_notes(run: ScoredRun) -> list[str]:
     """Why a run with shifted and clean images has no drop, in a sentence."""
     shifted, clean = part_of_role(run, "shifted"), part_of_role(run, "clean")
     if shifted is None or clean is None or "accuracy_drop" not in run.metrics:

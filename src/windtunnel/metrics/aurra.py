@@ -17,7 +17,7 @@ from windtunnel.stats.intervals import accuracy_area_interval
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 
 def aurra_values(confidence: Numbers, right: Truths) -> Numbers:
@@ -44,7 +44,7 @@ def aurra_interval(measure: Measure) -> tuple[float, float]:
     return accuracy_area_interval(measure.image_values, measure.groups)
 
 
-def aurra(run: Run, seen: Observed) -> list[Measure]:
+def aurra(run: ScoredRun, seen: Observed) -> list[Measure]:
     """AURRA of every condition, and pooled over the corruptions."""
     formula = (
         "area under the response rate accuracy curve: accuracy among the most confident images, averaged "

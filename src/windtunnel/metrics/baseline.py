@@ -27,7 +27,7 @@ from windtunnel.stats.intervals import Groups, mean_interval, unit_count
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -100,7 +100,7 @@ def mean_of_ratios(
     return Measure(metric, condition, drawn, every, columns, combine=combine, groups=found.groups)
 
 
-def check_baseline(run: Run, baseline: Run) -> None:
+def check_baseline(run: ScoredRun, baseline: ScoredRun) -> None:
     """Refuse a baseline that cannot be set beside a run."""
     both = [run, baseline]
     why = why_other_pixels(both) or why_other_answers(both) or why_other_pairs(run, baseline)
@@ -116,12 +116,12 @@ def check_baseline(run: Run, baseline: Run) -> None:
         raise UserError(f"{baseline.path} and {run.path} share no two scored images; give the same data.")
 
 
-def joined(run: Run, baseline: Run) -> Beside:
+def joined(run: ScoredRun, baseline: ScoredRun) -> Beside:
     """The images and conditions that both runs have."""
     return beside(run, baseline, *same_images(run, run.observed.ids, baseline, baseline.observed.ids))
 
 
-def same_images(run: Run, ids: Ids, baseline: Run, their_ids: Ids) -> tuple[Rows, Rows]:
+def same_images(run: ScoredRun, ids: Ids, baseline: ScoredRun, their_ids: Ids) -> tuple[Rows, Rows]:
     """Rows of the images that both lists hold, in the first one's order."""
     rows = {baseline.images[id_]: row for row, id_ in enumerate(their_ids)}
     pairs = [(row, rows[image]) for row, id_ in enumerate(ids) if (image := run.images[id_]) in rows]
@@ -129,7 +129,7 @@ def same_images(run: Run, ids: Ids, baseline: Run, their_ids: Ids) -> tuple[Rows
     return ours, theirs
 
 
-def beside(run: Run, baseline: Run, ours: Rows, theirs: Rows) -> Beside:
+def beside(run: ScoredRun, baseline: ScoredRun, ours: Rows, theirs: Rows) -> Beside:
     """The conditions that both runs have, over the images in these rows of either."""
     where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
     shared = [
@@ -164,7 +164,7 @@ def why_not(found: Beside, unit: str, severities: int, *, relative: bool) -> str
     )
 
 
-def ratios(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[Measure]:
+def ratios(run: ScoredRun, baseline: ScoredRun, metric: str, units: Sequence[str]) -> list[Measure]:
     """CE or relative CE of every corruption that can be divided."""
     found = joined(run, baseline)
     relative = metric in RELATIVE
@@ -172,7 +172,7 @@ def ratios(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[M
     return [ratio(found, metric, unit, [unit]) for unit in good]
 
 
-def mean_ratio(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> list[Measure]:
+def mean_ratio(run: ScoredRun, baseline: ScoredRun, metric: str, units: Sequence[str]) -> list[Measure]:
     """mCE or relative mCE, where every corruption can be divided."""
     found = joined(run, baseline)
     relative = metric in RELATIVE
@@ -181,7 +181,7 @@ def mean_ratio(run: Run, baseline: Run, metric: str, units: Sequence[str]) -> li
     return [ratio(found, metric, "", units)]
 
 
-def _severities(run: Run, unit: str) -> int:
+def _severities(run: ScoredRun, unit: str) -> int:
     return sum(condition["unit"] == unit for condition in run.conditions)
 
 
@@ -196,7 +196,7 @@ def ratio(found: Beside, metric: str, condition: str, units: Sequence[str]) -> M
     return mean_of_ratios(found, metric, condition, formula, units, relative=relative)
 
 
-def baseline_notes(run: Run, units: Sequence[str]) -> list[str]:
+def baseline_notes(run: ScoredRun, units: Sequence[str]) -> list[str]:
     """What a reader of scores divided by a stored run must know."""
     if run.baseline is None:
         return []

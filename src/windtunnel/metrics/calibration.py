@@ -27,7 +27,7 @@ from windtunnel.stats.intervals import mean_of_predictions_interval
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 ECE_BINS = 15
 RMS_BIN_SIZE = 100
@@ -154,7 +154,7 @@ def _equal_count_bins(count: int, bin_size: int) -> NDArray[np.int64]:
     return np.minimum(np.arange(count) // bin_size, max(count // bin_size, 1) - 1)
 
 
-def ece(run: Run, seen: Observed) -> list[Measure]:
+def ece(run: ScoredRun, seen: Observed) -> list[Measure]:
     """ECE of every condition, and pooled over the corruptions."""
     formula = (
         f"expected calibration error: gap between confidence and share of right answers, {ECE_BINS} bins of "
@@ -163,7 +163,7 @@ def ece(run: Run, seen: Observed) -> list[Measure]:
     return confident_measures(run, seen, "ece", formula, ece_values, calibration_interval)
 
 
-def rms(run: Run, seen: Observed) -> list[Measure]:
+def rms(run: ScoredRun, seen: Observed) -> list[Measure]:
     """RMS calibration error of every condition, and pooled over the corruptions."""
     formula = (
         "root of the mean squared gap between confidence and share of right answers, bins of "
@@ -172,7 +172,7 @@ def rms(run: Run, seen: Observed) -> list[Measure]:
     return confident_measures(run, seen, "rms_calibration_error", formula, rms_values, calibration_interval)
 
 
-def rms_compat(run: Run, seen: Observed) -> list[Measure]:
+def rms_compat(run: ScoredRun, seen: Observed) -> list[Measure]:
     """RMS calibration error as the published code of ImageNet-A computes it, without its last bin.
 
     Not given of fewer predictions than two bins hold.
@@ -192,7 +192,7 @@ def rms_compat(run: Run, seen: Observed) -> list[Measure]:
     return [one for one in found if len(one.columns) * len(one.parts) >= 2 * RMS_BIN_SIZE]
 
 
-def calibration_notes(run: Run) -> list[str]:
+def calibration_notes(run: ScoredRun) -> list[str]:
     """Why there is no calibration error as ImageNet-A's code computes it, in a sentence."""
     if "rms_calibration_error_compat" not in run.metrics or not run.observed.gives_probabilities:
         return []

@@ -20,7 +20,7 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 
 def flipped(chosen: NDArray[np.int32], reference: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -28,7 +28,7 @@ def flipped(chosen: NDArray[np.int32], reference: NDArray[np.int32]) -> NDArray[
     return np.asarray((chosen != reference) | (chosen < 0), np.bool_)
 
 
-def residual_robustness(run: Run, seen: Observed) -> list[Measure]:
+def residual_robustness(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Clean minus shifted accuracy of every corrupted condition, and its mean."""
     columns = corruption_columns(run)
     if "clean" not in seen.conditions or not columns or len(seen.ids) < 2:
@@ -62,7 +62,7 @@ def residual_robustness(run: Run, seen: Observed) -> list[Measure]:
     ]
 
 
-def clean_with_codec_of(run: Run, condition: dict[str, Any]) -> str:
+def clean_with_codec_of(run: ScoredRun, condition: dict[str, Any]) -> str:
     """The name of the clean condition stored as a condition is, or "" where the run has none."""
     for other in run.conditions:
         if other["kind"] == "clean" and other["codec"] == condition["codec"]:
@@ -70,7 +70,7 @@ def clean_with_codec_of(run: Run, condition: dict[str, Any]) -> str:
     return ""
 
 
-def flip_share(run: Run, seen: Observed) -> list[Measure]:
+def flip_share(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Share of flips of every corrupted condition against clean with its codec, and their mean."""
     columns = corruption_columns(run)
     pairs = {column: clean_with_codec_of(run, run.conditions[column]) for column in columns}

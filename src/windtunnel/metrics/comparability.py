@@ -9,7 +9,7 @@ from windtunnel.core.conditions import differing_settings
 from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 # Conditions whose pixels no seed decides.
 UNSPOILT = ("native", "clean")
@@ -21,7 +21,7 @@ KINDS = {
 }
 
 
-def why_other_pixels(runs: Sequence[Run]) -> str:
+def why_other_pixels(runs: Sequence[ScoredRun]) -> str:
     """Why corrupted images are not the same in all runs, or "": where nothing is corrupted, no reason."""
     if all(one["kind"] in UNSPOILT for run in runs for one in run.conditions):
         return ""
@@ -33,7 +33,7 @@ def why_other_pixels(runs: Sequence[Run]) -> str:
     return ""
 
 
-def why_other_pairs(run: Run, other: Run) -> str:
+def why_other_pairs(run: ScoredRun, other: ScoredRun) -> str:
     """Why frames are not compared alike in two runs of sequences, or ""; the same clips may be."""
     ours, theirs = difficulty_of(run), difficulty_of(other)
     if ours == theirs or not (sequences_of(run) and sequences_of(other)):
@@ -41,7 +41,7 @@ def why_other_pairs(run: Run, other: Run) -> str:
     return f"difficulty {ours} in {run.path} and {theirs} in {other.path}"
 
 
-def why_other_conditions(runs: Sequence[Run]) -> str:
+def why_other_conditions(runs: Sequence[ScoredRun]) -> str:
     """What makes all conditions of some run others than the first one's (difficulty, codec ...), or ""."""
     first = runs[0]
     found = {
@@ -52,7 +52,7 @@ def why_other_conditions(runs: Sequence[Run]) -> str:
     return ", ".join(found.values())
 
 
-def why_other_answers(runs: Sequence[Run]) -> str:
+def why_other_answers(runs: Sequence[ScoredRun]) -> str:
     """Why a right answer is not as easy in all runs (a mask or a map), or ""."""
     found = [_projection(run) for run in runs]
     if all(one == found[0] for one in found):
@@ -66,7 +66,7 @@ def why_other_answers(runs: Sequence[Run]) -> str:
     return f"{kinds[0]}, but not the same ones in all runs"
 
 
-def _rivals(run: Run) -> set[str]:
+def _rivals(run: ScoredRun) -> set[str]:
     """Of a natural set the classes that compete; none where outputs of other classes may win too.
 
     A network of 200 outputs and the 200 of a network's thousand that count are as easy to be right with.
@@ -78,7 +78,7 @@ def _rivals(run: Run) -> set[str]:
     return set(found.values()) if len(found) == len(kept) else set()
 
 
-def _projection(run: Run) -> dict[str, Any]:
+def _projection(run: ScoredRun) -> dict[str, Any]:
     """Which outputs may win, whatever the order in which a model lists its classes."""
     recipe = run.recipe["projection"]
     kept, classes = set(recipe["kept"]), run.class_keys

@@ -13,7 +13,7 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -62,7 +62,7 @@ def confident_measure(
 
 
 def confident_measures(
-    run: Run, seen: Observed, metric: str, formula: str, values: Values, interval_of: IntervalOf
+    run: ScoredRun, seen: Observed, metric: str, formula: str, values: Values, interval_of: IntervalOf
 ) -> list[Measure]:
     """A score of confidences under every condition, and pooled over the corruptions.
 

@@ -28,7 +28,7 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 # mCE is defined over these and no others; the four extra corruptions are for validation.
 THE_FIFTEEN = (
@@ -49,7 +49,7 @@ def alexnet_errors() -> dict[str, tuple[float, ...]]:
     return {row["corruption"]: tuple(float(row[f"s{level}"]) for level in SEVERITIES) for row in rows}
 
 
-def misfit(run: Run) -> Misfit | None:
+def misfit(run: ScoredRun) -> Misfit | None:
     """Why AlexNet's published errors do not fit this run and what to do, or None where they fit.
 
     They were measured on the published files: edition 224, its usual canvas, JPEG 85, ImageNet's 1,000
@@ -78,7 +78,7 @@ def misfit(run: Run) -> Misfit | None:
     return None
 
 
-def whole_units(run: Run) -> list[str]:
+def whole_units(run: ScoredRun) -> list[str]:
     """The corruptions of the suite that the run has at all five severities."""
     levels: dict[str, set[int]] = {}
     for condition in run.conditions:
@@ -87,7 +87,7 @@ def whole_units(run: Run) -> list[str]:
     return [unit for unit, found in levels.items() if found == set(SEVERITIES)]
 
 
-def ce(run: Run, seen: Observed) -> list[Measure]:
+def ce(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Corruption error of every corruption, by a stored run, or by AlexNet's errors where they fit."""
     if run.baseline:
         return ratios(run, run.baseline, "ce", whole_units(run))
@@ -100,7 +100,7 @@ def ce(run: Run, seen: Observed) -> list[Measure]:
     ]
 
 
-def mce(run: Run, seen: Observed) -> list[Measure]:
+def mce(run: ScoredRun, seen: Observed) -> list[Measure]:
     """mCE, where there is something to divide by and the suite is exactly the fifteen."""
     if set(whole_units(run)) != set(THE_FIFTEEN):
         return []
@@ -113,7 +113,7 @@ def mce(run: Run, seen: Observed) -> list[Measure]:
     return [_weighted_errors(run, seen, "mce", "", weights, formula)]
 
 
-def relative_ce(run: Run, seen: Observed) -> list[Measure]:
+def relative_ce(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Relative CE of every corruption, where there is something to divide by, and clean."""
     if run.baseline:
         return ratios(run, run.baseline, "relative_ce", whole_units(run))
@@ -129,7 +129,7 @@ def relative_ce(run: Run, seen: Observed) -> list[Measure]:
     ]
 
 
-def relative_mce(run: Run, seen: Observed) -> list[Measure]:
+def relative_mce(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Relative mCE, where there is something to divide by, the suite is exactly the fifteen, and clean."""
     if set(whole_units(run)) != set(THE_FIFTEEN):
         return []
@@ -165,7 +165,7 @@ def _less_clean(seen: Observed, spoilt: Measure) -> Measure:
 
 
 def _weighted_errors(
-    run: Run, seen: Observed, metric: str, condition: str, weights: dict[str, float], formula: str
+    run: ScoredRun, seen: Observed, metric: str, condition: str, weights: dict[str, float], formula: str
 ) -> Measure:
     """A weighted sum of the top-1 errors of units at all their severities."""
     columns = [column for unit in weights for column in _columns(run, unit)]
@@ -175,5 +175,5 @@ def _weighted_errors(
     return Measure(metric, condition, formula, parts, wrong, np.array(each))
 
 
-def _columns(run: Run, unit: str) -> list[int]:
+def _columns(run: ScoredRun, unit: str) -> list[int]:
     return [column for column, condition in enumerate(run.conditions) if condition["unit"] == unit]

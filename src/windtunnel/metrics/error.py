@@ -13,7 +13,7 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 
 def top_k_wrong(label_rank: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
@@ -21,17 +21,17 @@ def top_k_wrong(label_rank: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
     return label_rank >= k
 
 
-def top1_error(run: Run, seen: Observed) -> list[Measure]:
+def top1_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-1 error of every condition."""
     return _errors(run, seen, 1, "share of images whose label is not the best-placed class")
 
 
-def top5_error(run: Run, seen: Observed) -> list[Measure]:
+def top5_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-5 error of every condition, where more than five classes compete."""
     return _errors(run, seen, 5, "share of images whose label is not among the five best-placed classes")
 
 
-def _errors(run: Run, seen: Observed, k: int, formula: str) -> list[Measure]:
+def _errors(run: ScoredRun, seen: Observed, k: int, formula: str) -> list[Measure]:
     if (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])) <= k:
         return []
     if int(run.recipe["model"].get("top_k", k)) < k:
@@ -43,7 +43,7 @@ def _errors(run: Run, seen: Observed, k: int, formula: str) -> list[Measure]:
     ]
 
 
-def mean_error(run: Run, seen: Observed) -> list[Measure]:
+def mean_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-1 error averaged over every corruption and severity: not divided by anybody's."""
     columns = corruption_columns(run)
     if not columns:
@@ -60,7 +60,7 @@ def mean_error(run: Run, seen: Observed) -> list[Measure]:
     return [Measure("mean_error", "", formula, parts, wrong, weights)]
 
 
-def _averaged(run: Run, places: list[tuple[str, int]]) -> str:
+def _averaged(run: ScoredRun, places: list[tuple[str, int]]) -> str:
     """Which corruptions and severities a mean is over; what a stored set lacks is reported apart."""
     if is_uneven(places) and not run.missing:
         return f"{len(places)} conditions of equal weight ({grid_text(places)})"
@@ -68,7 +68,7 @@ def _averaged(run: Run, places: list[tuple[str, int]]) -> str:
     return f"{counted(len(units), 'corruption')} and severities {', '.join(map(str, levels))}"
 
 
-def weighted_error(run: Run, seen: Observed) -> list[Measure]:
+def weighted_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-1 error averaged by the suite's own weights of corruptions; none where it gives no weights."""
     columns = [column for column in corruption_columns(run) if run.conditions[column]["unit"] in run.weights]
     if not columns:
@@ -86,6 +86,6 @@ def weighted_error(run: Run, seen: Observed) -> list[Measure]:
     return [Measure("weighted_error", "", formula, parts, wrong, weights)]
 
 
-def corruption_columns(run: Run) -> list[int]:
+def corruption_columns(run: ScoredRun) -> list[int]:
     """Which conditions are corruptions."""
     return [column for column, condition in enumerate(run.conditions) if condition["kind"] == "corruption"]

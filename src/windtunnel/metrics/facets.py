@@ -8,10 +8,10 @@ from windtunnel.core.scores import Facets
 from windtunnel.sequences import SEQUENCE_PREFIX
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 
-def facets_by_condition(run: Run) -> dict[str, Facets]:
+def facets_by_condition(run: ScoredRun) -> dict[str, Facets]:
     """The facets of every condition of a run, and of every corruption over all its severities (CE)."""
     if run.parts:
         return {}  # there scores are of parts of the data

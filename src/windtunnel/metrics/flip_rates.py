@@ -38,7 +38,7 @@ from windtunnel.sequences import published_frames
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 # mFR and mT5D are defined over these and no others; the other four are for validation.
 THE_TEN = perturbations_of("test")
@@ -51,7 +51,7 @@ ALEXNET_CODECS = LOSSLESS | {H264, STORED}
 ALEXNET = "AlexNet's published one (50,000 clips stored as H.264, edition 224, difficulty 1)"
 
 
-def ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+def ratio(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Every sequence's score divided by a stored run's, or by AlexNet's where that fits."""
     if run.baseline:
         both = joined(kind, run, run.baseline)
@@ -70,7 +70,7 @@ def ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     ]  # fmt: skip
 
 
-def mean_ratio(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+def mean_ratio(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """The mean of those ratios, where the run has exactly the ten sequences."""
     found = sequences_of(run)
     if {bare(one) for one in found} != set(THE_TEN):
@@ -91,12 +91,12 @@ def _alexnet(kind: Kind, condition: dict[str, Any]) -> float:
     return perturbation_normalisers()[bare(condition)][kind.normaliser]
 
 
-def joined(kind: Kind, run: Run, baseline: Run) -> Beside:
+def joined(kind: Kind, run: ScoredRun, baseline: ScoredRun) -> Beside:
     """The images that both runs have in full, and the sequences that both have."""
     return clips_beside(kind, run, baseline, *same_images(run, run.clips.ids, baseline, baseline.clips.ids))
 
 
-def clips_beside(kind: Kind, run: Run, baseline: Run, ours: Rows, theirs: Rows) -> Beside:
+def clips_beside(kind: Kind, run: ScoredRun, baseline: ScoredRun, ours: Rows, theirs: Rows) -> Beside:
     """Every image's mean over compared frames, in these rows of either; their frames compared as ours."""
     where = {one["id"]: name(one) for one in sequences_of(baseline)}
     shared = [one for one in sequences_of(run) if one["id"] in where]
@@ -127,7 +127,12 @@ def why_not_divided(kind: Kind, found: Beside, condition: dict[str, Any]) -> str
 
 
 def divided(
-    kind: Kind, metric: str, condition: str, found: Beside, run: Run, sequences: Sequence[dict[str, Any]]
+    kind: Kind,
+    metric: str,
+    condition: str,
+    found: Beside,
+    run: ScoredRun,
+    sequences: Sequence[dict[str, Any]],
 ) -> Measure:
     """Ratios to a stored run on the same images."""
     number = counted(len(sequences), "sequence")
@@ -139,7 +144,7 @@ def divided(
     return mean_of_ratios(found, metric, condition, formula, [str(one["unit"]) for one in sequences])
 
 
-def misfit(run: Run) -> Misfit | None:
+def misfit(run: ScoredRun) -> Misfit | None:
     """Why AlexNet's published figures do not fit this run and what to do, or None where they fit."""
     found = sequences_of(run)
     if run.recipe["canvas"]["edition"] != ALEXNET_EDITION:
@@ -170,7 +175,7 @@ def _why_other_frames(condition: dict[str, Any]) -> str:
     return "" if frames == usual else f"{name(condition)} ({counted(frames, 'frame')} of {usual})"
 
 
-def sequence_notes(run: Run) -> list[str]:
+def sequence_notes(run: ScoredRun) -> list[str]:
     """What a reader of flip rates and top-5 distances must know."""
     found = sequences_of(run)
     if not found or (not run.baseline and "flip_rate" not in run.metrics):
@@ -201,7 +206,7 @@ def sequence_notes(run: Run) -> list[str]:
     ]
 
 
-def _baseline_notes(run: Run, baseline: Run, found: Sequence[dict[str, Any]]) -> list[str]:
+def _baseline_notes(run: ScoredRun, baseline: ScoredRun, found: Sequence[dict[str, Any]]) -> list[str]:
     """What is divided by a stored run, and what cannot be."""
     reasons = {}
     for kind in (FLIPS, TOP_FIVE):

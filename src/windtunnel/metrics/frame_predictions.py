@@ -14,7 +14,7 @@ from windtunnel.metrics.stability import TOP
 from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 
 class Clips:
@@ -29,7 +29,7 @@ class Clips:
         kept: which of the run's images are complete.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ScoredRun) -> None:
         self._run = run
         self._places: dict[str, slice] = {}
         width = 0

@@ -27,7 +27,7 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure, exact_interval, log_odds_interval
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 Truths = NDArray[np.bool_]
 Places = NDArray[np.int64]
@@ -138,7 +138,7 @@ class Judged:
         return worst_within(self.sets, held, self.right, k)
 
 
-def judge_frames(run: Run) -> Judged | None:
+def judge_frames(run: ScoredRun) -> Judged | None:
     """A run's frame sets, and where it is right by each frame's labels; None where it has no whole set."""
     if run.frame_sets is None:
         return None
@@ -150,7 +150,7 @@ def judge_frames(run: Run) -> Judged | None:
     return Judged(sets, right[sets.anchors], right[sets.rows])
 
 
-def pm_k(run: Run, _seen: Observed) -> list[Measure]:
+def pm_k(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """pm-0, and pm-k for every k at which there are frames, the anchor required to be right too."""
     found = judge_frames(run)
     if found is None:
@@ -162,7 +162,7 @@ def pm_k(run: Run, _seen: Observed) -> list[Measure]:
     ]
 
 
-def pm_k_anchor_excluded(run: Run, _seen: Observed) -> list[Measure]:
+def pm_k_anchor_excluded(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """pm-k for every k at which there are frames, whatever was said of the anchor."""
     found = judge_frames(run)
     if found is None:
@@ -177,7 +177,7 @@ def pm_k_anchor_excluded(run: Run, _seen: Observed) -> list[Measure]:
     ]
 
 
-def pm_drop(run: Run, _seen: Observed) -> list[Measure]:
+def pm_drop(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """What the frames within k cost: pm-0 less pm-k, the share of anchors that only these make wrong."""
     found = judge_frames(run)
     if found is None:
@@ -193,7 +193,7 @@ def pm_drop(run: Run, _seen: Observed) -> list[Measure]:
     ]
 
 
-def frame_accuracy(run: Run, _seen: Observed) -> list[Measure]:
+def frame_accuracy(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of right frames, of each set and then over sets: the mean beside pm-k's worst frame."""
     found = judge_frames(run)
     if found is None:
@@ -204,7 +204,7 @@ def frame_accuracy(run: Run, _seen: Observed) -> list[Measure]:
     return [replace(one, limits=(0, 1), interval_of=log_odds_interval)]
 
 
-def frame_accuracy_pooled(run: Run, _seen: Observed) -> list[Measure]:
+def frame_accuracy_pooled(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of right frames, all sets' frames pooled, so that large sets count for more."""
     found = judge_frames(run)
     if found is None:
@@ -216,14 +216,14 @@ def frame_accuracy_pooled(run: Run, _seen: Observed) -> list[Measure]:
     return [replace(one, combine=_ratio, limits=(0, 1), rows=found.sets.anchors, detail=detail)]
 
 
-def offset_error(run: Run, _seen: Observed) -> list[Measure]:
+def offset_error(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of wrong frames at every offset, of the sets whose anchor is right."""
     found = judge_frames(run)
     formula = "share of frames so far from their anchor that are wrong, of sets whose anchor is right"
     return [] if found is None else _by_offset(found, "offset_error", formula, found.anchor_right)
 
 
-def offset_error_all(run: Run, _seen: Observed) -> list[Measure]:
+def offset_error_all(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of wrong frames at every offset, of all sets, the anchors' own at offset 0."""
     found = judge_frames(run)
     if found is None:
@@ -235,7 +235,7 @@ def offset_error_all(run: Run, _seen: Observed) -> list[Measure]:
     return [*every[:before], anchors, *every[before:]]
 
 
-def frame_notes(run: Run) -> list[str]:
+def frame_notes(run: ScoredRun) -> list[str]:
     """What a reader of pm-k must know."""
     found = judge_frames(run)
     # Of frames that could not be read the plan knows; a model fails on others.

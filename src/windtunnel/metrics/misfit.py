@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windtunnel.core.labels import IMAGENET_1K, INDICES
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 # What helps wherever they do not apply.
 OTHER_BASELINE = "normalise by a stored run on the same images: windtunnel score RUN --baseline OTHER_RUN"
@@ -29,7 +29,7 @@ class Misfit:
         return f"{text[0].upper()}{text[1:]}."
 
 
-def other_classes(run: Run) -> Misfit | None:
+def other_classes(run: ScoredRun) -> Misfit | None:
     """Why a run's classes are not ImageNet's 1,000 as all outputs of a model, or None where they are."""
     reason = "they hold for ImageNet's 1,000 classes"
     kind, space = run.recipe["projection"]["kind"], run.recipe["data"]["label_space"]

@@ -14,12 +14,12 @@ from windtunnel.core.wording import counted, listed
 
 if TYPE_CHECKING:
     from windtunnel.metrics.prediction_matrix import Observed
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 CONDITIONS_SHOWN = 3
 
 
-def not_finite_under(run: Run, seen: Observed, conditions: Iterable[str]) -> int:
+def not_finite_under(run: ScoredRun, seen: Observed, conditions: Iterable[str]) -> int:
     """How many predictions of the scored images are not finite under these conditions."""
     found = 0
     for name in conditions:
@@ -30,7 +30,7 @@ def not_finite_under(run: Run, seen: Observed, conditions: Iterable[str]) -> int
     return found
 
 
-def score_detail(run: Run, seen: Observed, metric: str, parts: Iterable[str]) -> str:
+def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[str]) -> str:
     """What a score says of such predictions under the conditions it is made of, "" without any."""
     names = {str(condition["name"]) for condition in run.conditions}
     lost = not_finite_under(run, seen, [part for part in parts if part in names] or seen.conditions)
@@ -40,7 +40,7 @@ def score_detail(run: Run, seen: Observed, metric: str, parts: Iterable[str]) ->
     return f"{counted(lost, 'prediction is', 'predictions are')} not finite and counted as {how}"
 
 
-def not_finite_section(run: Run) -> dict[str, Any]:
+def not_finite_section(run: ScoredRun) -> dict[str, Any]:
     """How many predictions and images are concerned, and by condition, the most first."""
     seen = run.observed.answered
     if run.parts:
@@ -61,7 +61,7 @@ def not_finite_section(run: Run) -> dict[str, Any]:
     }
 
 
-def not_finite_note(run: Run) -> str:
+def not_finite_note(run: ScoredRun) -> str:
     """One sentence on such predictions for terminal and report, "" without any."""
     found = not_finite_section(run)
     if not found["predictions"]:

@@ -31,7 +31,7 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure, log_odds_interval
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 # A mean of fewer images is no template of a class.
 LEAST_TEMPLATES = 2
@@ -52,7 +52,7 @@ class Outside:
         few: how many classes of the in images have too few templates for KL-matching, and of how many.
     """
 
-    def __init__(self, run: Run, rows: NDArray[np.int64], out: Truths) -> None:
+    def __init__(self, run: ScoredRun, rows: NDArray[np.int64], out: Truths) -> None:
         self.rows, self.out = rows, out
         self.not_finite: Truths = run.observed.not_finite[rows, 0]
         chosen, self._left_out = template_split(_template_units(run, rows), out)
@@ -74,14 +74,14 @@ class Outside:
                 else:
                     found[where] = templates.distance(shares)
 
-    def _classes_with_few(self, run: Run) -> tuple[int, int]:
+    def _classes_with_few(self, run: ScoredRun) -> tuple[int, int]:
         """How many classes have fewer template images than a mean needs, and how many classes there are."""
         labels = [run.observed.labels[row] for row in self.rows]
         taken = Counter(one for row, made in zip(labels, self.template, strict=True) if made for one in row)
         there = {one for row, out in zip(labels, self.out, strict=True) if not out for one in row}
         return sum(taken[one] < LEAST_TEMPLATES for one in there), len(there)
 
-    def _templates(self, run: Run) -> Templates:
+    def _templates(self, run: ScoredRun) -> Templates:
         found: Templates | None = None
         for where, scores in self._blocks(run):
             chosen = scores[self.template[where]]
@@ -90,7 +90,7 @@ class Outside:
                 found.add(log_shares(chosen, logits=run.observed.gives_logits))
         return found or Templates(0)
 
-    def _blocks(self, run: Run) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    def _blocks(self, run: ScoredRun) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """Which of these images, and every class's score as the recipe counts them, shard by shard.
 
         Images without finite outputs are left out.
@@ -147,7 +147,7 @@ def template_split(units: NDArray[np.object_], out: Truths) -> tuple[Truths, Tru
     return chosen, np.array([unit in seen for unit in units], bool)
 
 
-def _template_units(run: Run, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+def _template_units(run: ScoredRun, rows: NDArray[np.int64]) -> NDArray[np.object_]:
     """Per row, what is drawn for templates as a whole: the image's group, or else its id."""
     ids: NDArray[np.object_] = run.observed.ids[rows]
     if run.groups_of(run.observed.kept) is None:
@@ -156,7 +156,7 @@ def _template_units(run: Run, rows: NDArray[np.int64]) -> NDArray[np.object_]:
     return np.where(groups == "", ids, groups)
 
 
-def outside_of(run: Run) -> Outside | None:
+def outside_of(run: ScoredRun) -> Outside | None:
     """The out-of-distribution scores of a run that has out and clean images; None for others."""
     out, inside = part_of_role(run, "out"), part_of_role(run, "clean")
     if out is None or inside is None or not len(out.rows) or not len(inside.rows):
@@ -247,7 +247,7 @@ FPR95_COMPAT = Judge(
 )
 
 
-def judged(judge: Judge, run: Run, _seen: Observed, only: str = "") -> list[Measure]:
+def judged(judge: Judge, run: ScoredRun, _seen: Observed, only: str = "") -> list[Measure]:
     """A detection metric of every score, or of one; none where the run has no out images."""
     found = run.detectors
     if found is None:
@@ -288,7 +288,7 @@ def _measure(judge: Judge, score: str, found: Outside) -> Measure:
     )
 
 
-def lost_scores(run: Run) -> list[str]:
+def lost_scores(run: ScoredRun) -> list[str]:
     """Which out-of-distribution scores a run does not have, and why, a sentence each."""
     if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
         return []
@@ -304,7 +304,7 @@ def lost_scores(run: Run) -> list[str]:
     return lines + ([] if KL_MATCHING in found.values else [f"No {KL_MATCHING}: {found.why_no_kl_matching}."])
 
 
-def detection_notes(run: Run) -> list[str]:
+def detection_notes(run: ScoredRun) -> list[str]:
     """What a reader of detection scores must know."""
     if not part_of_role(run, "out") or not set(OF_DETECTION) & set(run.metrics):
         return []

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Part:
         return self.role != "out"
 
 
-def parts_of(run: Run) -> tuple[Part, ...]:
+def parts_of(run: ScoredRun) -> tuple[Part, ...]:
     """The parts of a run over a natural set, as the data says; () for other runs."""
     stored = run.natural.get("parts", ())
     if not stored:
@@ -43,6 +43,6 @@ def parts_of(run: Run) -> tuple[Part, ...]:
     )
 
 
-def part_of_role(run: Run, role: str) -> Part | None:
+def part_of_role(run: ScoredRun, role: str) -> Part | None:
     """The part that plays a role, or None where there is none."""
     return next((part for part in run.parts if part.role == role), None)

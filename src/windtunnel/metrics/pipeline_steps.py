@@ -27,12 +27,12 @@ from windtunnel.stats.spread import noise_variance, range_interval, std_interval
 from windtunnel.suites.pipeline_steps import axis_of
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 IDENTICAL = "the pixels are identical on every image"
 
 
-def step_columns(run: Run) -> list[int]:
+def step_columns(run: ScoredRun) -> list[int]:
     """Which columns of the observations are steps of the pipeline."""
     kinds = [condition["kind"] for condition in run.conditions if condition["kind"] != "sequence"]
     return [column for column, kind in enumerate(kinds) if kind == "pipeline"]
@@ -43,7 +43,7 @@ def reference_of(seen: Observed) -> str:
     return "clean" if "clean" in seen.conditions else "native"
 
 
-def identical_steps(run: Run, seen: Observed) -> set[str]:
+def identical_steps(run: ScoredRun, seen: Observed) -> set[str]:
     """The steps that changed no pixel of any image, though they might have."""
     columns = [column for column in step_columns(run) if axis_of(seen.conditions[column]) != "numerics"]
     return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
@@ -54,7 +54,7 @@ def _remarks(step: str, same: set[str]) -> str:
     return f"; {IDENTICAL}" if step in same else ""
 
 
-def step_cost(run: Run, seen: Observed) -> list[Measure]:
+def step_cost(run: ScoredRun, seen: Observed) -> list[Measure]:
     """What every step costs in accuracy."""
     same, before = identical_steps(run, seen), reference_of(seen)
     wrong = top_k_wrong(seen.rank, 1)
@@ -74,7 +74,7 @@ def step_cost(run: Run, seen: Observed) -> list[Measure]:
     ]
 
 
-def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
+def step_flip_share(run: ScoredRun, seen: Observed) -> list[Measure]:
     """How many answers every step changes, right or wrong; labels are not needed."""
     seen = seen.answered
     same, before = identical_steps(run, seen), reference_of(seen)
@@ -92,7 +92,7 @@ def step_flip_share(run: Run, seen: Observed) -> list[Measure]:
     ]
 
 
-def axis_accuracy(run: Run, seen: Observed) -> list[Measure]:
+def axis_accuracy(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Mean, sample standard deviation and range of accuracy over each axis, and the share of flips.
 
     Without labels there are the flips alone.
@@ -210,5 +210,5 @@ def _flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDA
     )
 
 
-def _steps(run: Run, seen: Observed) -> list[tuple[int, str]]:
+def _steps(run: ScoredRun, seen: Observed) -> list[tuple[int, str]]:
     return [(column, seen.conditions[column]) for column in step_columns(run)]

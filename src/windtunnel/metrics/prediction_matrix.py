@@ -18,7 +18,7 @@ from windtunnel.store.rows import ANSWERED, TOP
 from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 
 def _tied(values: pa.Array, places: int) -> pa.Array:
@@ -89,7 +89,7 @@ class Observed:
             frame of a sequence two neighbours among the five best.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ScoredRun) -> None:
         self._run = run
         self._ids = np.array(run.samples["id"].to_pylist(), object)
         single = [condition["kind"] != "sequence" for condition in run.conditions]

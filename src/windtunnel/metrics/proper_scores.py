@@ -20,7 +20,7 @@ from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 Numbers = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def negative_log_likelihood(label_log_probability: Numbers) -> Numbers:
     return -np.minimum(label_log_probability, 0.0)
 
 
-def brier(run: Run, seen: Observed) -> list[Measure]:
+def brier(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Brier score of every condition, and its mean over the corruptions."""
     if not seen.gives_probabilities:
         return []
@@ -47,7 +47,7 @@ def brier(run: Run, seen: Observed) -> list[Measure]:
     return _means(run, seen, "brier", formula, brier_score(seen.sum_p2, label), (0, 2))
 
 
-def nll(run: Run, seen: Observed) -> list[Measure]:
+def nll(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Negative log-likelihood of every condition, and its mean over the corruptions."""
     if not seen.gives_probabilities:
         return []
@@ -57,7 +57,7 @@ def nll(run: Run, seen: Observed) -> list[Measure]:
 
 
 def _means(
-    run: Run, seen: Observed, metric: str, formula: str, values: Numbers, limits: tuple[float, float]
+    run: ScoredRun, seen: Observed, metric: str, formula: str, values: Numbers, limits: tuple[float, float]
 ) -> list[Measure]:
     if len(seen.ids) < 2:
         return []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windtunnel.metrics.published_results import STORED, Measured, PublishedModel, fraction, rows_of, sources
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 OWN_PREPROCESSING = "the model's own preprocessing"
 # By source, the columns of `testbed_rows.csv` and the metrics they hold.
@@ -38,7 +38,7 @@ def testbed_rows() -> Iterator[PublishedModel]:
                 yield PublishedModel(row["model"], sources()[source], values, note=note)
 
 
-def natural_measured_on(run: Run) -> Measured:
+def natural_measured_on(run: ScoredRun) -> Measured:
     """What the scores of a run over a natural set were measured on."""
     from windtunnel.metrics.frame_sets import judge_frames
 

@@ -17,7 +17,7 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.metric_names import SPREADS
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 BENCHMARKS = (
     "imagenet-c", "imagenet-p", "imagenet-s",
@@ -316,7 +316,7 @@ def _whose(measured: Measured) -> str:
     return measured.normaliser or "nothing"
 
 
-def measured_on(run: Run) -> Measured:
+def measured_on(run: ScoredRun) -> Measured:
     """What a run's scores were measured on."""
     if run.recipe["data"].get("natural"):
         from windtunnel.metrics.published_natural_results import natural_measured_on
@@ -344,7 +344,7 @@ def measured_on(run: Run) -> Measured:
     )
 
 
-def _benchmark(run: Run) -> str:
+def _benchmark(run: ScoredRun) -> str:
     """The published benchmark a run is, whatever its suite is called, or else the suite's name."""
     from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
     from windtunnel.metrics.sequence_scores import bare, sequences_of

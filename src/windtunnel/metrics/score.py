@@ -30,10 +30,10 @@ from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
     from windtunnel.metrics.prediction_matrix import Observed
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 
-def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]:
+def measure_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Measure]:
     """Every score a run's suite asks for, before it is a number; without labels those that need none.
 
     Weights ask for the weighted error, a baseline for what is divided by it. Images of one group stay
@@ -58,7 +58,7 @@ def measure_run(run: Run, metrics: Sequence[str] | None = None) -> list[Measure]
     return [one if one.groups is not None else one.in_groups(run.groups) for one in found]
 
 
-def _measured(metric: str, run: Run, seen: Observed) -> list[Measure]:
+def _measured(metric: str, run: ScoredRun, seen: Observed) -> list[Measure]:
     """A metric of a run; where its images are of several parts, of each part under the part's name."""
     measurer = _measurer(metric)
     if not run.parts or metric.partition(":")[0] in ACROSS_PARTS:
@@ -72,7 +72,7 @@ def _measured(metric: str, run: Run, seen: Observed) -> list[Measure]:
     return found
 
 
-def _with_detail(measure: Measure, run: Run, seen: Observed) -> Measure:
+def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
     """The same score, saying how many of its predictions are not finite; detection scores do so already."""
     if measure.metric in OF_DETECTION:
         return measure
@@ -80,13 +80,13 @@ def _with_detail(measure: Measure, run: Run, seen: Observed) -> Measure:
     return replace(measure, detail="; ".join(filter(None, (measure.detail, lost)))) if lost else measure
 
 
-def _divided_metrics(run: Run) -> tuple[str, ...]:
+def _divided_metrics(run: ScoredRun) -> tuple[str, ...]:
     """What a baseline divides: the scores of corruptions, or of sequences."""
     sequences = any(condition["kind"] == "sequence" for condition in run.conditions)
     return NORMALISED_SEQUENCES if sequences else NORMALISED
 
 
-def score_run(run: Run, metrics: Sequence[str] | None = None) -> list[Score]:
+def score_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Score]:
     """Every score a run's suite asks for, or other ones."""
     measures = measure_run(run, metrics)
     together = _bootstrapped([one for one in measures if one.combine is not None and one.interval_of is None])
@@ -114,7 +114,7 @@ def _drawn_as(measure: Measure) -> tuple[int, bytes]:
     return len(measure.columns), b"" if measure.groups is None else measure.groups.tobytes()
 
 
-def _measurer(metric: str) -> Callable[[Run, Observed], list[Measure]]:
+def _measurer(metric: str) -> Callable[[ScoredRun, Observed], list[Measure]]:
     """What measures a metric; `auroc:energy` is a detection metric of one out-of-distribution score."""
     name, _, score = metric.partition(":")
     if name not in MEASURES or (score and name not in OF_DETECTION):

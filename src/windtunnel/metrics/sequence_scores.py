@@ -34,7 +34,7 @@ from windtunnel.stats.intervals import Groups
 from windtunnel.stats.measure import Measure, bounded_interval
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 SIGMA = "sigma(i) being the later frame's rank of the earlier frame's i-th class"
 
@@ -43,7 +43,7 @@ Numbers = NDArray[np.float64]
 Distance = Callable[[NDArray[np.int32], tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[Any]]
 
 
-def sequences_of(run: Run) -> list[dict[str, Any]]:
+def sequences_of(run: ScoredRun) -> list[dict[str, Any]]:
     """The run's sequences, in its order."""
     return [condition for condition in run.conditions if condition["kind"] == "sequence"]
 
@@ -53,7 +53,7 @@ def bare(condition: dict[str, Any]) -> str:
     return str(condition["unit"]).removeprefix(SEQUENCE_PREFIX)
 
 
-def pairs_of(run: Run, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pairs_of(run: ScoredRun, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which of a sequence's frames are compared; a temporal one's difficulty is the stride."""
     return frame_pairs(int(condition["frames"]), type_of(condition), difficulty_of(run))
 
@@ -63,17 +63,17 @@ def type_of(condition: dict[str, Any]) -> Comparison:
     return comparison_of(int(condition["level"]))
 
 
-def difficulty_of(run: Run) -> int:
+def difficulty_of(run: ScoredRun) -> int:
     """The difficulty: strength of noise, stride of temporal sequences."""
     return int(run.recipe["suite"]["levels"][0])
 
 
-def rivals_of(run: Run) -> int:
+def rivals_of(run: ScoredRun) -> int:
     """How many classes may win."""
     return int(run.projection.mask_for(int(run.recipe["model"]["classes"])).sum())
 
 
-def flips_of(run: Run, condition: dict[str, Any]) -> NDArray[np.bool_]:
+def flips_of(run: ScoredRun, condition: dict[str, Any]) -> NDArray[np.bool_]:
     """Whether the answer changes, images x compared pairs of frames."""
     return changes(FLIPS, run.clips, name(condition), run, condition)
 
@@ -125,7 +125,7 @@ TOP_FIVE = Kind(
 )  # fmt: skip
 
 
-def each(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+def each(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """The score of every sequence."""
     return [
         weighted(kind, kind.each, name(one), formula_of(run, kind, one), run, [one])
@@ -133,7 +133,7 @@ def each(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     ]
 
 
-def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
+def mean(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """The mean over the run's sequences, however many there are."""
     found = sequences_of(run)
     if not found:
@@ -142,7 +142,7 @@ def mean(kind: Kind, run: Run, _seen: Observed) -> list[Measure]:
     return [weighted(kind, kind.mean, "", formula, run, found)]
 
 
-def discounted(metric: str, weight: Weight, words: str, run: Run, _seen: Observed) -> list[Measure]:
+def discounted(metric: str, weight: Weight, words: str, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """A distance over the whole ranking, of every sequence; it needs every class's score of every frame."""
     found = []
     for one in sequences_of(run):
@@ -181,7 +181,7 @@ def weighted(
     metric: str,
     condition: str,
     formula: str,
-    run: Run,
+    run: ScoredRun,
     found: Sequence[dict[str, Any]],
     factors: Sequence[float] | None = None,
 ) -> Measure:
@@ -209,7 +209,7 @@ def weighted(
     )
 
 
-def changes(kind: Kind, clips: Clips, named: str, run: Run, condition: dict[str, Any]) -> NDArray[Any]:
+def changes(kind: Kind, clips: Clips, named: str, run: ScoredRun, condition: dict[str, Any]) -> NDArray[Any]:
     """Images x pairs of a sequence in some clips, its frames compared as the run compares them.
 
     A prediction that is not finite differs from every other as far as can be, from another such one too.
@@ -225,17 +225,17 @@ def changes(kind: Kind, clips: Clips, named: str, run: Run, condition: dict[str,
     return clips.once((kind.each, named, type_of(condition), difficulty_of(run)), measure)
 
 
-def groups_of(run: Run) -> Groups:
+def groups_of(run: ScoredRun) -> Groups:
     """Which of the complete images were drawn together."""
     return run.groups_of(run.clips.kept)
 
 
-def formula_of(run: Run, kind: Kind, condition: dict[str, Any]) -> str:
+def formula_of(run: ScoredRun, kind: Kind, condition: dict[str, Any]) -> str:
     """What is measured of a sequence, in words."""
     return f"{kind.words} ({compared(run, condition)})"
 
 
-def compared(run: Run, condition: dict[str, Any]) -> str:
+def compared(run: ScoredRun, condition: dict[str, Any]) -> str:
     """Which frames of a sequence are compared, in words."""
     if type_of(condition) == "noise":
         return "each frame against the first, which is clean"

@@ -29,7 +29,7 @@ from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.stats.measure import Measure
 
 if TYPE_CHECKING:
-    from windtunnel.store.run import Run
+    from windtunnel.metrics.scored_run import ScoredRun
 
 MINIMUM = 10
 # Metrics that are means over images; every one is the worse the higher it is.
@@ -58,7 +58,12 @@ class Slice(Score):
 
 
 def slices(
-    run: Run, by: str, metric: str = "top1_error", condition: str | None = None, *, minimum: int = MINIMUM
+    run: ScoredRun,
+    by: str,
+    metric: str = "top1_error",
+    condition: str | None = None,
+    *,
+    minimum: int = MINIMUM,
 ) -> list[Slice]:
     """A score of every slice with at least `minimum` images, the worst (shrunk) first.
 
@@ -99,7 +104,12 @@ class Omitted:
 
 
 def omitted_slices(
-    run: Run, by: str, metric: str = "top1_error", condition: str | None = None, *, minimum: int = MINIMUM
+    run: ScoredRun,
+    by: str,
+    metric: str = "top1_error",
+    condition: str | None = None,
+    *,
+    minimum: int = MINIMUM,
 ) -> Omitted:
     """Which slices `slices` leaves out, and why; the arguments are the same."""
     _check_minimum(minimum)
@@ -115,7 +125,7 @@ def _check_minimum(minimum: int) -> None:
         raise UserError(f"The minimum is {minimum} images in a slice; give 1 or more.")
 
 
-def _parts(run: Run, by: str, measure: Measure) -> dict[str, Measure]:
+def _parts(run: ScoredRun, by: str, measure: Measure) -> dict[str, Measure]:
     """A score of every slice that has images; of a natural set the score may be of one part only."""
     every = {group: measure.over(rows) for group, rows in group_of_images(run, by).items()}
     return {group: part for group, part in every.items() if len(part.columns)}
@@ -180,7 +190,7 @@ def _chance(
     return np.asarray(of_means, np.float64), of_centre
 
 
-def group_of_images(run: Run, by: str) -> dict[str, NDArray[np.int64]]:
+def group_of_images(run: ScoredRun, by: str) -> dict[str, NDArray[np.int64]]:
     """Which of the scored images belong to which slice; one with several classes belongs to each."""
     found: dict[str, list[int]] = {}
     for row, names in enumerate(_names(run, by)):
@@ -189,7 +199,7 @@ def group_of_images(run: Run, by: str) -> dict[str, NDArray[np.int64]]:
     return {name: np.array(found[name], np.int64) for name in sorted(found)}
 
 
-def _names(run: Run, by: str) -> list[list[str]]:
+def _names(run: ScoredRun, by: str) -> list[list[str]]:
     """The slices of every scored image."""
     rows = np.flatnonzero(run.scored)
     if by == "class":
@@ -230,7 +240,7 @@ def _sequence_name(condition: str) -> str:
     return unit.removeprefix(SEQUENCE_PREFIX) if unit.startswith(SEQUENCE_PREFIX) else ""
 
 
-def _measure(run: Run, metric: str, condition: str | None) -> Measure:
+def _measure(run: ScoredRun, metric: str, condition: str | None) -> Measure:
     metric = metric_named(metric)
     if metric not in SLICED:
         raise unknown_name("metric to slice (it must be a mean over images)", metric, SLICED)

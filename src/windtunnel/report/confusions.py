@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from windtunnel.metrics.error import corruption_columns
 from windtunnel.metrics.parts import Part, part_of_role
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.saliency import Explain, Hanging, explain_nothing
 from windtunnel.report.source_images import class_names, label_names, open_originals, thumbnail
-from windtunnel.store.run import Run
 
 # Fewer different images than this, or groups of images, are anecdotes.
 MINIMUM = 3
@@ -41,23 +41,23 @@ class Examples:
         return any(example.hanging for example in self.images.values())
 
 
-def plain_condition(run: Run) -> str:
+def plain_condition(run: ScoredRun) -> str:
     """The condition that does nothing to images: the model's own way, or the canvas; "" for none."""
     return next((name for name in ("native", "clean") if name in run.observed.conditions), "")
 
 
-def part_in_question(run: Run) -> Part | None:
+def part_in_question(run: ScoredRun) -> Part | None:
     """The part of a natural run whose failures are shown: the shifted images, else the clean ones."""
     return part_of_role(run, "shifted") or part_of_role(run, "clean")
 
 
-def rows_in_question(run: Run) -> NDArray[np.int64]:
+def rows_in_question(run: ScoredRun) -> NDArray[np.int64]:
     """The scored images whose failures are shown: all, or a natural run's part."""
     part = part_in_question(run)
     return np.arange(len(run.observed.ids)) if part is None else part.rows
 
 
-def confusions(run: Run) -> list[dict[str, Any]]:
+def confusions(run: ScoredRun) -> list[dict[str, Any]]:
     """Wrong answers by (said, right), the most frequent first: of plain images, and of corrupted ones.
 
     share = wrong answers so / answers to images of the right class. A confusion counts from three different
@@ -71,7 +71,7 @@ def confusions(run: Run) -> list[dict[str, Any]]:
     return [_part(run, name, columns) for name, columns in parts.items()]
 
 
-def _part(run: Run, name: str, columns: list[int]) -> dict[str, Any]:
+def _part(run: ScoredRun, name: str, columns: list[int]) -> dict[str, Any]:
     seen = run.observed
     rows = rows_in_question(run)
     labels = [seen.labels[row] for row in rows]
@@ -129,7 +129,7 @@ def _different(pair: NDArray[np.int64], unit: NDArray[np.int64], pairs: int) -> 
     return np.bincount(np.unique(pair * span + unit) // span, minlength=pairs)
 
 
-def examples(run: Run, parts: list[dict[str, Any]], explain: Explain = explain_nothing) -> Examples:
+def examples(run: ScoredRun, parts: list[dict[str, Any]], explain: Explain = explain_nothing) -> Examples:
     """An image of every confusion that is shown, made again from the recipe."""
     rows = [row for part in parts for row in part["rows"]]
     originals = open_originals(run) if rows else None

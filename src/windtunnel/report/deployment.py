@@ -22,12 +22,12 @@ from windtunnel.metrics.pipeline_steps import (
 )
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.score import measure_run
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.failures import THUMBNAIL_PX
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.source_images import open_originals, thumbnail
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import holm, paired_difference
-from windtunnel.store.run import Run
 from windtunnel.suites.pipeline_steps import axis_of
 
 ALPHA = 0.05
@@ -44,7 +44,7 @@ AXIS_TITLES = {
 WHITE = 64
 
 
-def section(run: Run) -> dict[str, Any] | None:
+def section(run: ScoredRun) -> dict[str, Any] | None:
     """The check's numbers, the costliest step first; None for a run that swaps no step.
 
     Without labels nothing is said of accuracy, and the step that changes most answers is the first.
@@ -65,7 +65,7 @@ def section(run: Run) -> dict[str, Any] | None:
     }
 
 
-def step_rows(run: Run) -> list[dict[str, Any]]:
+def step_rows(run: ScoredRun) -> list[dict[str, Any]]:
     """Every swapped step: its cost, p adjusted over all steps (Holm), answers and pixels that change.
 
     The costliest step comes first; none of a run that swaps no step, or has fewer than two images.
@@ -262,7 +262,7 @@ class Seen:
     where: str
 
 
-def differences(run: Run) -> list[Seen]:
+def differences(run: ScoredRun) -> list[Seen]:
     """For the step of every axis that changes pixels most, an image and where it differs.
 
     Of the images whose answer the step changes, or else of all, it is the one that differs most; nothing is
@@ -286,7 +286,7 @@ def differences(run: Run) -> list[Seen]:
     return shown
 
 
-def _most_changed(run: Run, seen: Observed) -> list[str]:
+def _most_changed(run: ScoredRun, seen: Observed) -> list[str]:
     """Of every axis that changes any pixel the step that changes most, in the order of axes."""
     change = {
         column: float(np.nan_to_num(seen.pixel_change[:, column]).mean()) for column in step_columns(run)

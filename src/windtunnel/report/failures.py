@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from windtunnel.core.images import Image
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.confusions import plain_condition, rows_in_question
 from windtunnel.report.saliency import Explain, Hanging, explain_nothing
 from windtunnel.report.source_images import class_names, label_names, no_originals, open_originals, thumbnail
-from windtunnel.store.run import Run
 
 IMAGES = 12
 PER_UNIT = 2
@@ -45,7 +45,7 @@ class Shown:
     note: str
 
 
-def worst_failures(run: Run, explain: Explain = explain_nothing, count: int = IMAGES) -> Shown:
+def worst_failures(run: ScoredRun, explain: Explain = explain_nothing, count: int = IMAGES) -> Shown:
     """Images that are right clean and surely wrong under the mildest severities, as the model saw them.
 
     Mild first, then by the score of the wrong answer; an image once, a corruption at most twice. Where
@@ -73,7 +73,7 @@ def worst_failures(run: Run, explain: Explain = explain_nothing, count: int = IM
     return Shown(found, " ".join(filter(None, (originals.note, maps.note))))
 
 
-def _choose_plain(run: Run, count: int) -> list[tuple[int, int]]:
+def _choose_plain(run: ScoredRun, count: int) -> list[tuple[int, int]]:
     """The same of a run in which nothing was done to images: the surest wrong answers."""
     seen, name = run.observed, plain_condition(run)
     if not name:
@@ -91,7 +91,7 @@ def _choose_plain(run: Run, count: int) -> list[tuple[int, int]]:
     return found
 
 
-def _choose(run: Run, count: int) -> list[tuple[int, int]]:
+def _choose(run: ScoredRun, count: int) -> list[tuple[int, int]]:
     """Rows and columns of the observations to show."""
     seen = run.observed
     if not len(seen.ids):
@@ -121,7 +121,7 @@ def _choose(run: Run, count: int) -> list[tuple[int, int]]:
 
 
 def _failure(
-    run: Run, row: int, column: int, clean: Image | None, spoilt: Image, hanging: Hanging | None
+    run: ScoredRun, row: int, column: int, clean: Image | None, spoilt: Image, hanging: Hanging | None
 ) -> Failure:
     seen = run.observed
     names = class_names(run)

@@ -10,6 +10,7 @@ from pathlib import Path
 from windtunnel.analysis.multi_run import Several
 from windtunnel.analysis.public_placement import Placed
 from windtunnel.core.scores import Score
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.confusions import examples
 from windtunnel.report.deployment import differences
 from windtunnel.report.failures import worst_failures
@@ -22,7 +23,6 @@ from windtunnel.report.saliency import Explain, explain_nothing
 from windtunnel.report.tables import run_document, scores_csv
 from windtunnel.report.timelines import timelines
 from windtunnel.store.files import write_whole
-from windtunnel.store.run import Run
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Written:
 
 
 def write_reports(
-    run: Run, scores: list[Score], explain: Explain = explain_nothing, placed: Sequence[Placed] = ()
+    run: ScoredRun, scores: list[Score], explain: Explain = explain_nothing, placed: Sequence[Placed] = ()
 ) -> Written:
     """Write report.html, report.md, scores.json and scores.csv into the run folder.
 

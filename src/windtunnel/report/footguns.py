@@ -13,9 +13,9 @@ from windtunnel.core.wording import counted
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
 from windtunnel.metrics.flip_rates import LOSSLESS, THE_TEN, misfit
 from windtunnel.metrics.published_results import PUBLISHED_IMAGES
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import bare, sequences_of
 from windtunnel.metrics.slices import MINIMUM
-from windtunnel.store.run import Run
 
 Top1 = Mapping[str, Score]
 # A smaller share of ties is not worth a word.
@@ -30,7 +30,7 @@ class Trap:
     why: str
 
 
-def traps(run: Run, scores: Sequence[Score]) -> list[Trap]:
+def traps(run: ScoredRun, scores: Sequence[Score]) -> list[Trap]:
     """Every known trap that applies, in the order of the list."""
     top1 = {score.condition: score for score in scores if score.metric == "top1_error"}
     if not scores:
@@ -38,7 +38,7 @@ def traps(run: Run, scores: Sequence[Score]) -> list[Trap]:
     return [Trap(heading, why) for heading, find in TRAPS.items() for why in find(run, top1)]
 
 
-def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
+def _fifteen_or_nineteen(run: ScoredRun, _: Top1) -> Iterator[str]:
     units = set(run.recipe["suite"]["units"])
     if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
         yield (
@@ -47,7 +47,7 @@ def _fifteen_or_nineteen(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _ten_or_fourteen(run: Run, _: Top1) -> Iterator[str]:
+def _ten_or_fourteen(run: ScoredRun, _: Top1) -> Iterator[str]:
     clips = {bare(one) for one in sequences_of(run)}
     if clips and clips != set(THE_TEN):
         yield (
@@ -56,7 +56,7 @@ def _ten_or_fourteen(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _which_images(run: Run, top1: Top1) -> Iterator[str]:
+def _which_images(run: ScoredRun, top1: Top1) -> Iterator[str]:
     if top1 and len(run.observed.ids) != PUBLISHED_IMAGES:
         widest = max(top1.values(), key=lambda score: score.high - score.low)
         yield (
@@ -66,7 +66,7 @@ def _which_images(run: Run, top1: Top1) -> Iterator[str]:
         )
 
 
-def _files_or_memory(run: Run, _: Top1) -> Iterator[str]:
+def _files_or_memory(run: ScoredRun, _: Top1) -> Iterator[str]:
     codecs = {str(one["codec"]) for one in run.conditions if one["kind"] == "corruption"}
     if codecs == {"none"} and run.recipe["canvas"]["edition"] in (224, 299):
         yield (
@@ -75,7 +75,7 @@ def _files_or_memory(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _cut_differently(_: Run, top1: Top1) -> Iterator[str]:
+def _cut_differently(_: ScoredRun, top1: Top1) -> Iterator[str]:
     native, clean = top1.get("native"), top1.get("clean")
     if native and clean and (native.low > clean.high or native.high < clean.low):
         yield (
@@ -85,7 +85,7 @@ def _cut_differently(_: Run, top1: Top1) -> Iterator[str]:
         )
 
 
-def _at_chance(run: Run, top1: Top1) -> Iterator[str]:
+def _at_chance(run: ScoredRun, top1: Top1) -> Iterator[str]:
     first = top1.get("native") or top1.get("clean")
     guessing = 1 - 1 / (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"]))
     if first and first.low <= guessing <= first.high:
@@ -101,7 +101,7 @@ def _at_chance(run: Run, top1: Top1) -> Iterator[str]:
         )
 
 
-def _no_mask(run: Run, _: Top1) -> Iterator[str]:
+def _no_mask(run: ScoredRun, _: Top1) -> Iterator[str]:
     classes, outputs = len(set(_labels(run))), int(run.recipe["model"]["classes"])
     if run.recipe["projection"]["kind"] == "identity" and 0 < classes < outputs:
         yield (
@@ -110,7 +110,7 @@ def _no_mask(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _not_monotone(run: Run, top1: Top1) -> Iterator[str]:
+def _not_monotone(run: ScoredRun, top1: Top1) -> Iterator[str]:
     by_unit: dict[str, list[Score]] = {}
     for one in run.conditions:
         if one["kind"] == "corruption" and one["name"] in top1:
@@ -125,7 +125,7 @@ def _not_monotone(run: Run, top1: Top1) -> Iterator[str]:
         yield f"The error falls with severity: {'; '.join(falls)}. Severities are settings, not a scale."
 
 
-def _few_per_class(run: Run, _: Top1) -> Iterator[str]:
+def _few_per_class(run: ScoredRun, _: Top1) -> Iterator[str]:
     counts = Counter(_labels(run))
     small = sum(count < MINIMUM for count in counts.values())
     if small:
@@ -135,7 +135,7 @@ def _few_per_class(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
+def _whose_fall(run: ScoredRun, _: Top1) -> Iterator[str]:
     asked = {"relative_mce", "residual_robustness", "accuracy_drop"} & set(run.metrics)
     if asked:
         names = " and ".join(TITLES.get(name, name.replace("_", " ")) for name in sorted(asked))
@@ -145,7 +145,7 @@ def _whose_fall(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
+def _lossy_video(run: ScoredRun, _: Top1) -> Iterator[str]:
     found = sequences_of(run)
     lossless = bool(found) and {str(one["codec"]) for one in found} <= LOSSLESS
     if lossless and not run.baseline and not misfit(run):
@@ -155,7 +155,7 @@ def _lossy_video(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _direction(run: Run, _: Top1) -> Iterator[str]:
+def _direction(run: ScoredRun, _: Top1) -> Iterator[str]:
     if sequences_of(run) and {"ut5d", "mean_ut5d"} & set(run.metrics):
         ties = run.observed.tie_share
         share = f"Of {100 * ties:.1f} % of predictions"
@@ -166,7 +166,7 @@ def _direction(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _small_images(run: Run, _: Top1) -> Iterator[str]:
+def _small_images(run: ScoredRun, _: Top1) -> Iterator[str]:
     edition = int(run.recipe["canvas"]["edition"])
     if edition < 224 and sequences_of(run):
         yield (
@@ -180,11 +180,11 @@ def _small_images(run: Run, _: Top1) -> Iterator[str]:
         )
 
 
-def _labels(run: Run) -> Iterator[int]:
+def _labels(run: ScoredRun) -> Iterator[int]:
     return (label for labels in run.observed.labels for label in labels)
 
 
-TRAPS: dict[str, Callable[[Run, Top1], Iterator[str]]] = {
+TRAPS: dict[str, Callable[[ScoredRun, Top1], Iterator[str]]] = {
     "Fifteen or nineteen?": _fifteen_or_nineteen,
     "Ten or fourteen?": _ten_or_fourteen,
     "Which images?": _which_images,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from windtunnel.metrics.frame_sets import Judged, judge_frames
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import COLOURS, DASHES, error_bars
 from windtunnel.report.sequence_details import label_of
 from windtunnel.report.source_images import (
@@ -18,7 +19,6 @@ from windtunnel.report.source_images import (
     prediction_name,
     thumbnail,
 )
-from windtunnel.store.run import Run
 
 SETS_SHOWN = 6
 SETS_LISTED = 20
@@ -67,7 +67,7 @@ class WorstSets:
     note: str
 
 
-def frame_section(run: Run) -> dict[str, Any]:
+def frame_section(run: ScoredRun) -> dict[str, Any]:
     """The frame sets of a run as data: how many, and which fail most near a right anchor; {} for none."""
     found = judge_frames(run)
     if found is None:
@@ -85,7 +85,7 @@ def frame_section(run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def worst_sets(run: Run, count: int = SETS_SHOWN) -> WorstSets:
+def worst_sets(run: ScoredRun, count: int = SETS_SHOWN) -> WorstSets:
     """The sets that fail most near a right anchor, with their frames as far as they are still there."""
     found = judge_frames(run)
     if found is None:
@@ -174,5 +174,5 @@ def _frames_of(found: Judged, place: int) -> list[tuple[int, int, bool]]:
     return sorted([*frames, (0, int(sets.anchors[place]), bool(found.anchor_right[place]))])
 
 
-def _anchor_id(run: Run, found: Judged, place: int) -> str:
+def _anchor_id(run: ScoredRun, found: Judged, place: int) -> str:
     return str(run.observed.ids[found.sets.anchors[place]])

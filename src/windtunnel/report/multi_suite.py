@@ -14,9 +14,9 @@ from windtunnel.analysis.public_models import Fit, PublicResult, logit
 from windtunnel.analysis.public_placement import OwnPoint, Placed
 from windtunnel.analysis.shifts import Share, Shift, TagDrop
 from windtunnel.metrics.headlines import PM_0
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.comparison import comparison_document
 from windtunnel.report.figures import BAR_PX, COLOURS
-from windtunnel.store.run import Run
 
 # Logits grow without end: what lies beyond is drawn here.
 EDGE = 0.001
@@ -236,7 +236,7 @@ def public_scatter(placed: Placed) -> dict[str, Any]:
     }
 
 
-def placed_content(placed: Placed, runs: Sequence[Run]) -> dict[str, Any]:
+def placed_content(placed: Placed, runs: Sequence[ScoredRun]) -> dict[str, Any]:
     """What a page says of runs among public models: JSON's content, rows of a table, notes of every run."""
     by_path = {str(run.path): run for run in runs}
     labels = point_labels(placed.points)

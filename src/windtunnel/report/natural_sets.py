@@ -8,7 +8,7 @@ from typing import Any
 from windtunnel.analysis.caveats import marks
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import head_titles, headline_formula
-from windtunnel.store.run import Run
+from windtunnel.metrics.scored_run import ScoredRun
 
 
 def parts_text(natural: Mapping[str, Any]) -> str:
@@ -35,7 +35,7 @@ def counted_text(recipe: Mapping[str, Any]) -> str:
     return f"all {outputs} outputs count"
 
 
-def natural_notes(run: Run) -> list[str]:
+def natural_notes(run: ScoredRun) -> list[str]:
     """What a reader must know of a natural set's scores before comparing them."""
     if not run.natural:
         return []
@@ -61,7 +61,7 @@ def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _without_output(run: Run) -> int:
+def _without_output(run: ScoredRun) -> int:
     """How many scored images have only labels that no output stands for."""
     projection = run.projection
     kept = set(projection.kept) or set(range(len(projection.outputs) or int(run.recipe["model"]["classes"])))

@@ -10,13 +10,13 @@ import numpy as np
 
 from windtunnel.core.metric_names import DETECTION_TITLES, OF_DETECTION
 from windtunnel.metrics.headlines import PAPERS_SCORE
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import COLOURS
-from windtunnel.store.run import Run
 
 BINS = 25
 
 
-def detection_section(run: Run) -> dict[str, Any]:
+def detection_section(run: ScoredRun) -> dict[str, Any]:
     """How many images are out and in, and how the paper's score falls over both; {} for other runs."""
     found = run.detectors if set(OF_DETECTION) & set(run.metrics) else None
     if found is None:

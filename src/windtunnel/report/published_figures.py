@@ -10,7 +10,7 @@ from windtunnel.core.metric_names import NORMALISED, NORMALISED_SEQUENCES
 from windtunnel.core.scores import Score
 from windtunnel.metrics.headlines import PAPERS_SCORE
 from windtunnel.metrics.published_results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
-from windtunnel.store.run import Run
+from windtunnel.metrics.scored_run import ScoredRun
 
 # By metric and condition of a score, what published tables call it.
 NATURAL_NAMES = {("aupr", PAPERS_SCORE): "msp_aupr", ("pm_k", "pm-0"): "pm_0", ("pm_k", "pm-10"): "pm_10"}
@@ -18,7 +18,7 @@ NATURAL_NAMES = {("aupr", PAPERS_SCORE): "msp_aupr", ("pm_k", "pm-0"): "pm_0", (
 NEAREST = 4
 
 
-def published_field(run: Run, scores: Sequence[Score]) -> list[dict[str, Any]]:
+def published_field(run: ScoredRun, scores: Sequence[Score]) -> list[dict[str, Any]]:
     """Each score that has published company: its place, its neighbours, and per source why it is unlike.
 
     Scores divided by a stored run have none.
@@ -60,7 +60,7 @@ def published_field(run: Run, scores: Sequence[Score]) -> list[dict[str, Any]]:
     return found
 
 
-def _under_published_names(run: Run, scores: Sequence[Score]) -> list[Score]:
+def _under_published_names(run: ScoredRun, scores: Sequence[Score]) -> list[Score]:
     """The scores over everything, and those of a natural set that papers publish, as papers name them."""
     shifted = {part.name for part in run.parts if part.role == "shifted"}
     found = []

@@ -12,10 +12,10 @@ from windtunnel.analysis.occlusion import patches_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.engine.work import fitted
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models import Model
 from windtunnel.report.saliency_overlay import overlay, scale_of
 from windtunnel.report.source_images import class_names, thumbnail
-from windtunnel.store.run import Run
 
 # So many images of each part of the report, and no longer than this for each part.
 IMAGES = 6
@@ -48,7 +48,7 @@ def explain_nothing(images: Sequence[tuple[Image, int]], _side_px: int) -> Hangi
 
 
 def explain_with(
-    run: Run,
+    run: ScoredRun,
     model: Model,
     advance: Callable[[int, int], None] = lambda _done, _total: None,
     seconds: float = SECONDS,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import (
     compared,
     difficulty_of,
@@ -19,13 +20,12 @@ from windtunnel.metrics.sequence_scores import (
 )
 from windtunnel.metrics.stability import farthest_top5
 from windtunnel.report.source_images import label_names
-from windtunnel.store.run import Run
 
 # Images the document names, the least steady first.
 UNSTEADY_LISTED = 20
 
 
-def sequence_rows(run: Run) -> list[dict[str, Any]]:
+def sequence_rows(run: ScoredRun) -> list[dict[str, Any]]:
     """Every sequence: how its frames are compared, and at each pair the share of images that flip."""
     found = []
     for one in sequences_of(run):
@@ -50,12 +50,12 @@ def sequence_rows(run: Run) -> list[dict[str, Any]]:
     return found
 
 
-def flip_shares(run: Run) -> NDArray[np.float64]:
+def flip_shares(run: ScoredRun) -> NDArray[np.float64]:
     """The share of compared frames whose answer differs, images x sequences."""
     return np.stack([flips_of(run, one).mean(axis=1) for one in sequences_of(run)], axis=1)
 
 
-def unsteady_images(run: Run, count: int = UNSTEADY_LISTED) -> list[dict[str, Any]]:
+def unsteady_images(run: ScoredRun, count: int = UNSTEADY_LISTED) -> list[dict[str, Any]]:
     """The images whose answers flip most, mean over all sequences, and under which they flip most."""
     found = sequences_of(run)
     if not found or not len(run.clips.ids):
@@ -76,7 +76,7 @@ def unsteady_images(run: Run, count: int = UNSTEADY_LISTED) -> list[dict[str, An
     ]
 
 
-def label_of(run: Run, image: str) -> str:
+def label_of(run: ScoredRun, image: str) -> str:
     """What people call an image's classes, "" where it has none."""
     row = run.samples["id"].to_pylist().index(image)
     return label_names(run, run.samples["labels"][row].as_py())

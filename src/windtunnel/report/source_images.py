@@ -20,8 +20,8 @@ from windtunnel.data.precomputed import open_with_clean
 from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.plan import parse_settings
 from windtunnel.imaging.geometry import Geometry
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.imagenet import imagenet_names
-from windtunnel.store.run import Run
 
 THUMBNAIL_QUALITY = 80
 
@@ -33,7 +33,7 @@ class Originals:
         gone: how many that were asked for have changed or gone.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ScoredRun) -> None:
         """Open the run's data; a UserError says that it is no longer there."""
         self._run = run
         self._dataset = _reopened(run)
@@ -78,7 +78,7 @@ class Originals:
         return gone if self.gone else ""
 
 
-def _reopened(run: Run) -> Dataset:
+def _reopened(run: ScoredRun) -> Dataset:
     """The data a run was of, as it was opened then."""
     data = run.info["data"]
     if run.natural:
@@ -86,7 +86,7 @@ def _reopened(run: Run) -> Dataset:
     return open_with_clean(data["location"], data.get("clean"))
 
 
-def open_originals(run: Run) -> Originals | None:
+def open_originals(run: ScoredRun) -> Originals | None:
     """The run's images, or None where its data is gone."""
     try:
         return Originals(run)
@@ -94,12 +94,12 @@ def open_originals(run: Run) -> Originals | None:
         return None
 
 
-def no_originals(run: Run) -> str:
+def no_originals(run: ScoredRun) -> str:
     """What to say where the run's data is gone."""
     return f"The images are no longer at {run.info['data']['location']}: none can be shown."
 
 
-def stored_condition(run: Run, name: str) -> Condition:
+def stored_condition(run: ScoredRun, name: str) -> Condition:
     """A condition of a run, by its name."""
     row = next(one for one in run.conditions if one["name"] == name)
     fields = Condition.__dataclass_fields__
@@ -108,7 +108,7 @@ def stored_condition(run: Run, name: str) -> Condition:
     return Condition(**{**stored, "settings": settings})
 
 
-def class_names(run: Run) -> dict[int, str]:
+def class_names(run: ScoredRun) -> dict[int, str]:
     """What people call the model's outputs, as far as the data's classes tell."""
     classes = run.info["data"]["classes"]
     words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
@@ -124,12 +124,12 @@ def prediction_name(names: Mapping[int, str], output: int) -> str:
     return "not finite" if output < 0 else names.get(output, f"class {output}")
 
 
-def output_of(run: Run, label: int) -> int:
+def output_of(run: ScoredRun, label: int) -> int:
     """The model's output that a class of the data is."""
     return int(run.recipe["projection"]["labels"][label])
 
 
-def label_names(run: Run, labels: Sequence[int]) -> str:
+def label_names(run: ScoredRun, labels: Sequence[int]) -> str:
     """What people call an image's classes."""
     names = class_names(run)
     return ", ".join(names.get(output_of(run, label), str(label)) for label in labels)

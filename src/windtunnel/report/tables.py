@@ -30,6 +30,7 @@ from windtunnel.metrics.not_finite import not_finite_note, not_finite_section
 from windtunnel.metrics.ood_detection import detection_notes
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.published_results import PUBLISHED_IMAGES
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.report import deployment
 from windtunnel.report.confusions import confusions
@@ -41,18 +42,17 @@ from windtunnel.report.ood_detection import detection_section
 from windtunnel.report.published_figures import published_field
 from windtunnel.report.sequence_details import sequence_rows, unsteady_images
 from windtunnel.report.worst_slices import worst_slices
-from windtunnel.store.run import Run
 
 FAILURES_KEPT = 1000
 MISSING_SHOWN = 8
 
 
-def failures(run: Run) -> list[dict[str, Any]]:
+def failures(run: ScoredRun) -> list[dict[str, Any]]:
     """Images that could not be scored: id, how many conditions, status and reason of the first."""
     return [asdict(one) for one in run.observed.unscored]
 
 
-def notes(run: Run) -> list[str]:
+def notes(run: ScoredRun) -> list[str]:
     """What a reader must know before comparing this run's numbers with others."""
     lines = []
     seen = run.observed
@@ -107,7 +107,7 @@ def notes(run: Run) -> list[str]:
     return lines + training_notes(run)
 
 
-def _score_notes(run: Run) -> list[str]:
+def _score_notes(run: ScoredRun) -> list[str]:
     """Which scores the suite asks for and this run cannot have."""
     lines = []
     asked, seen = set(run.metrics), run.observed
@@ -129,7 +129,7 @@ def _score_notes(run: Run) -> list[str]:
     return lines
 
 
-def normaliser_notes(run: Run) -> list[str]:
+def normaliser_notes(run: ScoredRun) -> list[str]:
     """Why there is no CE, mCE or FR, or what those there are rest on."""
     if sequences_of(run):
         return sequence_notes(run)
@@ -158,7 +158,7 @@ def normaliser_notes(run: Run) -> list[str]:
     return lines
 
 
-def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -> dict[str, Any]:
+def run_document(run: ScoredRun, scores: list[Score], placed: Sequence[Placed] = ()) -> dict[str, Any]:
     """Everything a reader of the HTML page sees, as one JSON document.
 
     `placed` is the run among public models, where tables of those were given.
@@ -198,7 +198,7 @@ def run_document(run: Run, scores: list[Score], placed: Sequence[Placed] = ()) -
     }
 
 
-def reliability_bins(run: Run) -> dict[str, list[dict[str, Any]]]:
+def reliability_bins(run: ScoredRun) -> dict[str, list[dict[str, Any]]]:
     """Confidence beside share of right answers, for clean images and for all corrupted ones together."""
     seen = run.observed
     if not seen.gives_probabilities or not len(seen.ids):
@@ -209,7 +209,7 @@ def reliability_bins(run: Run) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def calibration_by_chance(run: Run) -> dict[str, float]:
+def calibration_by_chance(run: ScoredRun) -> dict[str, float]:
     """The ECE of a perfectly calibrated model as sure as this one, for the same images."""
     seen = run.observed
     if not seen.gives_probabilities or not len(seen.ids):
@@ -217,7 +217,7 @@ def calibration_by_chance(run: Run) -> dict[str, float]:
     return {name: ece_by_chance(some.confidence[:, chosen]) for name, (some, chosen) in _judged(run).items()}
 
 
-def _judged(run: Run) -> dict[str, tuple[Observed, list[int]]]:
+def _judged(run: ScoredRun) -> dict[str, tuple[Observed, list[int]]]:
     """Images and columns whose calibration is shown: clean and corrupted, or a natural set's parts."""
     seen = run.observed
     if run.parts:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from windtunnel.core.images import Image
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import compared, flips_of, name, pairs_of, sequences_of
 from windtunnel.report.figures import COLOURS
 from windtunnel.report.sequence_details import flip_shares, label_of
@@ -19,7 +20,6 @@ from windtunnel.report.source_images import (
     prediction_name,
     thumbnail,
 )
-from windtunnel.store.run import Run
 
 IMAGES = 6
 FRAME_PX = 80
@@ -63,7 +63,7 @@ class Timelines:
     note: str
 
 
-def timelines(run: Run, count: int = IMAGES) -> Timelines:
+def timelines(run: ScoredRun, count: int = IMAGES) -> Timelines:
     """The images that flip most over all sequences, each under the one it flips most under of those left.
 
     No sequence is shown twice: one that unsettles every image would be all there is to see.
@@ -84,7 +84,7 @@ def timelines(run: Run, count: int = IMAGES) -> Timelines:
     return Timelines(found, originals.note)
 
 
-def _choose(run: Run, count: int) -> list[tuple[int, dict[str, Any]]]:
+def _choose(run: ScoredRun, count: int) -> list[tuple[int, dict[str, Any]]]:
     """Rows of the clips, and the sequence each is shown under."""
     conditions, shares = sequences_of(run), flip_shares(run)
     shown: set[int] = set()
@@ -99,7 +99,7 @@ def _choose(run: Run, count: int) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def _timeline(run: Run, row: int, condition: dict[str, Any], images: list[Image]) -> Timeline:
+def _timeline(run: ScoredRun, row: int, condition: dict[str, Any], images: list[Image]) -> Timeline:
     names = class_names(run)
     best = run.clips.top(name(condition))[row, :, 0]
     said = [prediction_name(names, int(one)) for one in best]

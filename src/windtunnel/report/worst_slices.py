@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from windtunnel.core.labels import IMAGENET_1K
+from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.slices import MINIMUM, Slice, group_of_images, slices
 from windtunnel.published.imagenet import imagenet_names
-from windtunnel.store.run import Run
 
 SHOWN = 10
 # A column with more values than this divides images into names, not into kinds.
@@ -17,7 +17,7 @@ MOST_VALUES = 20
 NAMES = ("id", "path", "file", "filename", "part", "video")
 
 
-def worst_slices(run: Run) -> list[dict[str, Any]]:
+def worst_slices(run: ScoredRun) -> list[dict[str, Any]]:
     """By class, by size and by every column with few values: the worst slices of the run's main score."""
     metric = _metric(run)
     if not metric:
@@ -43,7 +43,7 @@ def worst_slices(run: Run) -> list[dict[str, Any]]:
     return found
 
 
-def _metric(run: Run) -> str:
+def _metric(run: ScoredRun) -> str:
     """The mean error or mFP where there is one, else the clean error; "" where nothing is scored."""
     if not len(run.observed.ids) or not run.observed.conditions:
         return ""
@@ -53,7 +53,7 @@ def _metric(run: Run) -> str:
     return next((metric for metric in wanted if metric in run.metrics), "")
 
 
-def _columns(run: Run) -> list[str]:
+def _columns(run: ScoredRun) -> list[str]:
     """Columns of the data's table that divide the images into few kinds."""
     if "meta" not in run.samples.column_names:
         return []
@@ -66,18 +66,18 @@ def _columns(run: Run) -> list[str]:
     )
 
 
-def slice_name(run: Run, one: Slice) -> str:
+def slice_name(run: ScoredRun, one: Slice) -> str:
     """A slice's name for people: a WordNet id of ImageNet-1k in words."""
     return group_name(run, one.by, one.group)
 
 
-def group_name(run: Run, by: str, group: str) -> str:
+def group_name(run: ScoredRun, by: str, group: str) -> str:
     """The name of a slice's group for people: a WordNet id of ImageNet-1k in words."""
     words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
     return (words.get(group, group) if by == "class" else group).strip()
 
 
-def _row(run: Run, one: Slice) -> dict[str, Any]:
+def _row(run: ScoredRun, one: Slice) -> dict[str, Any]:
     return {
         "group": one.group.strip(),
         "name": slice_name(run, one),

@@ -1,0 +1,31 @@
+"""Names of networks and data sets, recognised in what a model declares of itself."""
+
+from __future__ import annotations
+
+import re
+
+# Words next to a network's name that make it another network.
+VARIANT_BEFORE = "wide|se|x"
+VARIANT_BEHIND = "d|gn|v2"
+
+
+def is_data_set(text: str, name: str) -> bool:
+    """Whether a text names a data set, perhaps with more words behind: `ImageNet_21k-P` is imagenet-21k.
+
+    Words are compared, so that imagenet-real is not imagenet-r; how they are joined makes no difference.
+    """
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    beginnings = {"".join(words[:count]) for count in range(1, len(words) + 1)}
+    return "".join(re.findall(r"[a-z0-9]+", name.lower())) in beginnings
+
+
+def names_network(text: str, network: str) -> bool:
+    """Whether a text names a network, however it is spelt: `timm/resnet50.a1_in1k` names ResNet-50.
+
+    What goes on with a letter or a digit is another network (resnet50d, resnet501), and so is what has the
+    word of a variant before or behind it (wide_resnet50, ResNet-50-D).
+    """
+    words = re.findall(r"[a-z]+|\d+", network.lower())
+    named = rf"(?<![a-z0-9]){'[-_ ]?'.join(words)}(?![a-z0-9])(?![-_ ]({VARIANT_BEHIND})(?![a-z0-9]))"
+    before = (text.lower()[: one.start()] for one in re.finditer(named, text.lower()))
+    return any(not re.search(rf"(?<![a-z0-9])({VARIANT_BEFORE})[-_ ]$", one) for one in before)

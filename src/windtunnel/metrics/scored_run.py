@@ -1,0 +1,133 @@
+"""A run as its scores see it: predictions as matrices, baseline, groups of images, parts of natural sets."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.data.label_spaces import class_keys
+from windtunnel.metrics.frame_predictions import Clips
+from windtunnel.metrics.ood_detection import Outside, outside_of
+from windtunnel.metrics.parts import Part, parts_of
+from windtunnel.metrics.prediction_matrix import Observed
+from windtunnel.store.run import StoredRun
+
+# Id, content hash and keys of the classes.
+ImageIdentity = tuple[str, str, tuple[str, ...]]
+
+
+class ScoredRun(StoredRun):
+    """A stored run with what its scores depend on besides its predictions.
+
+    Attributes:
+        baseline: the run whose errors normalise this one's; None for none.
+        group: the column of the data's table that says which images belong together, "" for none.
+        group_found: whether nobody asked for these groups: videos, detected in the data.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self.baseline: ScoredRun | None = None
+        self.group = str(self.info.get("scoring", {}).get("group", ""))
+        self.group_found = bool(self.info.get("scoring", {}).get("group_found", False))
+
+    @cached_property
+    def class_keys(self) -> list[str]:
+        """What identifies each class in other runs: its name, or the index of a class of ImageNet-1k.
+
+        A run that reads class indices as ImageNet-1k's then joins one over the same data that does not.
+        """
+        return class_keys(self.recipe["data"]["label_space"], [*map(str, self.info["data"]["classes"])])
+
+    @cached_property
+    def images(self) -> dict[str, ImageIdentity]:
+        """By id, what makes an image the same in two runs: id, content and its classes' keys.
+
+        The content is the source's, so that finished images are those they were made of.
+        """
+        classes = self.class_keys
+        content = self.samples["content"]
+        if "source" in self.samples.column_names:
+            content = pc.coalesce(self.samples["source"], content)
+        rows = zip(self.samples["id"].to_pylist(), content.to_pylist(), self.samples["labels"].to_pylist(),
+                   strict=True)  # fmt: skip
+        return {
+            id_: (id_, hash_ or "", tuple(str(classes[label]) for label in labels))
+            for id_, hash_, labels in rows
+        }
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of a natural set (shifted or out, and clean); () for ordinary runs."""
+        return parts_of(self)
+
+    @cached_property
+    def detectors(self) -> Outside | None:
+        """Every out-of-distribution score of out and clean images; None for runs without either."""
+        return outside_of(self)
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64] | None:
+        """Of every scored image the number of its group, or None where every one stands for itself."""
+        return self.groups_of(self.scored)
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which of the run's images its scores rest on; sequences and swapped steps need no labels."""
+        sequences = any(condition["kind"] == "sequence" for condition in self.conditions)
+        return self.clips.kept if sequences else self.observed.answered.kept
+
+    def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+        """The same of any images; one of which the column says nothing is its own group."""
+        if not self.group:
+            return None
+        if self.group not in self.columns:
+            raise unknown_name("column to group by", self.group, self.columns)
+        values = self.columns[self.group]
+        own = [value or f"\0{row}" for row, value in enumerate(values)]
+        names, number = np.unique(np.array(own)[kept], return_inverse=True)
+        if self.group_found and len(self.group_values(kept)) < 2:
+            return None
+        if len(names) < 2:
+            raise UserError(f"All images of {self.path} have one {self.group}; intervals need two groups.")
+        return None if len(names) == len(number) else number
+
+    def group_values(self, kept: NDArray[np.bool_]) -> set[str]:
+        """What the column to group by says of some images, where it says anything."""
+        return {
+            value for value, is_kept in zip(self.columns[self.group], kept, strict=True) if value and is_kept
+        }
+
+    @cached_property
+    def observed(self) -> Observed:
+        """What the model said of every complete image under every condition."""
+        return Observed(self)
+
+    @cached_property
+    def clips(self) -> Clips:
+        """What the model said of every frame of every sequence."""
+        return Clips(self)
+
+    def scored_as(
+        self, baseline: str | Path | ScoredRun | None = None, group: str | None = None
+    ) -> ScoredRun:
+        """The same predictions with another baseline or other groups; None leaves either as it is."""
+        from windtunnel.metrics.baseline import check_baseline
+
+        if baseline is None and group is None:
+            return self
+        other = copy(self)
+        if group is not None:
+            other.group, other.group_found = group, False
+            for cached in ("groups", "detectors"):  # both depend on the groups
+                other.__dict__.pop(cached, None)
+        if baseline is not None:
+            other.baseline = baseline if isinstance(baseline, ScoredRun) else ScoredRun(baseline)
+            check_baseline(other, other.baseline)
+        return other

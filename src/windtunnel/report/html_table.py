@@ -1,0 +1,13 @@
+"""A small HTML table, as notebooks show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows as an HTML table, every cell escaped; no head for ()."""
+    top = f"<thead><tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr></thead>" if head else ""
+    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table>{top}<tbody>{body}</tbody></table>"

@@ -1,0 +1,198 @@
+"""A finished or unfinished run: its predictions, its scores, its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.extras import load_extra
+from windtunnel.core.scores import Score
+from windtunnel.metrics.score import score_run
+from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.models import load_model
+from windtunnel.report.files import write_reports
+from windtunnel.report.html_table import html_table
+from windtunnel.report.saliency import explain_nothing, explain_with
+
+# The columns of a table of scores: the fields of `Score`, in their order.
+SCORE_COLUMNS = pa.schema(
+    [
+        ("metric", pa.string()),
+        ("condition", pa.string()),
+        ("value", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("n", pa.int64()),
+        ("formula", pa.string()),
+        ("parts", pa.list_(pa.string())),
+        ("recipe", pa.string()),
+        ("corruption", pa.string()),
+        ("severity", pa.int64()),
+        ("codec", pa.string()),
+    ]
+)
+# The columns that consoles and notebooks show.
+SHOWN_COLUMNS = ("metric", "condition", "value", "low", "high", "n")
+
+
+class Scores(list[Score]):
+    """The scores of a run, in the suite's order; also as an Arrow table or a pandas DataFrame."""
+
+    def to_arrow(self) -> pa.Table:
+        """The scores as an Arrow table: one row per score, one column per field of `Score`."""
+        return pa.Table.from_pylist([score.to_json() for score in self], schema=SCORE_COLUMNS)
+
+    def to_pandas(self) -> Any:
+        """The scores as a pandas DataFrame with the columns of `to_arrow()`; needs pandas."""
+        load_extra("pandas", "to_pandas()")
+        return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        rows = [SHOWN_COLUMNS, *self._shown_rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+    def _repr_html_(self) -> str:
+        return html_table(SHOWN_COLUMNS, self._shown_rows())
+
+    def _shown_rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                score.metric,
+                score.condition,
+                f"{score.value:.4g}",
+                f"{score.low:.4g}",
+                f"{score.high:.4g}",
+                str(score.n),
+            )
+            for score in self
+        ]
+
+
+class Run:
+    """One model on one data set under many conditions, on disk.
+
+    Attributes:
+        scoring: what scores, comparisons and reports are computed from.
+
+    Example:
+        >>> run = windtunnel.load_run("windtunnel-runs/demo")  # doctest: +SKIP
+        >>> run.scores()[0].value  # doctest: +SKIP
+    """
+
+    def __init__(self, scoring: ScoredRun | str | Path) -> None:
+        self.scoring = scoring if isinstance(scoring, ScoredRun) else ScoredRun(scoring)
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.scoring.path
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """What decided the predictions."""
+        return self.scoring.recipe
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What else is known of the run: names, locations, versions, warnings."""
+        return self.scoring.info
+
+    @property
+    def conditions(self) -> list[dict[str, Any]]:
+        """The conditions, in the suite's order."""
+        return self.scoring.conditions
+
+    @property
+    def samples(self) -> pa.Table:
+        """The images: id, labels, content hash, width, height, format."""
+        return self.scoring.samples
+
+    def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Every prediction as an Arrow table, sorted by image and condition."""
+        return self.scoring.predictions(columns)
+
+    def scores(
+        self,
+        metrics: Sequence[str] | None = None,
+        *,
+        baseline: str | Path | Run | None = None,
+        group: str | None = None,
+    ) -> Scores:
+        """Every score the suite asks for, each with interval, n, formula and parts.
+
+        Args:
+            metrics: other metrics than the suite's.
+            baseline: a run on the same images; its scores normalise CE, mCE, FR, T5D and the like.
+            group: a column of the data's table; images with the same value (of one patient, one video) are
+                clustered in every interval. "" for none, None as the run says.
+        """
+        return Scores(score_run(self.scoring.scored_as(_given(baseline), group), metrics))
+
+    def against(self, baseline: str | Path | Run) -> Run:
+        """The same run, its corruption errors normalised by those of a stored run on the same images."""
+        return Run(self.scoring.scored_as(_given(baseline)))
+
+    def grouped_by(self, column: str) -> Run:
+        """The same run, with images clustered by a column of the data's table."""
+        return Run(self.scoring.scored_as(group=column))
+
+    def report(self, explain: Any = None, preprocess: str | Path | None = None) -> Path:
+        """Write report.html, scores.json and scores.csv into the run folder; returns the page's path.
+
+        Args:
+            explain: the run's model, to add saliency maps for the misclassified images that are shown.
+            preprocess: as the run had it.
+        """
+        maps = (
+            explain_nothing
+            if explain is None
+            else explain_with(self.scoring, load_model(explain, preprocess))
+        )
+        try:
+            return write_reports(self.scoring, self.scores(), maps).html
+        except OSError as error:
+            raise UserError(
+                f"{error.filename or self.path} cannot be written: {error.strerror or error}; copy the run "
+                "folder to where you may write."
+            ) from error
+
+    def __repr__(self) -> str:
+        model, data = self.info["model"]["name"], self.info["data"]["name"]
+        suite = self.recipe["suite"]["name"]
+        return f"Run({str(self.path)!r}: {model} on {data}, {suite}, {len(self.conditions)} conditions)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("model", self.info["model"]["name"]),
+            ("data", self.info["data"]["name"]),
+            ("suite", self.recipe["suite"]["name"]),
+            ("conditions", len(self.conditions)),
+            ("images", self.recipe["data"]["count"]),
+            ("folder", str(self.path)),
+        ]
+        return html_table((), rows)
+
+
+def load_run(path: str | Path, *, baseline: str | Path | Run | None = None, group: str | None = None) -> Run:
+    """Open a finished or unfinished run folder.
+
+    Args:
+        path: the run folder.
+        baseline: a run on the same images, to normalise corruption errors by.
+        group: a column of the data's table that says which images belong together; None as the run says.
+    """
+    return Run(ScoredRun(path).scored_as(_given(baseline), group))
+
+
+def _given(run: str | Path | Run | None) -> str | Path | ScoredRun | None:
+    return run.scoring if isinstance(run, Run) else run
+
+
+def scored_runs(runs: Iterable[str | Path | Run]) -> list[ScoredRun]:
+    """What comparisons and reports take, of runs as users give them."""
+    return [run.scoring if isinstance(run, Run) else ScoredRun(run) for run in runs]
