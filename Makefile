@@ -1,6 +1,7 @@
 # make demo   create the environment, install, run the demo, leave a report
 # make test   create the environment, install what tests need, lint, type-check and test
 # make lint   ruff, mypy and the layer contract alone
+# make docs   build the documentation site into build/docs, warnings are errors
 # make bench  time corruptions against imagecorruptions and its fork, sequences, and a run against bare inference
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BENCH := .venv-bench
 BENCH_FORK := .venv-bench-fork
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/windtunnel demo
@@ -21,10 +22,14 @@ test: lint
 	$(BIN)/python -m pytest --numprocesses 2
 
 lint: $(VENV)/.test
-	$(BIN)/ruff format --check src tests tools benchmarks
-	$(BIN)/ruff check src tests tools benchmarks
+	$(BIN)/ruff format --check src tests tools benchmarks docs
+	$(BIN)/ruff check src tests tools benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --nitpicky --fresh-env --quiet docs build/docs
+	@echo build/docs/index.html
 
 bench: $(BENCH)/.installed $(BENCH_FORK)/.installed $(VENV)/.test
 	$(BENCH)/bin/python benchmarks/corruptions.py
@@ -46,6 +51,10 @@ $(VENV)/.test: $(INSTALLED_FROM) | $(VENV)/bin/python
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[test,torch]'
 	command -v chromium >/dev/null || { $(AS_ROOT) apt-get update -qq && $(AS_ROOT) apt-get install -y -qq chromium >/dev/null; }
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(INSTALLED_FROM) | $(VENV)/bin/python
+	$(PIP) --editable '.[docs]'
 	@touch $@ $(VENV)/.demo
 
 # The peer needs an old setuptools, and has an environment of its own.

@@ -37,7 +37,7 @@ SEVERITIES = (1, 3, 5)
 # The original's glass blur is a Python loop of seconds; the fork's is compiled.
 SLOW = "glass_blur" if installed()[0] == ORIGINAL else ""
 SIDE = 224
-# What the project promises, from docs/design.md section 8.
+# Targets of docs/explanation/decisions/0022-performance-targets.md.
 FLOORS = {"pixelate": 1.3, "jpeg_compression": 1.3}
 FLOOR = 3.0
 

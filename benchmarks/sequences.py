@@ -32,7 +32,7 @@ from windtunnel.kernels.window import Window  # noqa: E402
 from windtunnel.sequences import REGISTRY  # noqa: E402
 
 EDITION, FRAMES = 224, 31
-# What the project promises, from docs/design.md section 8, and the most any one may take.
+# Targets of docs/explanation/decisions/0022-performance-targets.md, and the most any one may take.
 MEAN_MS, MOST_MS = 15.0, 20.0
 
 

@@ -1,4 +1,4 @@
-"""Draws docs/resizes.svg: the same 6x6 image at 3x3 by the six resizers of ImageNet-S.
+"""Draws docs/images/resizes.svg: the same 6x6 image at 3x3 by the six resizers of ImageNet-S.
 
 python tools/draw_resizes.py
 """
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from windtunnel.imaging.resizers import resize
 
-TARGET = Path(__file__).parents[1] / "docs" / "resizes.svg"
+TARGET = Path(__file__).parents[1] / "docs" / "images" / "resizes.svg"
 METHODS = tuple(
     f"{library}-{name}" for library in ("pillow", "opencv") for name in ("nearest", "bilinear", "bicubic")
 )

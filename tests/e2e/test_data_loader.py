@@ -151,7 +151,7 @@ def test_other_process_pools_do_not_repeat_noise_either(context: str) -> None:
 
 
 def test_the_how_to_pages_python_runs(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "transforms.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "transforms.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     assert len(blocks) >= 4
     (tmp_path / "page.py").write_text("\n".join(blocks))

@@ -348,7 +348,7 @@ def test_without_torch_the_cure_is_named() -> None:
 
 
 def test_the_how_to_pages_python_runs(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "training.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     (tmp_path / "page.py").write_text(block)
     done = subprocess.run([sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True)

@@ -38,6 +38,9 @@ COMMANDS = {
     "warmup": "windtunnel.cli.warmup",
 }
 
+# The variable by which shells ask for completions.
+COMPLETION = "_WINDTUNNEL_COMPLETE"
+
 EXIT_USER_ERROR = 2
 EXIT_CRASH = 70
 EXIT_INTERRUPTED = 130
@@ -78,6 +81,10 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every mistake ends in one line and an exit code that says whose it is."""
+    if instruction := os.environ.get(COMPLETION):
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(cli, {}, "windtunnel", COMPLETION, instruction))
     with phrased_for_command_line():
         _run(arguments)
 

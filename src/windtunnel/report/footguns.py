@@ -1,4 +1,4 @@
-"""The known traps that this run's numbers stand next to; the headings are those of docs/footguns.md."""
+"""Known pitfalls that apply to a run; the headings are those of docs/explanation/footguns.md."""
 
 from __future__ import annotations
 

@@ -37,30 +37,34 @@ HEAD = """\
 
 <!-- Written by `windtunnel dev gallery`; change the units, not this page. -->
 
-Every corruption at every severity: the untouched image, then severities 1 to 5. The harbour is drawn by \
-windtunnel itself, corrupted at {edition} pixels with the values of edition {edition}, and shown at three \
-quarters of its size; `fog:3` is what you type for fog at severity 3. To see one on an image of your own:
+Every corruption at every severity: the clean image, then severities 1 to 5. The scene is drawn by \
+windtunnel, corrupted at {edition} pixels with the parameters of edition {edition}, and shown at three \
+quarters of its size. Fog at severity 3 is written `fog:3`. To see one on an image of your own:
 
-```
-$ windtunnel show fog --image my.jpg           # writes fog.png
+```console
+$ windtunnel show fog --image photo.jpg
+fog.png
 ```
 
 **{test} corruptions are ImageNet-C's test set** (suite `{test_suite}`): report scores on them, and never \
 train or choose a model with them. **{validation} more are for validation** (suite `{validation_suite}`): \
-choose with them as you like. The two are never mixed into one score.
+use them to choose models. The two are never mixed into one score.
 """
 
 SEQUENCES_HEAD = """\
 ## Sequences
 
-A sequence changes an image little by little, and asks how often the answer flips. Eight of its frames are \
-shown, the first and the last among them, as suite `{test_suite}` makes them at {edition} pixels. \
-**Noise** is drawn anew in every frame, and each is compared with the first, which is clean; **temporal** \
-frames follow from each other, and each is compared with the one before. To see one move:
+A sequence changes an image gradually and measures how often the prediction changes. Each strip shows eight \
+frames, including the first and the last, as suite `{test_suite}` makes them at {edition} pixels. \
+**Noise** is drawn independently in every frame, and each frame is compared with the clean first one. \
+**Temporal** frames follow from each other, and each is compared with the previous one. To see one move:
 
+```console
+$ windtunnel show seq/tilt --image photo.jpg
+tilt.png
 ```
-$ windtunnel show seq/tilt --image my.jpg      # writes tilt.png and tilt.webp
-```
+
+This also writes an animation, `tilt.webp`.
 
 **{test} sequences are ImageNet-P's test set** (suite `{test_suite}`); **{validation} more are for \
 validation** (suite `{validation_suite}`).

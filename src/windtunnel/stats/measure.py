@@ -150,7 +150,7 @@ class Measure:
         return np.asarray(self.columns @ self.linear_weights, np.float64)
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval, the image (or its group) being the unit: see `docs/statistics.md`."""
+        """95 % interval, the image (or its group) being the unit: see `docs/explanation/statistics.md`."""
         return self.within_limits(self._interval())
 
     def within_limits(self, ends: tuple[float, float]) -> tuple[float, float]:
