@@ -25,6 +25,7 @@ import numpy as np
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
+from windtunnel.core.registry import include
 from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.corruptions import REGISTRY, SEVERITIES, check_edition, check_seed, check_severity
 from windtunnel.imaging.image_types import Layout, check_layout, to_pixels
@@ -144,7 +145,7 @@ class Transform(ABC):
         self._calls = itertools.count()  # a copy counts from the beginning, as a new object does
         for name, path in self._files.items():
             if name not in REGISTRY.names():  # a spawned process knows nothing of its parent's --include
-                REGISTRY.include(Path(path))
+                include(Path(path))
 
     def _options(self) -> str:
         """The shared options that are not the default, for repr."""

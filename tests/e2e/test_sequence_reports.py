@@ -515,7 +515,7 @@ def own_dusk(image, rng, frames, *, step):
 def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_included", "_found"):
+    for name in ("_added", "_loaded"):
         monkeypatch.setattr(REGISTRY, name, {})
     ids = []
     for step in ("0.1", "0.15"):
@@ -532,7 +532,7 @@ def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
         assert found["name"] == "seq/own_dusk" and list(found["assets"]) == ["dusk.py"]
         ids.append(found["id"])
     assert ids[0] != ids[1], "other code, other frames"
-    for name in ("_included", "_found"):
+    for name in ("_added", "_loaded"):
         monkeypatch.setattr(REGISTRY, name, {})
     # Scores need the predictions alone, and a report goes without the frames.
     again = windtunnel.load_run(tmp_path / "0.15")
@@ -543,7 +543,7 @@ def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
 def test_a_sequence_that_alexnet_never_saw_has_no_flip_rate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_included", "_found"):
+    for name in ("_added", "_loaded"):
         monkeypatch.setattr(REGISTRY, name, {})
     (tmp_path / "dusk.py").write_text((DUSK % "0.1").replace("{32:", "{224:"))
     folder = tmp_path / "val" / "n01440764"

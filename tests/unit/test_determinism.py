@@ -29,7 +29,7 @@ def {name}(image, rng, *, by):
     global count
     count += 1
     shift = {shift}
-    return ((image.astype(int) + int(shift * by)) % 256).astype(np.uint8)
+    return ((image.astype(int) + np.asarray(shift * by).astype(int)) % 256).astype(np.uint8)
 """
 SEQUENCE = """
 import random
@@ -42,10 +42,11 @@ def {name}(image, rng, frames, *, by):
     yield image
     for frame in range(1, frames):
         shift = {shift}
-        yield ((image.astype(int) + int(shift * by)) % 256).astype(np.uint8)
+        yield ((image.astype(int) + np.asarray(shift * by).astype(int)) % 256).astype(np.uint8)
 """
 CAUSES = {
-    "unseeded": ("np.random.default_rng().uniform(1, 20)", "from one call to the next"),
+    # One number for the whole image would be the same twice in one of 190 times.
+    "unseeded": ("np.random.default_rng().uniform(1, 20, image.shape)", "from one call to the next"),
     "counting": ("count", "from one call to the next"),
     "numpy_global": ("np.random.uniform(1, 20)", "state of a global generator"),
     "python_global": ("random.uniform(1, 20)", "state of a global generator"),
@@ -61,7 +62,7 @@ SOUND = {
 @pytest.fixture(autouse=True)
 def no_units_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     for registry in (CORRUPTIONS, SEQUENCES):
-        for name in ("_included", "_found"):
+        for name in ("_added", "_loaded"):
             monkeypatch.setattr(registry, name, {})
 
 

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
+from windtunnel.core.registry import include
 from windtunnel.kernels.window import Window
 from windtunnel.sequences import REGISTRY, Perturbation, Table, sequence
 from windtunnel.suites.golden_digests import golden_image
@@ -29,16 +30,16 @@ def fade_%s(image, rng, frames, *, step):
 
 @pytest.fixture
 def included(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(REGISTRY, "_included", {})
-    monkeypatch.setattr(REGISTRY, "_found", {})
+    monkeypatch.setattr(REGISTRY, "_added", {})
+    monkeypatch.setattr(REGISTRY, "_loaded", {})
 
-    def include(name: str, body: str) -> Perturbation:
+    def included_unit(name: str, body: str) -> Perturbation:
         path = tmp_path / f"{name}.py"
         path.write_text(FADE % (name, body))
-        assert REGISTRY.include(path) == [f"fade_{name}"]
+        assert include(path) == [f"fade_{name}"]
         return REGISTRY.get(f"fade_{name}")
 
-    return include
+    return included_unit
 
 
 def test_a_sequence_from_outside_is_perturbed_and_cut_to_its_window(included) -> None:

@@ -1,4 +1,4 @@
-"""Finds units by the names of their files and imports each on first use."""
+"""Finds plug-ins by the names of their files and imports each on first use."""
 
 from __future__ import annotations
 
@@ -8,97 +8,135 @@ import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.seeding import digest64
 
-T = TypeVar("T")
 
-ENTRY_POINTS = "windtunnel.units"  # of corruptions, the first units there were
+class Plugin:
+    """Something that windtunnel finds by name: declared in a file of its own, with its facts.
 
-
-class Registry(Generic[T]):
-    """The units of one kind: one file each in a package, plus those users bring.
-
-    A unit is an object named like its file. Outside units come from an entry-point group of their kind
-    (entry name = unit name) or from a file given to `include`.
+    Every kind of plug-in is a subclass that has a `name`. Shipped ones live in the folder of their kind.
+    Others come from an entry point of the group `windtunnel.<kind>s` or from a file given to `include`.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        package: str,
-        type_: type[T],
-        command: str,
-        origin: Callable[[T], str],
-        entry_points: str = ENTRY_POINTS,
-    ) -> None:
-        """`origin` gives the module a unit was written in, so that an imported unit is not taken for new."""
+    if TYPE_CHECKING:  # a property would be the default value of a dataclass field
+
+        @property
+        def name(self) -> str:
+            """The name that users write."""
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+class Registry(Generic[P]):
+    """The plug-ins of one kind, by name; each is imported on first use.
+
+    A shipped plug-in is the object that is named like its file. In names, `separator` stands where the file
+    name has an underscore.
+    """
+
+    def __init__(self, kind: str, package: str, type_: type[P], *, separator: str = "_") -> None:
         self.kind = kind
-        self._origin = origin
         self._package = package
         self._type = type_
-        self._command = command
-        self._group = entry_points
-        self._included: dict[str, T] = {}
-        self._found: dict[str, T] = {}
+        self._separator = separator
+        self._added: dict[str, P] = {}
+        self._loaded: dict[str, P] = {}
+        _REGISTRIES[type_] = self
+
+    @property
+    def command(self) -> str:
+        """The command that lists the plug-ins of this kind."""
+        return f"windtunnel list {self.kind.replace(' ', '-')}s"
 
     def names(self) -> list[str]:
-        """Every unit's name, sorted; nothing is imported."""
-        return sorted({*self._shipped, *self._included, *self._entry_points})
+        """Every plug-in's name, sorted; nothing is imported."""
+        return sorted({*self._shipped, *self._added, *self._entry_points})
 
     def shipped(self) -> list[str]:
-        """The names of the units that come with the package, sorted."""
+        """The names of the plug-ins that come with windtunnel, sorted."""
         return sorted(self._shipped)
 
-    def get(self, name: str) -> T:
-        """The unit of that name."""
-        if name not in self._found:
-            self._found[name] = self._checked(self._load(name), name)
-        return self._found[name]
+    def get(self, name: str) -> P:
+        """The plug-in of that name."""
+        if name not in self._loaded:
+            self._loaded[name] = self._checked(self._load(name), name)
+        return self._loaded[name]
+
+    def all(self) -> list[P]:
+        """Every plug-in, in the order of the names."""
+        return [self.get(name) for name in self.names()]
+
+    def add(self, plugin: P, source: Path) -> None:
+        """Add a plug-in that the file `source` declares."""
+        if plugin.name in self._shipped:
+            raise UserError(
+                f"{source} declares the {self.kind} '{plugin.name}', which windtunnel already has; "
+                "choose another name."
+            )
+        self._added[plugin.name] = self._loaded[plugin.name] = plugin
 
     def _load(self, name: str) -> object:
         if name in self._shipped:
-            return getattr(importlib.import_module(f"{self._package}.{name}"), name)
+            stem = self._shipped[name]
+            return getattr(importlib.import_module(f"{self._package}.{stem}"), stem)
         if name in self._entry_points:
             return self._entry_points[name].load()
-        raise unknown_name(self.kind, name, self.names(), self._command)
-
-    def include(self, path: Path) -> list[str]:
-        """Add the units of this kind that a Python file of the user's defines; returns their names."""
-        module = import_file(path)
-        found = {
-            name: unit
-            for name, unit in vars(module).items()
-            if isinstance(unit, self._type) and self._origin(unit) == module.__name__
-        }
-        for name in found:
-            if name in self._shipped:
-                raise UserError(
-                    f"{path} defines '{name}', which windtunnel already has; choose another name."
-                )
-        self._included.update(found)
-        self._found.update(found)
-        return sorted(found)
+        raise unknown_name(self.kind, name, self.names(), self.command)
 
     @cached_property
-    def _shipped(self) -> set[str]:
+    def _shipped(self) -> dict[str, str]:
+        """Name to file name, of the plug-ins that come with windtunnel."""
         paths = importlib.import_module(self._package).__path__
-        return {module.name for module in pkgutil.iter_modules(paths)}
+        stems = [module.name for module in pkgutil.iter_modules(paths)]
+        return {stem.replace("_", self._separator): stem for stem in stems}
 
     @cached_property
     def _entry_points(self) -> dict[str, importlib.metadata.EntryPoint]:
-        return {entry.name: entry for entry in importlib.metadata.entry_points(group=self._group)}
+        group = f"windtunnel.{self.kind.replace(' ', '_')}s"
+        return {entry.name: entry for entry in importlib.metadata.entry_points(group=group)}
 
-    def _checked(self, unit: object, name: str) -> T:
-        if not isinstance(unit, self._type):
-            raise UserError(f"'{name}' is a {type(unit).__name__}, not a {self.kind}; see CONTRIBUTING.md.")
-        return unit
+    def _checked(self, plugin: object, name: str) -> P:
+        if not isinstance(plugin, self._type):
+            raise UserError(f"'{name}' is a {type(plugin).__name__}, not a {self.kind}; see CONTRIBUTING.md.")
+        return plugin
+
+
+# The registry of each type of plug-in, entered when its package is imported.
+_REGISTRIES: dict[type[Plugin], Registry[Any]] = {}
+
+
+def include(path: Path) -> list[str]:
+    """Add the plug-ins of any kind that a Python file of the user's declares; returns their names.
+
+    Plug-ins that the file only imports are not added.
+    """
+    module = import_file(path)
+    declared = [value for value in vars(module).values() if isinstance(value, Plugin)]
+    imported = {
+        id(value)
+        for name, other in list(sys.modules.items())
+        if other is not module and name.startswith("windtunnel")
+        for value in list(vars(other).values())
+        if isinstance(value, Plugin)
+    }
+    plugins = {id(plugin): plugin for plugin in declared if id(plugin) not in imported}.values()
+    for plugin in plugins:
+        _registry_of(plugin).add(plugin, path)
+    return sorted(plugin.name for plugin in plugins)
+
+
+def _registry_of(plugin: Plugin) -> Registry[Any]:
+    for type_ in type(plugin).__mro__:
+        if type_ in _REGISTRIES:
+            return _REGISTRIES[type_]
+    raise UserError(f"'{plugin.name}' is a {type(plugin).__name__}, which is not a kind of plug-in.")
 
 
 def import_file(path: Path) -> ModuleType:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image, Stage
-from windtunnel.core.registry import Registry
+from windtunnel.core.registry import Plugin, Registry
 from windtunnel.core.seeding import Draws, fresh_seed
 
 EDITIONS = (32, 64, 224, 299)
@@ -34,7 +34,7 @@ PixelFunction = Callable[..., Image]
 
 
 @dataclass(frozen=True)
-class Corruption:
+class Corruption(Plugin):
     """One way to spoil an image, at five severities per edition.
 
     Attributes:
@@ -213,13 +213,7 @@ def corruption(
     return decorate
 
 
-REGISTRY = Registry(
-    "corruption",
-    "windtunnel.corruptions",
-    Corruption,
-    "windtunnel list corruptions",
-    lambda unit: unit.function.__module__,
-)
+REGISTRY = Registry("corruption", "windtunnel.corruptions", Corruption)
 
 
 def check_severity(severity: int) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image, Stage
-from windtunnel.core.registry import Registry
+from windtunnel.core.registry import Plugin, Registry
 from windtunnel.core.seeding import Draws, fresh_seed
 from windtunnel.corruptions import (
     WHOLE,
@@ -61,7 +61,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Perturbation:
+class Perturbation(Plugin):
     """One way to change an image little by little, as a sequence of frames.
 
     Attributes:
@@ -232,14 +232,7 @@ def sequence(
     return decorate
 
 
-REGISTRY = Registry(
-    "sequence",
-    "windtunnel.sequences",
-    Perturbation,
-    "windtunnel list sequences",
-    lambda unit: unit.function.__module__,
-    entry_points="windtunnel.sequences",
-)
+REGISTRY = Registry("sequence", "windtunnel.sequences", Perturbation)
 
 
 def perturb(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.registry import include
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
 from windtunnel.sequences import REGISTRY as SEQUENCES
@@ -48,10 +49,13 @@ Unit = Corruption | Perturbation
 
 
 def include_units(paths: Iterable[Path]) -> None:
-    """Register the corruptions and sequences of the user's own files."""
+    """Register the plug-ins of the user's own files."""
     for path in paths:
-        if not [*CORRUPTIONS.include(path), *SEQUENCES.include(path)]:
-            raise UserError(f"{path} defines no unit; decorate a function with @corruption or @sequence.")
+        if not include(path):
+            raise UserError(
+                f"{path} declares no plug-in; declare a corruption, a sequence or another kind as "
+                "CONTRIBUTING.md shows."
+            )
 
 
 def unit_names() -> list[str]:
