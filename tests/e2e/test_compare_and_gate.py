@@ -179,7 +179,7 @@ def test_other_masks_are_told_and_refused(tmp_path: Path, digit_folder: Path) ->
     assert not windtunnel.gate(masked, masked).failed
     # The same kind of mask, of fewer classes.
     narrow = windtunnel.load_run(masked.path)
-    narrow.recipe["projection"]["kept"] = narrow.recipe["projection"]["kept"][:-1]
+    narrow.recipe.projection.kept = narrow.recipe.projection.kept[:-1]
     assert any("but not the same ones" in text for text in windtunnel.compare(masked, narrow).warnings)
     with pytest.raises(windtunnel.UserError, match="but not the same ones"):
         windtunnel.gate(narrow, masked)

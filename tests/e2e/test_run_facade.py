@@ -142,7 +142,7 @@ def test_names_in_html_are_escaped(run: windtunnel.Run) -> None:
     scores = Scores([replace(run.scores()[0], condition=odd)])
     cells = Cells(scores._repr_html_())
     assert cells.rows[1][1] == odd and "script" not in cells.tags
-    run.info["model"]["name"] = odd
+    run.info.model.name = odd
     cells = Cells(run._repr_html_())
     assert ["model", odd] in cells.rows and "script" not in cells.tags
 

@@ -261,7 +261,7 @@ def test_a_subset_is_drawn_by_class(tmp_path: Path) -> None:
     labels = np.array(run.samples["labels"].to_pylist())[:, 0]
     assert len(labels) == 100
     assert np.bincount(labels).min() >= 8
-    assert run.recipe["data"]["of"] == 599
+    assert run.recipe.data.of == 599
 
 
 def test_a_mask_lets_only_the_datas_classes_compete(tmp_path: Path, digit_folder: Path) -> None:
@@ -271,7 +271,7 @@ def test_a_mask_lets_only_the_datas_classes_compete(tmp_path: Path, digit_folder
     run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", mask=True)
     tops = {best for row in run.predictions(["top"])["top"].to_pylist() for best in row}
     assert tops == {3, 9, -1}
-    assert run.recipe["projection"]["kept"] == [3, 9]
+    assert run.recipe.projection.kept == [3, 9]
 
 
 def test_class_counts_that_do_not_fit_are_refused_before_any_work(tmp_path: Path, digit_folder: Path) -> None:
@@ -620,7 +620,7 @@ def test_frost_textures_of_the_users_are_part_of_the_recipe(
 def test_an_edition_by_hand_is_another_suite(tmp_path: Path, digit_folder: Path) -> None:
     only = ["defocus_blur:3"]
     run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", edition=64, only=only)
-    assert (run.recipe["suite"]["name"], run.recipe["canvas"]["edition"]) == ("smoke-part-64", 64)
+    assert (run.recipe.suite.name, run.recipe.canvas.edition) == ("smoke-part-64", 64)
     with pytest.raises(UserError, match="edition is 100"):
         windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", edition=100)
 

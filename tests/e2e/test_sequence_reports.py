@@ -454,7 +454,7 @@ def test_show_writes_a_strip_and_an_animation(tmp_path: Path) -> None:
     assert done.exit_code == 0 and done.output.split() == [str(target), str(tmp_path / "drift.webp")]
     with Image.open(tmp_path / "drift.webp") as moving:
         assert (moving.n_frames, moving.size) == (41, (224, 224))
-        assert moving.info["loop"] == 0
+        assert moving.info.loop == 0
     with Image.open(target) as strip:
         assert strip.width > 6 * strip.height
 

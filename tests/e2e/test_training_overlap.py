@@ -43,7 +43,7 @@ def runs(images: Path) -> dict[str, windtunnel.Run]:
 def declared(run: windtunnel.Run, trained_on: str) -> windtunnel.Run:
     """The same run of a model that declares what it was trained on."""
     found = windtunnel.load_run(run.path)
-    found.info["model"]["trained_on"] = [trained_on]
+    found.info.model.trained_on = [trained_on]
     return found
 
 

@@ -309,5 +309,5 @@ def test_a_run_over_the_published_files_is_like_with_like() -> None:
     assert "2 outputs" in unlike(measured_on(finished_run(projection={"kept": [0, 1]})), theirs)
     part = finished_run()
     part.conditions = part.conditions[:70]
-    part.recipe["suite"] = {"name": "imagenet-c-of-mine"}
+    part.recipe.suite = {"name": "imagenet-c-of-mine"}
     assert "benchmark imagenet-c-of-mine" in unlike(measured_on(part), theirs)

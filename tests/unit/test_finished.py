@@ -79,9 +79,9 @@ def test_a_partial_download_tells_what_it_lacks(tmp_path: Path) -> None:
     (tmp_path / "fog" / "3" / NAMES[0]).unlink()
     plan = windtunnel.plan(Seen(1000), tmp_path)
     assert plan.suite.name == "imagenet-c"
-    assert len(plan.info["missing"]) == 75 - 12
-    assert {"frost:3", "frost:4", "frost:5", "gaussian_noise:1"} <= set(plan.info["missing"])
-    assert plan.info["remarks"] == [
+    assert len(plan.info.missing) == 75 - 12
+    assert {"frost:3", "frost:4", "frost:5", "gaussian_noise:1"} <= set(plan.info.missing)
+    assert plan.info.remarks == [
         "Of 36 files 1 is missing; an image without one of them is left out of all scores."
     ]
 
@@ -134,7 +134,7 @@ def test_c_bar_as_its_script_writes_it_is_read_whole(tmp_path: Path) -> None:
         assert dataset.shelf.read(NAMES[0], ("inverse_sparkles", level)) == file.read_bytes()
     assert not dataset.remarks
     plan = windtunnel.plan(Seen(1000), tmp_path)
-    assert plan.suite.name == "imagenet-c-bar" and not plan.info["missing"]
+    assert plan.suite.name == "imagenet-c-bar" and not plan.info.missing
 
 
 def test_severities_of_c_bar_stay_severities_where_they_are_also_strengths(tmp_path: Path) -> None:

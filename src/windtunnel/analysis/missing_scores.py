@@ -53,7 +53,7 @@ def why_no_score(run: ScoredRun, metric: str) -> Missing:
 
 def needed_run(run: ScoredRun, metric: str) -> str:
     """The kind of run that a metric needs, or "" where the run is of that kind."""
-    kinds = {str(one["kind"]) for one in run.conditions}
+    kinds = {one.kind for one in run.conditions}
     if metric in OF_DETECTION and not any(part.role == "out" for part in run.parts):
         return "an out-of-distribution run (suite imagenet-o or ood)"
     if metric in OF_FRAMES and run.frame_sets is None:
@@ -105,17 +105,17 @@ def _of_this_run(run: ScoredRun, metric: str) -> Missing:
         return Missing(
             "the predictions are the best classes, without probabilities", "give the scores of every class"
         )
-    corrupted = [one for one in run.conditions if one["kind"] == "corruption"]
+    corrupted = [one for one in run.conditions if one.kind == "corruption"]
     if metric == "flip_share" and not all(clean_with_codec_of(run, one) for one in corrupted):
         return Missing("there are no clean images stored as the corrupted ones are", "run suite imagenet-c")
     if metric == "residual_robustness" and "clean" not in run.observed.conditions:
         return Missing("it needs the clean images", "give them with --clean")
-    counted_outputs = len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])
+    counted_outputs = run.recipe.counted_classes
     if metric == "top5_error" and counted_outputs <= 5:
         return Missing(f"only {counted_outputs} classes compete", "use the top-1 error")
     if metric not in run.metrics:
         return Missing(
-            f"suite {run.recipe['suite']['name']} does not score it",
+            f"suite {run.recipe.suite.name} does not score it",
             f"run a suite that lists {metric} under `metrics`",
         )
     return Missing("the run has too little data for it", f"see windtunnel report {run.path}")

@@ -16,11 +16,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import SetInfo, SetRecipe, read_conditions, read_record
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.store.files import write_whole
@@ -28,7 +29,7 @@ from windtunnel.store.files import write_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA = 1
+SCHEMA = 2
 MANIFEST_FILE = "manifest.json"
 HIDDEN_FOLDER = ".windtunnel"
 LOCK = f"{HIDDEN_FOLDER}/lock"
@@ -49,26 +50,26 @@ class Manifest:
     """
 
     root: Path
-    recipe: dict[str, Any]
+    recipe: SetRecipe
     digest: str
     conditions: tuple[Condition, ...]
-    info: dict[str, Any]
+    info: SetInfo
 
     @property
     def chunk_px(self) -> int:
         """Images in a chunk."""
-        return int(self.recipe["chunk"])
+        return self.recipe.chunk
 
     @property
     def starts(self) -> range:
         """The place of every chunk's first image."""
-        return range(0, int(self.recipe["data"]["count"]), self.chunk_px)
+        return range(0, self.recipe.data.count, self.chunk_px)
 
     @property
     def label_space(self) -> LabelSpace:
         """The classes of the source."""
-        classes = self.info["classes"]
-        return LabelSpace(classes["name"], tuple(classes["names"]), classes["order"])
+        classes = self.info.classes
+        return LabelSpace(classes.name, classes.names, classes.order)
 
     def samples(self) -> list[Sample]:
         """The images in the order they were made, under the ids of their sources; `name` is theirs here."""
@@ -96,7 +97,7 @@ class Manifest:
 
     def _clean_digests(self) -> dict[str, str]:
         """By class and name, the digest of each clean file as it was made; none where rows share a file."""
-        if self.recipe["layout"] == "arrays":
+        if self.recipe.layout == "arrays":
             return {}
         clean = {one.name for one in self.conditions if one.kind == "clean"}
         return {
@@ -108,7 +109,7 @@ class Manifest:
 
     def _clean_name(self, name: str) -> str:
         """The name of an image's clean file without its suffix; a clip's name has none."""
-        return _without_suffix(name) if self.recipe["layout"] == "folders" else name
+        return _without_suffix(name) if self.recipe.layout == "folders" else name
 
     def tables(self) -> Iterator[tuple[int, Path]]:
         """The checksum tables of chunks that were made, by the place of their first image."""
@@ -142,11 +143,11 @@ class Manifest:
     def remarks(self) -> list[str]:
         """What a user of the set must know: what is unfinished, left out, or only a part."""
         found = [f"The set is {self.unfinished}."] if self.unfinished else []
-        data = self.recipe["data"]
-        if data["count"] + len(self.info["left_out"]) < data["of"]:
-            found.append(f"The set was made of a subset: {data['count']:,} of {data['of']:,} images.")
-        if self.info["left_out"]:
-            left_out = counted(len(self.info["left_out"]), "image")
+        data = self.recipe.data
+        if data.count + len(self.info.left_out) < data.of:
+            found.append(f"The set was made of a subset: {data.count:,} of {data.of:,} images.")
+        if self.info.left_out:
+            left_out = counted(len(self.info.left_out), "image")
             found.append(f"{left_out} could not be read when the set was made.")
         return found
 
@@ -162,8 +163,13 @@ def read_manifest(root: Path) -> Manifest | None:
             raise UserError(
                 f"{file} has schema {content['schema']}, this windtunnel reads up to {SCHEMA}; upgrade it."
             )
-        conditions = tuple(_condition(row) for row in content["conditions"])
-        return Manifest(root, content["recipe"], content["recipe_digest"], conditions, content["info"])
+        if int(content["schema"]) < SCHEMA:
+            raise UserError(
+                f"{file} has schema {content['schema']}, from before release 0.1.0; this windtunnel reads "
+                f"schema {SCHEMA}. Make the set again in another folder; nothing was changed."
+            )
+        recipe, info = read_record(content["recipe"], SetRecipe), read_record(content["info"], SetInfo)
+        return Manifest(root, recipe, content["recipe_digest"], read_conditions(content["conditions"]), info)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{file} is damaged ({error}); restore it, or make the set in another folder."
@@ -174,10 +180,10 @@ def write_manifest(manifest: Manifest) -> None:
     """Write manifest.json, whole or not at all, and only where it says something new."""
     content = {
         "schema": SCHEMA,
-        "recipe_digest": digest(manifest.recipe),
-        "recipe": manifest.recipe,
+        "recipe_digest": manifest.recipe.digest,
+        "recipe": manifest.recipe.to_json(),
         "conditions": [condition.to_json() for condition in manifest.conditions],
-        "info": manifest.info,
+        "info": manifest.info.to_json(),
     }
     text = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
     file = manifest.root / MANIFEST_FILE
@@ -207,8 +213,3 @@ def checksum(content: bytes | bytearray) -> str:
 
 def _without_suffix(name: str) -> str:
     return str(PurePosixPath(name).with_suffix(""))
-
-
-def _condition(row: dict[str, Any]) -> Condition:
-    names = Condition.__dataclass_fields__
-    return Condition(**{key: value for key, value in row.items() if key in names})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import DataInfo, DataRecipe, ModelInfo, ModelRecipe, NaturalRecipe, PartRecord
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.data import Dataset
 from windtunnel.data.natural_sets import NaturalDataset
@@ -21,16 +21,17 @@ LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba",
 STEP_LIBRARIES = {"av": "decode=ffmpeg", "torch": "resize=torch", "onnx": "numerics="}
 
 
-def model_recipe(model: Model) -> dict[str, Any]:
+def model_recipe(model: Model) -> ModelRecipe:
     """What of a model decides its predictions."""
-    return {
-        "kind": model.kind,
-        "fingerprint": model.fingerprint,
-        "classes": model.class_count,
-        "outputs": model.outputs,
-        **model.preprocess.to_json(),
-        **getattr(model, "facts", {}),
-    }
+    return ModelRecipe(
+        kind=model.kind,
+        fingerprint=model.fingerprint,
+        classes=model.class_count,
+        outputs=model.outputs,
+        geometry=model.preprocess.geometry.record(),
+        tensor=model.preprocess.tensor.record(),
+        top_k=getattr(model, "top_k", None),
+    )
 
 
 def data_recipe(
@@ -40,65 +41,64 @@ def data_recipe(
     surveyed: Sequence[Surveyed],
     frames: Sequence[FrameRow],
     seed: int,
-) -> dict[str, Any]:
+) -> DataRecipe:
     """What of the data decides predictions."""
     finished = dataset if isinstance(dataset, FinishedDataset) else None
     natural = dataset if isinstance(dataset, NaturalDataset) else None
-    return {
-        "count": len(surveyed),
-        "of": len(total),
-        "subset_seed": seed,
-        "label_space": called.name,
-        "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
-        # The survey hashes one file an image; this tells apart what else lies in a finished set.
-        "finished": finished.identity if finished else None,
-        **({"natural": _natural_recipe(natural, total, surveyed, frames)} if natural else {}),
-    }
+    return DataRecipe(
+        count=len(surveyed),
+        of=len(total),
+        subset_seed=seed,
+        label_space=called.name,
+        digest=digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
+        # The survey hashes one file an image; this tells apart what else lies in a precomputed set.
+        finished=finished.identity if finished else None,
+        natural=_natural_recipe(natural, total, surveyed, frames) if natural else None,
+    )
 
 
 def _natural_recipe(
     natural: NaturalDataset, total: Sequence[Sample], surveyed: Sequence[Surveyed], frames: Sequence[FrameRow]
-) -> dict[str, Any]:
+) -> NaturalRecipe:
     """What a run over a natural set is of: its parts with their counts, and its frame sets."""
     of = Counter(one.meta["part"] for one in total)
     count = Counter(one.sample.meta["part"] for one in surveyed)
-    parts = [
-        {"name": name, "role": role, "count": count[name], "of": of[name]} for name, role in natural.parts
-    ]
-    found: dict[str, Any] = {"set": natural.natural.name, "parts": parts}
+    parts = tuple(PartRecord(name, role, count[name], of[name]) for name, role in natural.parts)
     if not frames:
-        return found
+        return NaturalRecipe(natural.natural.name, parts)
     rows = [[one.group, one.sample_id, one.offset, one.role] for one in frames]
     sets = len({one.group for one in frames})
-    return found | {"frames": len(frames), "frame_sets": sets, "frame_digest": digest(rows)}
+    return NaturalRecipe(natural.natural.name, parts, len(frames), sets, digest(rows))
 
 
-def model_info(model: Model) -> dict[str, Any]:
+def model_info(model: Model) -> ModelInfo:
     """What else is worth knowing of a model."""
-    return {
-        "name": model.name,
-        "preprocess_from": model.preprocess.origin,
-        "preprocess_assumed": model.preprocess.assumed,
-        "outputs_from": model.outputs_from,
-        "trained_on": list(model.trained_on),
-        **model.about.to_json(),
-    }
+    return ModelInfo(
+        name=model.name,
+        preprocess_from=model.preprocess.origin,
+        preprocess_assumed=model.preprocess.assumed,
+        outputs_from=model.outputs_from,
+        trained_on=tuple(model.trained_on),
+        family=model.about.family,
+        parameters=model.about.parameters,
+        tags=tuple(model.about.tags),
+    )
 
 
-def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> dict[str, Any]:
+def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> DataInfo:
     """What else is worth knowing of the data, with the classes that are scored."""
     clean: Dataset | None = None
     if isinstance(dataset, NaturalDataset) and dataset.clean:
         clean = dataset.clean.dataset
     if isinstance(dataset, FinishedDataset) and dataset.clean_is_given:
         clean = dataset.clean
-    return {
-        "name": dataset.name,
-        "location": dataset.location,
-        "order": called.order,
-        "classes": list(space.classes),
-        **({"clean": clean.location} if clean else {}),
-    }
+    return DataInfo(
+        name=dataset.name,
+        location=dataset.location,
+        order=called.order,
+        classes=tuple(space.classes),
+        clean=clean.location if clean else "",
+    )
 
 
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:

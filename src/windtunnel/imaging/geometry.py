@@ -6,11 +6,14 @@ source (decoded, its colours handled) -> resized -> canvas (cropped)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, get_args
+
+import msgspec
 
 from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.core.images import Image, Stage
+from windtunnel.core.records import GeometryRecord
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import DECODERS, decode
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS, Header, read_header
@@ -76,6 +79,15 @@ class Geometry:
             raise UserError(
                 f"crop_px is {self.crop_px} and resize_px {self.resize_px}; the crop must fit inside."
             )
+
+    def record(self) -> GeometryRecord:
+        """The geometry as recipes keep it."""
+        return GeometryRecord(**asdict(self))
+
+    @classmethod
+    def of(cls, record: GeometryRecord) -> Geometry:
+        """The geometry that a recipe keeps."""
+        return cls(**msgspec.structs.asdict(record))
 
     @property
     def output_px(self) -> int | None:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.records import FixedFile
 from windtunnel.core.wording import counted
 from windtunnel.data.manifest import (
     CHUNKS_FOLDER,
@@ -26,7 +28,7 @@ from windtunnel.engine.local_executor import opencv_on_one_thread
 from windtunnel.engine.pool import Advance, Chunk, work_in_processes
 from windtunnel.engine.work import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
-from windtunnel.make.imagenet_s import ImageArrays, paper_names
+from windtunnel.make.imagenet_s import SPLITS, ImageArrays, paper_names
 from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
 from windtunnel.make.plan import STEPS_LAYOUT, MakePlan, count_views
 from windtunnel.make.verification import fixed_damage, sound_conditions
@@ -99,7 +101,7 @@ def make(
         if missing:
             if workers > 1:
                 warm_up_apart(plan.conditions, includes)
-            split = plan.recipe.get("split", "val")
+            split = plan.recipe.split or SPLITS[0]
             job = Making(
                 plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, split, pending,
                 includes,
@@ -152,7 +154,7 @@ def check_target(plan: MakePlan, out: Path) -> None:
         made = (out / CHUNKS_FOLDER).is_dir() and any((out / CHUNKS_FOLDER).iterdir())
         check_own(out, "the set", () if made else (HIDDEN_FOLDER,))
         return
-    differing = [PARTS[key] for key in PARTS if manifest.recipe.get(key) != plan.recipe.get(key)]
+    differing = [PARTS[key] for key in PARTS if getattr(manifest.recipe, key) != getattr(plan.recipe, key)]
     if differing:
         raise UserError(
             f"{out} holds a set with another {differing[0]}; choose another folder, or give what it was made "
@@ -201,19 +203,19 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
         for one in plan.images
     ]
     known = {one.name: one for one in (stored.conditions if stored else ())}
-    before = stored.info if stored else {"fixed": {}, "settings": []}
     fixed = {
-        name: {"bytes": len(one.head), "digest": checksum(one.head), "size": one.size}
+        name: FixedFile(bytes=len(one.head), digest=checksum(one.head), size=one.size)
         for name, one in layout.fixed().items()
     }
-    info = {
-        **plan.info,
-        "settings": list(dict.fromkeys([*before["settings"], *plan.info["settings"]])),
-        "fixed": {**before["fixed"], **fixed},
-        "samples": digest(rows),
-    }
+    before = stored.info if stored else plan.info
+    info = msgspec.structs.replace(
+        plan.info,
+        settings=tuple(dict.fromkeys([*before.settings, *plan.info.settings])),
+        fixed={**before.fixed, **fixed},
+        samples=digest(rows),
+    )
     conditions = tuple({**known, **{one.name: one for one in plan.conditions}}.values())
-    manifest = Manifest(out, plan.recipe, digest(plan.recipe), conditions, info)
+    manifest = Manifest(out, plan.recipe, plan.recipe.digest, conditions, info)
     write_manifest(manifest)
     content = parquet_bytes(pa.Table.from_pylist(rows))
     file = out / SAMPLES_FILE
@@ -225,13 +227,13 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
 
 def _named(plan: MakePlan, id_: str) -> str:
     """An image's name as a reader of the set finds it."""
-    return plan.names[id_] + (suffix_of(plan.recipe["codec"]) if plan.layout == "folders" else "")
+    return plan.names[id_] + (suffix_of(plan.recipe.codec) if plan.layout == "folders" else "")
 
 
 def _check_versions(manifest: Manifest, plan: MakePlan) -> None:
     """Refuse to go on with other libraries: their pixels may differ in the last bit."""
-    for name, version in plan.info["versions"].items():
-        if (begun := manifest.info["versions"].get(name)) != version:
+    for name, version in plan.info.versions.items():
+        if (begun := manifest.info.versions.get(name)) != version:
             raise UserError(
                 f"{manifest.root} was begun with {name} {begun}, here is {version}; "
                 "finish it there or choose another folder."

@@ -10,11 +10,12 @@ the corruption that the codec alone makes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.conditions import Condition
 from windtunnel.metrics.error import corruption_columns, top_k_wrong
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
@@ -62,11 +63,11 @@ def residual_robustness(run: ScoredRun, seen: Observed) -> list[Measure]:
     ]
 
 
-def clean_with_codec_of(run: ScoredRun, condition: dict[str, Any]) -> str:
+def clean_with_codec_of(run: ScoredRun, condition: Condition) -> str:
     """The name of the clean condition stored as a condition is, or "" where the run has none."""
     for other in run.conditions:
-        if other["kind"] == "clean" and other["codec"] == condition["codec"]:
-            return str(other["name"])
+        if other.kind == "clean" and other.codec == condition.codec:
+            return other.name
     return ""
 
 

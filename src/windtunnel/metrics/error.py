@@ -32,9 +32,9 @@ def top5_error(run: ScoredRun, seen: Observed) -> list[Measure]:
 
 
 def _errors(run: ScoredRun, seen: Observed, k: int, formula: str) -> list[Measure]:
-    if (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])) <= k:
+    if run.recipe.counted_classes <= k:
         return []
-    if int(run.recipe["model"].get("top_k", k)) < k:
+    if run.recipe.model.top_k is not None and run.recipe.model.top_k < k:
         return []
     wrong = top_k_wrong(seen.rank, k)
     return [
@@ -48,9 +48,7 @@ def mean_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     columns = corruption_columns(run)
     if not columns:
         return []
-    places = [
-        (str(run.conditions[column]["unit"]), int(run.conditions[column]["level"])) for column in columns
-    ]
+    places = [(run.conditions[column].unit, run.conditions[column].level) for column in columns]
     formula = f"top-1 error, mean over {_averaged(run, places)}; not normalised by any other model's errors"
     if run.missing:
         formula += f"; {len(columns)} of {len(columns) + len(run.missing)} conditions: the set lacks the rest"
@@ -70,10 +68,10 @@ def _averaged(run: ScoredRun, places: list[tuple[str, int]]) -> str:
 
 def weighted_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-1 error averaged by the suite's own weights of corruptions; none where it gives no weights."""
-    columns = [column for column in corruption_columns(run) if run.conditions[column]["unit"] in run.weights]
+    columns = [column for column in corruption_columns(run) if run.conditions[column].unit in run.weights]
     if not columns:
         return []
-    units = [str(run.conditions[column]["unit"]) for column in columns]
+    units = [run.conditions[column].unit for column in columns]
     whole = sum(run.weights[unit] for unit in set(units))
     shown = ", ".join(f"{unit} {weight:g}" for unit, weight in run.weights.items())
     formula = (
@@ -88,4 +86,4 @@ def weighted_error(run: ScoredRun, seen: Observed) -> list[Measure]:
 
 def corruption_columns(run: ScoredRun) -> list[int]:
     """Which conditions are corruptions."""
-    return [column for column, condition in enumerate(run.conditions) if condition["kind"] == "corruption"]
+    return [column for column, condition in enumerate(run.conditions) if condition.kind == "corruption"]

@@ -82,7 +82,7 @@ def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
 
 def _divided_metrics(run: ScoredRun) -> tuple[str, ...]:
     """What a baseline divides: the scores of corruptions, or of sequences."""
-    sequences = any(condition["kind"] == "sequence" for condition in run.conditions)
+    sequences = any(condition.kind == "sequence" for condition in run.conditions)
     return NORMALISED_SEQUENCES if sequences else NORMALISED
 
 

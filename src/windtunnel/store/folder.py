@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
-from windtunnel.core.conditions import differing_settings, digest
+from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.records import (
+    Recipe,
+    RecordError,
+    RunInfo,
+    ScoringInfo,
+    differing_settings,
+    read_recipe,
+    read_record,
+)
 from windtunnel.core.samples import FrameRow, Surveyed
 from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 from windtunnel.store.rows import COLUMNS
 
-SCHEMA = 1
+SCHEMA = 2
 RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
 GROUPS_FILE = "groups.parquet"
 SHARDS_FOLDER = "shards"
-# What every run says beside its recipe.
-INFO = ("model", "data")
-
 # What each part of a recipe is called when two recipes disagree.
 PARTS = {
     "model": "model",
@@ -98,29 +107,35 @@ class RunFolder:
 
     def open_for(
         self,
-        recipe: dict[str, Any],
-        info: dict[str, Any],
+        recipe: Recipe,
+        info: RunInfo,
         samples: pa.Table,
         groups: pa.Table | None = None,
     ) -> None:
         """Create the folder, or check that it holds the same recipe; a difference is named and refused."""
         if (self.path / RECIPE_FILE).exists():
             self.check_same(recipe, samples)
-            self._score_as(info["scoring"])
+            self._score_as(info.scoring)
             self._complete(samples, groups)
             return
-        self._write({"schema": SCHEMA, "recipe": recipe, "recipe_digest": digest(recipe), "info": info})
+        self._write(RunRecord(recipe, recipe.digest, info))
         self._complete(samples, groups)
 
-    def _score_as(self, scoring: dict[str, Any]) -> None:
+    def _score_as(self, scoring: ScoringInfo) -> None:
         """Note other metrics or weights than at the last time: the predictions stay as they are."""
         content = read_run_json(self.path)
-        if content["info"].get("scoring") != scoring:
-            content["info"]["scoring"] = scoring
-            self._write(content)
+        if content.info.scoring != scoring:
+            info = msgspec.structs.replace(content.info, scoring=scoring)
+            self._write(dataclasses.replace(content, info=info))
 
-    def _write(self, content: dict[str, Any]) -> None:
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    def _write(self, content: RunRecord) -> None:
+        stored = {
+            "schema": SCHEMA,
+            "recipe": content.recipe.to_json(),
+            "recipe_digest": content.recipe_digest,
+            "info": content.info.to_json(),
+        }
+        text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
         write_whole(self.path / RECIPE_FILE, text.encode())
 
     def _complete(self, samples: pa.Table, groups: pa.Table | None) -> None:
@@ -135,7 +150,7 @@ class RunFolder:
 
     def check_versions(self, versions: dict[str, str]) -> None:
         """Refuse to go on with other libraries: their pixels and sums may differ in the last bit."""
-        stored = read_run_json(self.path)["info"]["versions"]
+        stored = read_run_json(self.path).info.versions
         for name, version in versions.items():
             if stored.get(name) != version:
                 raise UserError(
@@ -143,15 +158,15 @@ class RunFolder:
                     "finish it there or choose another folder with --out."
                 )
 
-    def check_same(self, recipe: dict[str, Any], samples: pa.Table) -> None:
+    def check_same(self, recipe: Recipe, samples: pa.Table) -> None:
         """Refuse a folder that holds a run of another recipe, and name the difference."""
         self.check_free()
         if not (self.path / RECIPE_FILE).exists():
             return
-        stored = read_run_json(self.path)["recipe"]
+        stored = read_run_json(self.path).recipe
         if stored == recipe:
             return
-        differing = [key for key in {**recipe, **stored} if stored.get(key) != recipe.get(key)]
+        differing = [key for key in recipe.__struct_fields__ if getattr(stored, key) != getattr(recipe, key)]
         if "data" in differing and "chunk" in differing:
             differing.remove("chunk")  # by default it follows from the number of images
         named = [
@@ -200,7 +215,16 @@ class RunFolder:
         write_whole(self.shard_path(name), parquet_bytes(table))
 
 
-def read_run_json(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class RunRecord:
+    """What run.json holds."""
+
+    recipe: Recipe
+    recipe_digest: str
+    info: RunInfo
+
+
+def read_run_json(path: Path) -> RunRecord:
     """A run folder's recipe, or what is wrong with the folder."""
     file = path / RECIPE_FILE
     if not file.is_file():
@@ -218,10 +242,19 @@ def read_run_json(path: Path) -> dict[str, Any]:
         raise UserError(
             f"{path} was written with run schema {version}; this windtunnel reads up to {SCHEMA}: upgrade it."
         )
-    wrong = _what_is_wrong(content)
-    if wrong:
-        raise _damaged(file, wrong)
-    return content
+    if version < SCHEMA:
+        raise UserError(
+            f"{path} was written with run schema {version}, before release 0.1.0; this windtunnel reads "
+            f"schema {SCHEMA}. Run again into another folder; nothing was changed."
+        )
+    # A recipe proves itself by its digest.
+    if digest(content.get("recipe")) != content.get("recipe_digest"):
+        raise _damaged(file, "its recipe is not the one its digest was made of")
+    try:
+        recipe = read_recipe(content["recipe"])
+        return RunRecord(recipe, content["recipe_digest"], read_record(content.get("info"), RunInfo))
+    except RecordError as error:
+        raise _damaged(file, error) from error
 
 
 def _damaged(file: Path, reason: object) -> UserError:
@@ -229,16 +262,6 @@ def _damaged(file: Path, reason: object) -> UserError:
         f"{file} is damaged ({reason}); restore it from a copy, or run again into another folder. "
         "Nothing was changed."
     )
-
-
-def _what_is_wrong(content: dict[str, Any]) -> str:
-    """What no windtunnel would have written in a run.json, or "": a recipe proves itself by its digest."""
-    info = content.get("info")
-    if not isinstance(info, dict) or not all(isinstance(info.get(key), dict) for key in INFO):
-        return f"its info lacks {' or '.join(INFO)}"
-    if digest(content.get("recipe")) != content.get("recipe_digest"):
-        return "its recipe is not the one its digest was made of"
-    return ""
 
 
 def _data_difference(path: Path, samples: pa.Table) -> str:

@@ -287,7 +287,7 @@ def _recipe(
             "count": len(images),
             "classes": list(dataset.label_space.classes),
         },
-        "preprocess": preprocess.to_json(),
+        "preprocess": {"geometry": asdict(preprocess.geometry), "tensor": asdict(preprocess.tensor)},
         "settings": asdict(settings),
         "mix": asdict(mix),
     }
