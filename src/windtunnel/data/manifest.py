@@ -11,7 +11,6 @@ that walk the published layouts never see them:
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,20 +20,42 @@ from typing import TYPE_CHECKING
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
-from windtunnel.core.records import SetInfo, SetRecipe, read_conditions, read_record
+from windtunnel.core.records import RecordError, SetInfo, SetRecipe, read_conditions, read_record
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
-from windtunnel.store.files import write_whole
+from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA = 2
 MANIFEST_FILE = "manifest.json"
 HIDDEN_FOLDER = ".windtunnel"
 LOCK = f"{HIDDEN_FOLDER}/lock"
 SAMPLES_FILE = f"{HIDDEN_FOLDER}/samples.parquet"
 CHUNKS_FOLDER = f"{HIDDEN_FOLDER}/chunks"
+
+# What may differ from a set that is there, and its name for people; the seed first, since it chooses a
+# subset's images too.
+PARTS = {
+    "seed": "seed",
+    "class_folders": "naming of class folders",
+    "data": "data",
+    "layout": "layout",
+    "codec": "codec",
+    "canvas": "canvas or edition",
+    "suite": "suite",
+    "stream": "random stream version",
+    "split": "split",
+    "chunk": "chunk size",
+}
+SET = FolderKind("set", MANIFEST_FILE, 2, PARTS, LOCK)
+
+
+class SetFolder(RecipeFolder):
+    """The folder of a made set."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, SET)
 
 
 @dataclass(frozen=True)
@@ -154,41 +175,27 @@ class Manifest:
 
 def read_manifest(root: Path) -> Manifest | None:
     """The manifest of a made set, or None where there is none."""
-    file = root / MANIFEST_FILE
-    if not file.is_file() or not (root / HIDDEN_FOLDER).is_dir():
+    folder = SetFolder(root)
+    if not folder.recipe_path.is_file() or not (root / HIDDEN_FOLDER).is_dir():
         return None
+    content = folder.read_recipe_file()
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        if int(content["schema"]) > SCHEMA:
-            raise UserError(
-                f"{file} has schema {content['schema']}, this windtunnel reads up to {SCHEMA}; upgrade it."
-            )
-        if int(content["schema"]) < SCHEMA:
-            raise UserError(
-                f"{file} has schema {content['schema']}, from before release 0.1.0; this windtunnel reads "
-                f"schema {SCHEMA}. Make the set again in another folder; nothing was changed."
-            )
         recipe, info = read_record(content["recipe"], SetRecipe), read_record(content["info"], SetInfo)
         return Manifest(root, recipe, content["recipe_digest"], read_conditions(content["conditions"]), info)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{file} is damaged ({error}); restore it, or make the set in another folder."
-        ) from error
+    except (RecordError, KeyError, TypeError) as error:
+        raise folder.damaged(error) from error
 
 
 def write_manifest(manifest: Manifest) -> None:
     """Write manifest.json, whole or not at all, and only where it says something new."""
-    content = {
-        "schema": SCHEMA,
-        "recipe_digest": manifest.recipe.digest,
-        "recipe": manifest.recipe.to_json(),
-        "conditions": [condition.to_json() for condition in manifest.conditions],
-        "info": manifest.info.to_json(),
-    }
-    text = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
-    file = manifest.root / MANIFEST_FILE
-    if not file.is_file() or file.read_bytes() != text:
-        write_whole(file, text)
+    SetFolder(manifest.root).write_recipe_file(
+        {
+            "recipe_digest": manifest.recipe.digest,
+            "recipe": manifest.recipe.to_json(),
+            "conditions": [condition.to_json() for condition in manifest.conditions],
+            "info": manifest.info.to_json(),
+        }
+    )
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:

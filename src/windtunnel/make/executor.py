@@ -15,10 +15,10 @@ from windtunnel.core.records import FixedFile
 from windtunnel.core.wording import counted
 from windtunnel.data.manifest import (
     CHUNKS_FOLDER,
-    HIDDEN_FOLDER,
-    LOCK,
     SAMPLES_FILE,
+    SET,
     Manifest,
+    SetFolder,
     checksum,
     read_manifest,
     write_manifest,
@@ -33,7 +33,7 @@ from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
 from windtunnel.make.plan import STEPS_LAYOUT, MakePlan, count_views
 from windtunnel.make.verification import fixed_damage, sound_conditions
 from windtunnel.make.work import Making
-from windtunnel.store.files import check_own, locked, write_whole
+from windtunnel.store.files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 
 CHECKSUMS = pa.schema(
@@ -45,21 +45,6 @@ CHECKSUMS = pa.schema(
         ("digest", pa.string()),
     ]
 )
-
-# What may differ from a set that is there, and its name for people; the seed first, since it chooses a
-# subset's images too.
-PARTS = {
-    "seed": "seed",
-    "class_folders": "naming of class folders",
-    "data": "data",
-    "layout": "layout",
-    "codec": "codec",
-    "canvas": "canvas or edition",
-    "suite": "suite",
-    "stream": "random stream version",
-    "split": "split",
-    "chunk": "chunk size",
-}
 
 
 def make(
@@ -87,7 +72,7 @@ def make(
         raise UserError("A live Python array cannot be sent to worker processes; use workers=1.")
     check_target(plan, out)
     layout = _layout(plan)
-    with locked(out, LOCK):
+    with SetFolder(out).locked():
         check_target(plan, out)  # once more, now that nobody else can write
         stored = read_manifest(out)
         pending = _pending(plan, out, look)
@@ -150,15 +135,14 @@ def check_target(plan: MakePlan, out: Path) -> None:
         raise UserError(f"{out} lies inside {source}; give a folder outside the images.")
     manifest = read_manifest(out)
     if manifest is None:
-        # A make that was killed in its first moment leaves its hidden folder and nothing made.
         made = (out / CHUNKS_FOLDER).is_dir() and any((out / CHUNKS_FOLDER).iterdir())
-        check_own(out, "the set", () if made else (HIDDEN_FOLDER,))
+        SetFolder(out).check_free(nothing_made=not made)
         return
-    differing = [PARTS[key] for key in PARTS if getattr(manifest.recipe, key) != getattr(plan.recipe, key)]
+    differing = SetFolder(out).differing_parts(manifest.recipe, plan.recipe)
     if differing:
         raise UserError(
-            f"{out} holds a set with another {differing[0]}; choose another folder, or give what it was made "
-            "with. Two recipes are never mixed."
+            f"{out} holds a set with another {SET.parts[differing[0]]}; choose another folder, or give what "
+            "it was made with. Two recipes are never mixed."
         )
     stored = {one.name: one.id for one in manifest.conditions}
     for condition in plan.conditions:

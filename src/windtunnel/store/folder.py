@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,18 +24,19 @@ from windtunnel.core.records import (
     read_record,
 )
 from windtunnel.core.samples import FrameRow, Surveyed
-from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
+from windtunnel.store.files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
+from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 from windtunnel.store.rows import COLUMNS
 
-SCHEMA = 2
 RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
 GROUPS_FILE = "groups.parquet"
 SHARDS_FOLDER = "shards"
-# What each part of a recipe is called when two recipes disagree.
+# Every field of a recipe, and its name where two recipes disagree.
 PARTS = {
     "model": "model",
+    "data": "data",
     "suite": "suite",
     "conditions": "list of conditions",
     "seed": "seed",
@@ -48,6 +47,7 @@ PARTS = {
     "chunk": "chunk size",
     "stream": "random stream version",
 }
+RUN = FolderKind("run", RECIPE_FILE, 2, PARTS)
 
 
 def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> pa.Table:
@@ -84,26 +84,11 @@ def _meta_text(meta: Mapping[str, str]) -> str:
     return json.dumps(dict(meta), sort_keys=True, ensure_ascii=False)
 
 
-class RunFolder:
+class RunFolder(RecipeFolder):
     """One run's folder, as the engine writes it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def check_free(self) -> None:
-        """Refuse a path that holds something else, before anything is written into it."""
-        parent = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
-        if not parent.is_dir() or not os.access(parent, os.W_OK):
-            reason = "not writable" if parent.is_dir() else "no folder"
-            raise UserError(
-                f"{self.path} cannot be written ({parent} is {reason}); choose another with --out."
-            )
-        if not self.path.exists() or (self.path / RECIPE_FILE).exists():
-            return
-        # A run killed in its first moment leaves a lock and perhaps an unfinished recipe.
-        ours = (LOCK_FILE, f"{RECIPE_FILE}{UNFINISHED}")
-        if not self.path.is_dir() or any(entry.name not in ours for entry in self.path.iterdir()):
-            raise UserError(f"{self.path} exists and is no run folder; choose another with --out.")
+        super().__init__(path, RUN)
 
     def open_for(
         self,
@@ -129,14 +114,13 @@ class RunFolder:
             self._write(dataclasses.replace(content, info=info))
 
     def _write(self, content: RunRecord) -> None:
-        stored = {
-            "schema": SCHEMA,
-            "recipe": content.recipe.to_json(),
-            "recipe_digest": content.recipe_digest,
-            "info": content.info.to_json(),
-        }
-        text = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
-        write_whole(self.path / RECIPE_FILE, text.encode())
+        self.write_recipe_file(
+            {
+                "recipe": content.recipe.to_json(),
+                "recipe_digest": content.recipe_digest,
+                "info": content.info.to_json(),
+            }
+        )
 
     def _complete(self, samples: pa.Table, groups: pa.Table | None) -> None:
         """Add what a kill or a damage has left out."""
@@ -166,11 +150,11 @@ class RunFolder:
         stored = read_run_json(self.path).recipe
         if stored == recipe:
             return
-        differing = [key for key in recipe.__struct_fields__ if getattr(stored, key) != getattr(recipe, key)]
+        differing = self.differing_parts(stored, recipe)
         if "data" in differing and "chunk" in differing:
             differing.remove("chunk")  # by default it follows from the number of images
         named = [
-            _data_difference(self.path, samples) if key == "data" else f"another {PARTS.get(key, key)}"
+            _data_difference(self.path, samples) if key == "data" else f"another {self.kind.parts[key]}"
             for key in differing
         ]
         detail = ""
@@ -180,12 +164,6 @@ class RunFolder:
             f"{self.path} holds a run with {', '.join(named)}{detail}; "
             "choose another folder with --out, or give what it was made with."
         )
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the folder's lock; the system frees it even after a kill."""
-        with locked(self.path):
-            yield
 
     def shard_path(self, name: str) -> Path:
         """Where a shard lies."""
@@ -231,37 +209,16 @@ def read_run_json(path: Path) -> RunRecord:
         why = "nothing is there" if not path.exists() else f"it has no {RECIPE_FILE}"
         why = "it is a file" if path.is_file() else why
         raise UserError(f"{path} is no run folder: {why}; give the folder that windtunnel run has written.")
-    try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        version = int(content["schema"])
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror or error}; nothing was changed.") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(file, error) from error
-    if version > SCHEMA:
-        raise UserError(
-            f"{path} was written with run schema {version}; this windtunnel reads up to {SCHEMA}: upgrade it."
-        )
-    if version < SCHEMA:
-        raise UserError(
-            f"{path} was written with run schema {version}, before release 0.1.0; this windtunnel reads "
-            f"schema {SCHEMA}. Run again into another folder; nothing was changed."
-        )
+    folder = RunFolder(path)
+    content = folder.read_recipe_file()
     # A recipe proves itself by its digest.
     if digest(content.get("recipe")) != content.get("recipe_digest"):
-        raise _damaged(file, "its recipe is not the one its digest was made of")
+        raise folder.damaged("its recipe is not the one its digest was made of")
     try:
         recipe = read_recipe(content["recipe"])
         return RunRecord(recipe, content["recipe_digest"], read_record(content.get("info"), RunInfo))
     except RecordError as error:
-        raise _damaged(file, error) from error
-
-
-def _damaged(file: Path, reason: object) -> UserError:
-    return UserError(
-        f"{file} is damaged ({reason}); restore it from a copy, or run again into another folder. "
-        "Nothing was changed."
-    )
+        raise folder.damaged(error) from error
 
 
 def _data_difference(path: Path, samples: pa.Table) -> str:
