@@ -61,7 +61,7 @@ class Watcher:
 def test_imagenet_s_shows_the_model_what_the_libraries_make(photos: Path, tmp_path: Path) -> None:
     model = Watcher()
     run = windtunnel.run(model, photos, "imagenet-s", out=tmp_path / "run")
-    assert [one["name"] for one in run.conditions] == IMAGENET_S
+    assert [condition.name for condition in run.conditions] == IMAGENET_S
     interpolations = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "bicubic": cv2.INTER_CUBIC}
     for file in photos.glob("*/*.jpg"):
         pixels = np.asarray(Image.open(file).convert("RGB"))
@@ -292,9 +292,9 @@ def test_imagenet_s_scores_eight_distinct_sets(photos: Path) -> None:
     assert len({one.id for one in sets}) == len(sets) == 8
     # Nine are named: one of each axis is the canvas itself.
     assert len(load_suite("imagenet-s").units) == 9
-    assert plan.info.remarks == [
-        "Nothing swapped: decode=pillow, resize=pillow-bilinear; that is how the canvas is made already."
-    ]
+    assert plan.info.remarks == (
+        "Nothing swapped: decode=pillow, resize=pillow-bilinear; that is how the canvas is made already.",
+    )
 
 
 def test_decoders_are_left_out_where_nothing_is_decoded() -> None:
@@ -319,7 +319,7 @@ def test_steps_that_swap_nothing_are_refused_alone_and_told_beside_others(
         windtunnel.plan(Watcher(), photos, "systematic", only=only)
     plan = windtunnel.plan(Watcher(), photos, "systematic", only=[*only, "decode=opencv"])
     assert [one.name for one in plan.conditions] == ["native", "decode=opencv"]
-    assert plan.info.remarks == [told]
+    assert plan.info.remarks == (told,)
 
 
 def test_a_model_without_a_crop_is_checked_too(photos: Path, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_model_without_a_crop_is_checked_too(photos: Path, tmp_path: Path) -> 
     )
     model = write_colour_model(tmp_path / "model.onnx", classes=3, side="side")
     run = windtunnel.run(model, photos, "systematic", only=["geometry=*"], out=tmp_path / "run")
-    names = {one["name"] for one in run.conditions}
+    names = {condition.name for condition in run.conditions}
     assert names == {"native", "geometry=squash", "geometry=long-side-round", "geometry=exif-apply"}
     assert run.scoring.observed.left_out == 0
     with pytest.raises(UserError, match="Nothing swapped: geometry=no-margin"):
@@ -434,7 +434,7 @@ def test_answers_that_change_are_scored_and_shown_without_labels(
     assert {metric for metric, _ in scores} == {
         "step_flip_share", "decode_flip_share", "resize_flip_share", "colour_flip_share"
     }  # fmt: skip
-    for name in (one["name"] for one in run.conditions if one["kind"] == "pipeline"):
+    for name in (one.name for one in run.conditions if one.kind == "pipeline"):
         flips = [a != b for a, b in zip(chosen[name], chosen["native"], strict=True)]
         assert scores["step_flip_share", name].value == pytest.approx(statistics.mean(flips))
         assert scores["step_flip_share", name].n == 8

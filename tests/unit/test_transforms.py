@@ -41,7 +41,7 @@ class Wrapped(torch.Tensor):
 def test_pillow_images() -> None:
     for pixels, mode in ((COLOUR, "RGB"), (GREY, "L")):
         image = Image.fromarray(pixels)
-        image.info.exif = b"kept"
+        image.info["exif"] = b"kept"
         out = SNOW(image, index="a.png")
         assert isinstance(out, Image.Image)
         assert (out.mode, out.size, out.info) == (mode, (48, 40), {"exif": b"kept"})

@@ -121,7 +121,7 @@ def command(
                 "left_out": plan.left_out,
                 "remarks": plan.info.remarks,
                 "recipe_digest": manifest.digest,
-                "recipe": manifest.recipe,
+                "recipe": manifest.recipe.to_json(),
             }
         )
         return

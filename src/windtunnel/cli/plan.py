@@ -46,7 +46,7 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
                 "workers": workers,
                 "expected_seconds": time.seconds if time else None,
                 "folder": str(folder),
-                "recipe": plan.recipe,
+                "recipe": plan.recipe.to_json(),
             }
         )
         return

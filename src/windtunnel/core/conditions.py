@@ -45,7 +45,7 @@ class Condition:
     revision: int = 0
     geometry: Mapping[str, object] = field(default_factory=dict)
     assets: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict, compare=False)
     frames: int = 1
 
     @cached_property

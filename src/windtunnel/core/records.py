@@ -16,6 +16,8 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.labels import Projection
 
 R = TypeVar("R", bound="Record")
+# A number as it was written: reading 255 as 255.0 would change a recipe's digest.
+Number = int | float
 
 
 class RecordError(ValueError):
@@ -48,7 +50,7 @@ class GeometryRecord(Record, frozen=True):
     resizer: str
     resize_px: int
     crop_px: int
-    crop_frac: float
+    crop_frac: Number
     long_side: str
     crop_offset: str
     colour: str
@@ -58,9 +60,9 @@ class TensorRecord(Record, frozen=True):
     """How pixels became the model's input."""
 
     channels: str
-    divisor: float
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    divisor: Number
+    mean: tuple[Number, ...]
+    std: tuple[Number, ...]
     layout: str
     dtype: str
 
