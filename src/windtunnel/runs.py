@@ -8,8 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.extras import load_extra
+from windtunnel.core.records import Recipe, RunInfo
 from windtunnel.core.scores import Score
 from windtunnel.metrics.score import score_run
 from windtunnel.metrics.scored_run import ScoredRun
@@ -93,17 +95,17 @@ class Run:
         return self.scoring.path
 
     @property
-    def recipe(self) -> dict[str, Any]:
+    def recipe(self) -> Recipe:
         """What decided the predictions."""
         return self.scoring.recipe
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> RunInfo:
         """What else is known of the run: names, locations, versions, warnings."""
         return self.scoring.info
 
     @property
-    def conditions(self) -> list[dict[str, Any]]:
+    def conditions(self) -> tuple[Condition, ...]:
         """The conditions, in the suite's order."""
         return self.scoring.conditions
 
@@ -162,17 +164,17 @@ class Run:
             ) from error
 
     def __repr__(self) -> str:
-        model, data = self.info["model"]["name"], self.info["data"]["name"]
-        suite = self.recipe["suite"]["name"]
+        model, data = self.info.model.name, self.info.data.name
+        suite = self.recipe.suite.name
         return f"Run({str(self.path)!r}: {model} on {data}, {suite}, {len(self.conditions)} conditions)"
 
     def _repr_html_(self) -> str:
         rows = [
-            ("model", self.info["model"]["name"]),
-            ("data", self.info["data"]["name"]),
-            ("suite", self.recipe["suite"]["name"]),
+            ("model", self.info.model.name),
+            ("data", self.info.data.name),
+            ("suite", self.recipe.suite.name),
             ("conditions", len(self.conditions)),
-            ("images", self.recipe["data"]["count"]),
+            ("images", self.recipe.data.count),
             ("folder", str(self.path)),
         ]
         return html_table((), rows)

@@ -232,7 +232,7 @@ def test_a_strangers_steps_run_in_workers_and_are_scored_and_reported(
     assert [one["name"] for one in run.conditions][1:] == [
         "decode=pillow", "resize=indexing-corner", "resize=pillow-bilinear",
     ]  # fmt: skip
-    digests = run.recipe["model"]["assets"]
+    digests = run.recipe.model.assets
     assert set(digests) == {"decoder pillow-draft", "resizer indexing"}
     assert [set(one["assets"]) for one in run.conditions][1:] == [
         {"resizer indexing"}, {"decoder pillow-draft", "resizer indexing"}, {"decoder pillow-draft"},

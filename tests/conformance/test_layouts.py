@@ -185,7 +185,7 @@ def test_a_layout_from_outside_is_listed_inspected_made_and_run(tmp_path: Path) 
     )
     assert done.returncode == 0, done.stderr
     run = windtunnel.load_run(tmp_path / "run")
-    assert run.recipe["data"]["count"] == 24
+    assert run.recipe.data.count == 24
     assert (tmp_path / "run" / "report.html").is_file()
     again = command(tmp_path, "report", "run", *own)
     assert again.returncode == 0, again.stderr

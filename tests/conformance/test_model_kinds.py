@@ -138,7 +138,7 @@ def test_a_kind_from_outside_is_listed_run_by_workers_scored_and_reported(tmp_pa
     done = command(tmp_path, *given, "--workers", "2", "--out", "run", *own)
     assert done.returncode == 0, done.stderr
     run = windtunnel.load_run(tmp_path / "run")
-    assert run.recipe["model"]["kind"] == "linear"
+    assert run.recipe.model.kind == "linear"
     assert (tmp_path / "run" / "report.html").is_file()
     assert any(one.metric == "top1_error" for one in run.scores())
     without = command(tmp_path, *given, "--out", "other")

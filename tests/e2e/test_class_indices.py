@@ -60,20 +60,20 @@ def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_all_thousand_indices_are_imagenet_and_it_is_reported(thousand: Path) -> None:
     plan = windtunnel.plan(Says(0), thousand, "smoke")
-    assert plan.recipe["data"]["label_space"] == IMAGENET_1K
-    assert tuple(plan.info["data"]["classes"]) == imagenet_1k().classes
+    assert plan.recipe.data.label_space == IMAGENET_1K
+    assert tuple(plan.info.data.classes) == imagenet_1k().classes
     assert plan.label_map == tuple(range(1000)) and plan.projection.kind == "identity"
-    (remark,) = (one for one in plan.info["remarks"] if "ImageNet-1k" in one)
+    (remark,) = (one for one in plan.info.remarks if "ImageNet-1k" in one)
     assert "0 is n01440764, tench" in remark and "--labels indices" in remark
     plain = windtunnel.plan(Says(0), thousand, "smoke", labels="indices")
-    assert plain.recipe["data"]["label_space"] == "indices" and not plain.info["remarks"]
+    assert plain.recipe.data.label_space == "indices" and not plain.info.remarks
 
 
 def test_a_model_that_declares_other_classes_is_not_imagenet(thousand: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
     other.write_text(f"labels = {[f'person {one}' for one in range(1000)]}\n")
     plan = windtunnel.plan(Says(0), thousand, "smoke", preprocess=other)
-    assert plan.recipe["data"]["label_space"] == "indices"
+    assert plan.recipe.data.label_space == "indices"
 
 
 def test_indices_are_matched_by_name_where_the_model_declares_another_order(
@@ -83,7 +83,7 @@ def test_indices_are_matched_by_name_where_the_model_declares_another_order(
     file = tmp_path / "background.toml"
     file.write_text(f"labels = {['background', *imagenet_1k().classes]}\n")
     plan = windtunnel.plan(Says(0, 1001), thousand, "smoke", preprocess=file)
-    assert plan.recipe["data"]["label_space"] == IMAGENET_1K
+    assert plan.recipe.data.label_space == IMAGENET_1K
     assert plan.label_map == tuple(range(1, 1001))
 
 
@@ -111,7 +111,7 @@ def test_some_numbers_are_not_taken_for_imagenet_and_the_message_says_how_to(tmp
     with pytest.raises(UserError, match=r'labels="imagenet-1k".*labels_are_outputs=True'):
         windtunnel.plan(Says(0), data, "smoke")
     trusted = windtunnel.plan(Says(0), data, "smoke", labels_are_outputs=True)
-    assert trusted.recipe["data"]["label_space"] == "indices"
+    assert trusted.recipe.data.label_space == "indices"
 
 
 def test_labels_that_do_not_fit_are_refused(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_declared_indices_are_imagenet_in_every_kind_of_data(tmp_path: Path, kin
         windtunnel.plan(Says(0), data, "smoke", preprocess=toml),
         windtunnel.plan(Says(0), data, "smoke", labels="imagenet-1k"),
     ):
-        assert plan.recipe["data"]["label_space"] == IMAGENET_1K
+        assert plan.recipe.data.label_space == IMAGENET_1K
         assert [one.sample.labels for one in plan.surveyed] == [(0,), (6,)]
-        assert plan.info["data"]["classes"][6] == STINGRAY
+        assert plan.info.data.classes[6] == STINGRAY
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_mce_of_class_indices_is_the_papers_formula(runs: dict[str, windtunnel.R
     """Always wrong: five severities of error 1 over AlexNet's summed errors, averaged over fifteen."""
     with (PUBLISHED / "alexnet_corruption_errors.csv").open() as file:
         rows = {row["corruption"]: row for row in csv.DictReader(file)}
-    fifteen = [row for row in rows.values() if row["corruption"] in runs["named"].recipe["suite"]["units"]]
+    fifteen = [row for row in rows.values() if row["corruption"] in runs["named"].recipe.suite.units]
     assert len(fifteen) == 15
     expected = np.mean([5 / sum(float(row[f"s{level}"]) for level in range(1, 6)) for row in fifteen])
     (mce,) = runs["named"].scores(["mce"])
@@ -227,5 +227,5 @@ def test_predictions_made_elsewhere_take_the_declaration_too(tmp_path: Path) -> 
         run = windtunnel.score_predictions(
             tmp_path / f"{name}.csv", data, labels=labels, outputs="logits", out=tmp_path / name
         )
-        assert run.recipe["data"]["label_space"] == IMAGENET_1K
+        assert run.recipe.data.label_space == IMAGENET_1K
         assert [one.value for one in run.scores(["top1_error"])] == [0.5]

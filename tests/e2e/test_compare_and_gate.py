@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -102,14 +103,14 @@ def test_differences_are_those_of_the_predictions(runs: Path) -> None:
         assert change.difference.discordant == broken + mended
     worst = found.flips[0].images[0]
     assert worst[1] == sum(
-        wrong[True, one["name"], worst[0]] and not wrong[False, one["name"], worst[0]]
-        for one in old.conditions
+        wrong[True, condition.name, worst[0]] and not wrong[False, condition.name, worst[0]]
+        for condition in old.conditions
     )
     assert len(found.changed()) == 17
     assert any("not comparable" in text for text in found.warnings)
     assert found.columns[1].family == "spoilt"
     assert (found.columns[1].parameters, found.columns[1].tags) == (1234, ("small", "bad"))
-    assert "family" not in json.dumps(new.recipe)
+    assert "family" not in json.dumps(new.recipe.to_json())
 
 
 def test_errors_divided_by_a_stored_run(runs: Path) -> None:
@@ -179,7 +180,9 @@ def test_other_masks_are_told_and_refused(tmp_path: Path, digit_folder: Path) ->
     assert not windtunnel.gate(masked, masked).failed
     # The same kind of mask, of fewer classes.
     narrow = windtunnel.load_run(masked.path)
-    narrow.recipe["projection"]["kept"] = narrow.recipe["projection"]["kept"][:-1]
+    projection = narrow.recipe.projection
+    fewer = msgspec.structs.replace(projection, kept=projection.kept[:-1])
+    narrow.scoring.recipe = msgspec.structs.replace(narrow.recipe, projection=fewer)
     assert any("but not the same ones" in text for text in windtunnel.compare(masked, narrow).warnings)
     with pytest.raises(windtunnel.UserError, match="but not the same ones"):
         windtunnel.gate(narrow, masked)

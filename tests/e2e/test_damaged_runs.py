@@ -91,7 +91,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "recipe missing": (lambda run: (run / "run.json").unlink(), "it has no run.json"),
     "recipe changed by hand": (other_seed, "not the one its digest was made of"),
     "no info": (lambda run: edit(run, info={}), "run.json is damaged"),
-    "newer schema": (lambda run: edit(run, schema=99), "schema 99; this windtunnel reads up to 1: upgrade"),
+    "newer schema": (lambda run: edit(run, schema=99), "schema 99; this windtunnel reads schema 2: upgrade"),
     "samples cut": (lambda run: cut(run / "samples.parquet"), "samples.parquet is damaged"),
     "samples garbage": (lambda run: (run / "samples.parquet").write_bytes(b"PAR1"), "samples.parquet is"),
     "samples of fewer rows": (lambda run: fewer_rows(run / "samples.parquet"), "rows where"),

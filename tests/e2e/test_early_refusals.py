@@ -71,7 +71,7 @@ def test_a_class_name_unlike_all_others_is_named_with_its_image(flat: Path, stra
     with pytest.raises(UserError, match=rf"class names are class indices, '{stray}' is not \(image 'flat/5"):
         windtunnel.plan("demo", mixed, "smoke")
     unnamed = windtunnel.plan(lambda batch: np.eye(6)[batch[:, 0, 0, 0] % 6], mixed, "smoke")
-    assert any(f"'{stray}' is not" in remark for remark in unnamed.info["remarks"])
+    assert any(f"'{stray}' is not" in remark for remark in unnamed.info.remarks)
 
 
 def test_a_stray_folder_among_wordnet_ids_is_named(tmp_path: Path, flat: Path) -> None:

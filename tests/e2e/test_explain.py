@@ -233,7 +233,7 @@ def test_confusions_are_scikit_learns(demo: Path) -> None:
     run = windtunnel.load_run(demo)
     seen = run.scoring.observed
     right = np.array([labels[0] for labels in seen.labels])
-    spoilt = [place for place, one in enumerate(run.conditions) if one["kind"] == "corruption"]
+    spoilt = [place for place, one in enumerate(run.conditions) if one.kind == "corruption"]
     for part, columns in zip(confusions(run.scoring), ([seen.column("native")], spoilt), strict=True):
         counts = confusion_matrix(np.repeat(right, len(columns)), seen.chosen[:, columns].ravel())
         assert part["answers"] == counts.sum() and part["wrong"] == counts.sum() - np.trace(counts)

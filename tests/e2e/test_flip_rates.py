@@ -182,7 +182,7 @@ def test_a_sequence_of_another_length_has_no_flip_rate(run: Run, tmp_path: Path)
             frame.unlink()
     found = windtunnel.run(Ranking(), data, out=tmp_path / "run")
     told = "Other numbers of frames than in the published clips: seq/tilt+stored-png 20 of 31."
-    assert told in found.info["remarks"]
+    assert told in found.info.remarks
     assert len(values(found, "flip_probability")) == 10
     assert set(values(found, "flip_rate")) == set(values(found, "t5d")) == set(ALEXNET) - {"tilt"}
     assert not found.scores(["mfr", "mt5d"])

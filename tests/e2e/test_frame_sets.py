@@ -262,7 +262,7 @@ def test_ytbb_runs_with_and_without_review_stand_beside_each_other(
     ):
         run, scores = runs[name], by_name(runs[name].scores())
         assert (scores["pm_k", "pm-0"].value, scores["pm_k", f"pm-{k}"].value) == wanted
-        assert run.scoring.natural["set"] == name and run.info["suite"] == f"{name}@1"
+        assert run.scoring.natural.set == name and run.info.suite == f"{name}@1"
         assert (
             run.scoring.group == "video"
             and run.scoring.groups is not None

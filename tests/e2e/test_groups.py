@@ -42,7 +42,7 @@ def intervals(scores: list[Score]) -> dict[tuple[str, str], tuple[float, float]]
 
 
 def test_a_run_knows_its_groups(run: windtunnel.Run) -> None:
-    assert run.scoring.group == "writer" and "writer" not in json.dumps(run.recipe)
+    assert run.scoring.group == "writer" and "writer" not in json.dumps(run.recipe.to_json())
     assert run.scoring.groups is not None and len(np.unique(run.scoring.groups)) == 25
     assert any("120 images in 25 groups by writer" in note for note in notes(run.scoring))
     alone = run.scores(group="")

@@ -53,7 +53,7 @@ def tree_checksum(root: Path) -> dict[str, str]:
 
 def predictions(run: windtunnel.Run) -> dict[tuple[str, str], tuple[object, object]]:
     """By image and condition id, the five best classes and their scores."""
-    ids = {condition["name"]: condition["id"] for condition in run.conditions}
+    ids = {condition.name: condition.id for condition in run.conditions}
     table = run.predictions(["condition", "top", "top_score"]).to_pylist()
     return {
         (row["sample_id"], ids[row["condition"]]): (tuple(row["top"]), tuple(row["top_score"]))
@@ -224,8 +224,8 @@ def test_a_set_is_run_under_the_seed_it_was_made_with(tmp_path: Path) -> None:
     for seed in (0, 5):
         made = windtunnel.make_set("imagenet-c", file, tmp_path / str(seed) / "made", only=["fog"], seed=seed)
         recipes[seed] = windtunnel.plan(model, made).recipe
-        assert recipes[seed]["seed"] == seed
-    assert recipes[0]["data"]["finished"] != recipes[5]["data"]["finished"]
+        assert recipes[seed].seed == seed
+    assert recipes[0].data.finished != recipes[5].data.finished
 
 
 def test_arrays_of_named_classes_keep_their_names(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_other_textures_are_another_recipe(tmp_path: Path) -> None:
     with pytest.raises(windtunnel.UserError, match="frost with other settings"):
         windtunnel.make_set("imagenet-c", data, out, only=["frost:2"])
     model = write_colour_model(tmp_path / "model.onnx", classes=1000, side=224)
-    assert windtunnel.plan(model, out).info["settings"] == [f"frost.textures={textures}"]
+    assert windtunnel.plan(model, out).info.settings == (f"frost.textures={textures}",)
 
 
 @pytest.mark.parametrize("victim", ["head", "samples", "recipe", "table", "stray"])
@@ -509,7 +509,7 @@ def test_class_indices_of_imagenet_become_wordnet_ids(tmp_path: Path) -> None:
     assert dataset.label_space.name == "imagenet-1k"
     assert sorted(sample.labels[0] for sample in dataset.samples()) == [0, 6, 10]
     model = write_colour_model(tmp_path / "model.onnx", classes=1000, side=224)
-    assert windtunnel.plan(model, made, clean=data).recipe["data"]["label_space"] == "imagenet-1k"
+    assert windtunnel.plan(model, made, clean=data).recipe.data.label_space == "imagenet-1k"
     with pytest.raises(windtunnel.UserError, match="another naming of class folders"):
         windtunnel.make_set("imagenet-c", data, made, only=["contrast:1"])
 

@@ -65,7 +65,7 @@ def made(
 
 def rows(run: windtunnel.Run) -> dict[tuple[str, str, int], tuple[object, ...]]:
     """By image, condition id and frame, the five best classes and their scores."""
-    ids = {condition["name"]: condition["id"] for condition in run.conditions}
+    ids = {condition.name: condition.id for condition in run.conditions}
     table = run.predictions(["condition", "frame", "top", "top_score", "status"]).to_pylist()
     return {
         (row["sample_id"], ids[row["condition"]], row["frame"]): (
@@ -235,7 +235,7 @@ def test_other_difficulties_of_noise_stand_beside_the_first(
     model = write_colour_model(tmp_path / "model.onnx", classes=10, side=32)
     hard = windtunnel.run(model, out, difficulty=3, out=tmp_path / "run")
     suffix = "+h264" if layout == "videos" else ""
-    assert [one["name"] for one in hard.conditions] == [
+    assert [condition.name for condition in hard.conditions] == [
         "clean", f"seq/gaussian_noise:3{suffix}", f"seq/scale{suffix}",
     ]  # fmt: skip
 

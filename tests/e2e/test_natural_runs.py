@@ -15,6 +15,7 @@ from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_csv, write_model
 from windtunnel.analysis.multi_run import several
 from windtunnel.api import score_predictions, slices
+from windtunnel.core.records import PartRecord
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.multi_suite import unmeasured
@@ -69,7 +70,7 @@ def test_only_the_two_hundred_classes_may_win(
     assert values(plain)["shifted"] == pytest.approx(14 / 20)
     kept = run.predictions(["logits"])["logits"].to_pylist()
     assert all(len(one) == 1000 for one in kept)
-    assert run.scoring.natural["parts"][0] == {"name": "imagenet-a", "role": "shifted", "count": 20, "of": 20}
+    assert run.scoring.natural.parts[0] == PartRecord("imagenet-a", "shifted", count=20, of=20)
 
 
 def test_the_drop_is_over_classes_that_have_clean_images(
@@ -167,7 +168,7 @@ def test_frames_collapse_to_the_sets_classes_and_keep_their_sets(tmp_path: Path,
     table = run.scoring.frame_sets
     assert table is not None and table.column_names == ["group", "sample_id", "offset", "role"]
     assert len(table) == 7 and table["role"].to_pylist().count("anchor") == 3
-    assert run.scoring.natural["frame_sets"] == 3
+    assert run.scoring.natural.frame_sets == 3
     assert run.scoring.columns["video"][0] == "val/ILSVRC2015_val_0"
     (run.path / "groups.parquet").unlink()
     again = windtunnel.run(model, tmp_path / "vid-robust", out=tmp_path / "run")

@@ -71,7 +71,7 @@ def test_a_runs_logits_score_as_the_run(
     file = written(pq.read_table(logits), tmp_path / f"given{suffix}")
     options = {"outputs": "logits"} if suffix == ".csv" else {}
     given = score_predictions(file, digit_folder, "smoke", out=tmp_path / "given", **options)
-    assert given.recipe["model"]["kind"] == "predictions"
+    assert given.recipe.model.kind == "predictions"
     own, theirs = run.scores(METRICS), given.scores(METRICS)
     assert [(one.metric, one.condition, one.n) for one in own] == [
         (one.metric, one.condition, one.n) for one in theirs
@@ -276,7 +276,7 @@ def test_a_cell_of_csv_may_hold_every_logit(tmp_path: Path, cell: str) -> None:
     (tmp_path / "p.csv").write_text(f'id,logits\ncat/0.png,"{cell}"\ndog/1.png,"{cell}"\n')
     run = windtunnel.score_predictions(tmp_path / "p.csv", tmp_path / "data", out=tmp_path / "run")
     assert [one.value for one in run.scores(["top1_error"])] == [0.5]
-    assert run.recipe["model"]["outputs"] == "logits"
+    assert run.recipe.model.outputs == "logits"
 
 
 @pytest.mark.parametrize(
@@ -342,4 +342,4 @@ def test_a_cell_of_csv_may_hold_a_list_of_best_classes(tmp_path: Path, first: st
         )
     run = windtunnel.score_predictions(tmp_path / "best.csv", tmp_path / "data", out=tmp_path / "run")
     assert [one.value for one in run.scores(["top1_error"])] == [pytest.approx(1 / 3)]
-    assert run.recipe["model"]["top_k"] == 3
+    assert run.recipe.model.top_k == 3

@@ -65,8 +65,8 @@ def test_clean_images_of_other_classes_are_ignored_and_counted(
     )
     assert remark in " ".join(done.stderr.split())
     run = windtunnel.load_run(tmp_path / "whole")
-    assert remark in run.info["remarks"]
-    assert run.info["ignored_rows"] == {"clean images of other classes": 4}
+    assert remark in run.info.remarks
+    assert run.info.ignored_rows == {"clean images of other classes": 4}
     # Everything is called the first of four classes.
     assert errors(run) == {"imagenet-a": 3 / 4, "clean": 3 / 4}
     scored = {one: label for one, label in said.items() if WNIDS[OUTSIDE] not in one}
@@ -74,7 +74,7 @@ def test_clean_images_of_other_classes_are_ignored_and_counted(
         write_logits(tmp_path / "alone.json", scored), imagenet_a, "imagenet-a", clean=clean,
         outputs="logits", out=tmp_path / "alone",
     )  # fmt: skip
-    assert alone.info["ignored_rows"] == {} and "ignored" not in str(alone.info["remarks"])
+    assert alone.info.ignored_rows == {} and "ignored" not in str(alone.info.remarks)
     assert errors(alone) == errors(run)
 
 
@@ -98,7 +98,7 @@ def test_rows_that_are_ignored_may_hold_anything_and_stand_twice(
     run = score_predictions(
         tmp_path / "logits.npz", imagenet_a, "imagenet-a", clean=clean, out=tmp_path / "run"
     )
-    assert run.info["ignored_rows"] == {"clean images of other classes": 8}
+    assert run.info.ignored_rows == {"clean images of other classes": 8}
 
 
 def test_frames_of_no_scored_set_are_ignored(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_frames_of_no_scored_set_are_ignored(tmp_path: Path) -> None:
     put(root / "val" / "a" / "000105.JPEG", 7)
     file = write_logits(tmp_path / "whole.json", dict.fromkeys(images(root), 4), 30)
     run = score_predictions(file, root, "vid-robust", outputs="logits", out=tmp_path / "run")
-    assert run.info["ignored_rows"] == {"frames of no scored frame set": 1}
+    assert run.info.ignored_rows == {"frames of no scored frame set": 1}
     assert errors(run) == {"vid-robust": 0.0}
     for other in ("val/a/000999.JPEG", "metadata/labels.json", "../secret.jpg"):
         (tmp_path / "secret.jpg").write_bytes(b"")
@@ -139,7 +139,7 @@ def test_ytbb_frames_that_reviewers_rejected_are_ignored(tmp_path: Path) -> None
     # The rejected frames are known from the annotations, whether their files are there or not.
     file = write_logits(tmp_path / "whole.json", dict.fromkeys([*anchors, *pairs], 1), 24)
     run = score_predictions(file, root, "ytbb-robust", outputs="logits", out=tmp_path / "run")
-    assert run.info["ignored_rows"] == {"frames of no scored frame set": 2}
+    assert run.info.ignored_rows == {"frames of no scored frame set": 2}
     assert errors(run) == {"ytbb-robust": 0.0}
 
 
@@ -149,7 +149,7 @@ def test_objectnet_folders_that_are_not_scored_are_ignored(tmp_path: Path) -> No
         put(root / name / "a.png", 414, border=2, shade=place)
     file = write_logits(tmp_path / "whole.json", dict.fromkeys(images(root), 414))
     run = score_predictions(file, root, "objectnet", outputs="logits", out=tmp_path / "run")
-    assert run.info["ignored_rows"] == {"images of folders that are not scored": 1}
+    assert run.info.ignored_rows == {"images of folders that are not scored": 1}
     assert errors(run) == {"objectnet": 0.5}
 
 
@@ -180,7 +180,7 @@ def test_images_that_a_corrupted_set_leaves_out_are_ignored(tmp_path: Path) -> N
         logits=np.tile(np.eye(1000, dtype=np.float32)[0], (len(ids), 1)),
     )
     run = score_predictions(tmp_path / "logits.npz", root, clean=clean, out=tmp_path / "run")
-    assert run.info["ignored_rows"] == {
+    assert run.info.ignored_rows == {
         "images that under half of the corruptions have": 1,
         "clean images without a corrupted copy": 1,
     }

@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -63,7 +64,7 @@ def test_load_run_opens_what_run_returned(folder: Path, run: windtunnel.Run) -> 
     assert isinstance(again, windtunnel.Run) and again.path == run.path == folder
     assert again.scores() == run.scores() and len(run.scores()) > 10
     assert again.predictions().equals(run.predictions())
-    assert run.recipe == json.loads((folder / "run.json").read_text())["recipe"]
+    assert run.recipe.to_json() == json.loads((folder / "run.json").read_text())["recipe"]
     assert run.samples.num_rows == 40
 
 
@@ -142,7 +143,8 @@ def test_names_in_html_are_escaped(run: windtunnel.Run) -> None:
     scores = Scores([replace(run.scores()[0], condition=odd)])
     cells = Cells(scores._repr_html_())
     assert cells.rows[1][1] == odd and "script" not in cells.tags
-    run.info["model"]["name"] = odd
+    model = msgspec.structs.replace(run.info.model, name=odd)
+    run.scoring.info = msgspec.structs.replace(run.info, model=model)
     cells = Cells(run._repr_html_())
     assert ["model", odd] in cells.rows and "script" not in cells.tags
 

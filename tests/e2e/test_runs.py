@@ -40,7 +40,7 @@ def test_a_run_holds_every_prediction_in_order(folder_run: windtunnel.Run) -> No
     table = folder_run.predictions()
     assert len(table) == 40 * 11
     pairs = list(zip(table["sample_id"].to_pylist(), table["condition"].to_pylist(), strict=True))
-    names = [condition["name"] for condition in folder_run.conditions]
+    names = [condition.name for condition in folder_run.conditions]
     assert pairs == [(id_, name) for id_ in sorted(dict.fromkeys(id_ for id_, _ in pairs)) for name in names]
     assert set(table["status"].to_pylist()) == {"ok"}
     assert folder_run.samples.column_names == ["id", "labels", "content", "width", "height", "format", "meta"]
@@ -214,7 +214,7 @@ def test_scores_are_shares_of_wrong_predictions(folder_run: windtunnel.Run) -> N
     table = folder_run.predictions(["condition", "top", "label_rank"]).to_pylist()
     scores = {(score.metric, score.condition): score for score in folder_run.scores()}
     for condition in folder_run.conditions:
-        name = condition["name"]
+        name = condition.name
         rows = [row for row in table if row["condition"] == name]
         wrong = np.mean([row["top"][0] != int(row["sample_id"].split("/")[0]) for row in rows])
         missed = np.mean([int(row["sample_id"].split("/")[0]) not in row["top"] for row in rows])
@@ -234,7 +234,7 @@ def test_a_subset_is_drawn_by_class(tmp_path: Path) -> None:
     labels = np.array(run.samples["labels"].to_pylist())[:, 0]
     assert len(labels) == 100
     assert np.bincount(labels).min() >= 8
-    assert run.recipe["data"]["of"] == 599
+    assert run.recipe.data.of == 599
 
 
 def test_a_mask_lets_only_the_datas_classes_compete(tmp_path: Path, digit_folder: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_mask_lets_only_the_datas_classes_compete(tmp_path: Path, digit_folder
     run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", mask=True)
     tops = {best for row in run.predictions(["top"])["top"].to_pylist() for best in row}
     assert tops == {3, 9, -1}
-    assert run.recipe["projection"]["kept"] == [3, 9]
+    assert run.recipe.projection.kept == (3, 9)
 
 
 def test_class_counts_that_do_not_fit_are_refused_before_any_work(tmp_path: Path, digit_folder: Path) -> None:
@@ -352,9 +352,9 @@ def test_units_of_the_users_own_run_in_workers_too(tmp_path: Path, digit_folder:
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     run = windtunnel.load_run(tmp_path / "run")
-    condition = next(c for c in run.conditions if c["unit"] == "my_darkness")
+    condition = next(c for c in run.conditions if c.unit == "my_darkness")
     content = hashlib.blake2b(b"my_units.py\0" + unit.read_bytes(), digest_size=16).hexdigest()
-    assert condition["assets"] == {"my_units.py": content}
+    assert condition.assets == {"my_units.py": content}
     assert len(run.predictions()) == 40 * 7
 
 
@@ -593,7 +593,7 @@ def test_frost_textures_of_the_users_are_part_of_the_recipe(
 def test_an_edition_by_hand_is_another_suite(tmp_path: Path, digit_folder: Path) -> None:
     only = ["defocus_blur:3"]
     run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", edition=64, only=only)
-    assert (run.recipe["suite"]["name"], run.recipe["canvas"]["edition"]) == ("smoke-part-64", 64)
+    assert (run.recipe.suite.name, run.recipe.canvas.edition) == ("smoke-part-64", 64)
     with pytest.raises(UserError, match="edition is 100"):
         windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run", edition=100)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
@@ -152,7 +153,8 @@ def test_a_baseline_that_does_not_fit_is_refused(
     with pytest.raises(UserError, match="seeds 0 and 1 differ"):
         run.against(other)
     drawn_otherwise = windtunnel.load_run(run.path)
-    drawn_otherwise.recipe["stream"] += 1
+    recipe = drawn_otherwise.recipe
+    drawn_otherwise.scoring.recipe = msgspec.structs.replace(recipe, stream=recipe.stream + 1)
     with pytest.raises(UserError, match=r"random stream versions .* differ"):
         run.against(drawn_otherwise)
     masked = windtunnel.run("demo", digit_folder, tmp_path / "two.toml", mask=True, out=tmp_path / "masked")
@@ -235,7 +237,7 @@ def test_a_map_collapses_outputs_by_the_best(tmp_path: Path, digits: tuple[np.nd
     run = windtunnel.run(
         "demo", tmp_path / "parity", "smoke", label_map=file, keep="logits", out=tmp_path / "run"
     )
-    assert run.recipe["projection"]["kind"] == "collapse"
+    assert run.recipe.projection.kind == "collapse"
     for row in run.predictions(["top", "top_score", "label_rank", "logits", "sum_p2"]).to_pylist():
         logits = np.array(row["logits"])
         assert len(logits) == 10

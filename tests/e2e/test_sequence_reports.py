@@ -394,7 +394,7 @@ def test_gate_holds_flips_to_rules(runs: tuple[Run, Run], rule: str, outcome: st
 def test_a_gate_without_rules_looks_at_mfp(runs: tuple[Run, Run]) -> None:
     assert [check.score for check in windtunnel.gate(*runs).checks] == ["mfp", "clean top1_error"]
     each = windtunnel.gate(runs[0], runs[1], ["each seq/* flip_probability <= +1"])
-    names = [str(condition["name"]) for condition in runs[0].conditions[2:]]
+    names = [condition.name for condition in runs[0].conditions[2:]]
     assert [check.score for check in each.checks] == [f"{name} flip_probability" for name in names]
 
 
@@ -529,8 +529,8 @@ def test_a_sequence_from_a_file_runs_and_its_file_is_its_identity(
             out=tmp_path / step,
         )
         found = run.conditions[-1]
-        assert found["name"] == "seq/own_dusk" and list(found["assets"]) == ["dusk.py"]
-        ids.append(found["id"])
+        assert found.name == "seq/own_dusk" and list(found.assets) == ["dusk.py"]
+        ids.append(found.id)
     assert ids[0] != ids[1], "other code, other frames"
     for name in ("_added", "_loaded"):
         monkeypatch.setattr(REGISTRY, name, {})

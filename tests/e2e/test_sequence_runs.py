@@ -118,10 +118,10 @@ def test_difficulty_is_strength_of_noise_and_stride_of_the_rest(
         difficulty=3,
         out=tmp_path / "r",
     )
-    names = [condition["name"] for condition in hard.conditions]
+    names = [condition.name for condition in hard.conditions]
     assert names == ["native", "clean", "seq/gaussian_noise:3", "seq/brightness"]
-    ids = {condition["name"]: condition["id"] for condition in run.conditions}
-    assert ids["seq/brightness"] == hard.conditions[3]["id"], "the same frames, compared further apart"
+    ids = {condition.name: condition.id for condition in run.conditions}
+    assert ids["seq/brightness"] == hard.conditions[3].id, "the same frames, compared further apart"
     model, moved, noisy = Brightest(), [], []
     for clip in frames_of(images, "brightness").values():
         best = model(np.stack(clip)).argmax(axis=1)

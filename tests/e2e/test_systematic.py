@@ -61,7 +61,7 @@ class Watcher:
 def test_imagenet_s_shows_the_model_what_the_libraries_make(photos: Path, tmp_path: Path) -> None:
     model = Watcher()
     run = windtunnel.run(model, photos, "imagenet-s", out=tmp_path / "run")
-    assert [one["name"] for one in run.conditions] == IMAGENET_S
+    assert [condition.name for condition in run.conditions] == IMAGENET_S
     interpolations = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "bicubic": cv2.INTER_CUBIC}
     for file in photos.glob("*/*.jpg"):
         pixels = np.asarray(Image.open(file).convert("RGB"))
@@ -178,7 +178,7 @@ def test_decoders_that_read_none_of_the_images_are_left_out_and_named(
     plan = windtunnel.plan("demo", digit_folder, "systematic")
     names = [condition.name for condition in plan.conditions]
     assert "decode=opencv" in names and "decode=simplejpeg" not in names
-    (line,) = plan.info["remarks"]
+    (line,) = plan.info.remarks
     assert line.startswith("Left out: decode=simplejpeg, ")
     assert line.endswith("40 of 40 images are in a format it does not read.")
 
@@ -239,7 +239,7 @@ def test_a_missing_extra_names_its_cure(photos: Path, monkeypatch: pytest.Monkey
     with pytest.raises(UserError, match=r"decode=ffmpeg: .*pip install 'av>="):
         windtunnel.plan("demo", photos, "imagenet-s", labels_are_outputs=True)
     plan = windtunnel.plan("demo", photos, "systematic", labels_are_outputs=True)
-    assert any("decode=ffmpeg" in line and "pip install 'av>=" in line for line in plan.info["remarks"])
+    assert any("decode=ffmpeg" in line and "pip install 'av>=" in line for line in plan.info.remarks)
 
 
 def break_library(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +263,7 @@ def test_an_extra_that_cannot_be_imported_is_as_good_as_missing_and_says_why(
 ) -> None:
     break_library(library, tmp_path / "broken", monkeypatch)
     plan = windtunnel.plan("demo", photos, "systematic", labels_are_outputs=True)
-    told = [line for line in plan.info["remarks"] if library in line]
+    told = [line for line in plan.info.remarks if library in line]
     assert len(told) == 1 and told[0].startswith(f"Left out: {step}")
     assert f"needs {library}, which is installed and cannot be imported" in told[0]
     assert "ImportError: libfar.so.7: cannot open it" in told[0]
@@ -292,9 +292,9 @@ def test_imagenet_s_scores_eight_distinct_sets(photos: Path) -> None:
     assert len({one.id for one in sets}) == len(sets) == 8
     # Nine are named: one of each axis is the canvas itself.
     assert len(load_suite("imagenet-s").units) == 9
-    assert plan.info["remarks"] == [
-        "Nothing swapped: decode=pillow, resize=pillow-bilinear; that is how the canvas is made already."
-    ]
+    assert plan.info.remarks == (
+        "Nothing swapped: decode=pillow, resize=pillow-bilinear; that is how the canvas is made already.",
+    )
 
 
 def test_decoders_are_left_out_where_nothing_is_decoded() -> None:
@@ -302,7 +302,7 @@ def test_decoders_are_left_out_where_nothing_is_decoded() -> None:
     names = [one.name for one in plan.conditions]
     assert not [name for name in names if name.startswith("decode=")]
     assert len([name for name in names if name.startswith("resize=")]) == 5
-    assert plan.info["remarks"][0] == (
+    assert plan.info.remarks[0] == (
         "Left out: decode=pillow, decode=opencv, decode=ffmpeg; the images are arrays, and nothing is "
         "decoded."
     )
@@ -319,7 +319,7 @@ def test_steps_that_swap_nothing_are_refused_alone_and_told_beside_others(
         windtunnel.plan(Watcher(), photos, "systematic", only=only)
     plan = windtunnel.plan(Watcher(), photos, "systematic", only=[*only, "decode=opencv"])
     assert [one.name for one in plan.conditions] == ["native", "decode=opencv"]
-    assert plan.info["remarks"] == [told]
+    assert plan.info.remarks == (told,)
 
 
 def test_a_model_without_a_crop_is_checked_too(photos: Path, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_model_without_a_crop_is_checked_too(photos: Path, tmp_path: Path) -> 
     )
     model = write_colour_model(tmp_path / "model.onnx", classes=3, side="side")
     run = windtunnel.run(model, photos, "systematic", only=["geometry=*"], out=tmp_path / "run")
-    names = {one["name"] for one in run.conditions}
+    names = {condition.name for condition in run.conditions}
     assert names == {"native", "geometry=squash", "geometry=long-side-round", "geometry=exif-apply"}
     assert run.scoring.observed.left_out == 0
     with pytest.raises(UserError, match="Nothing swapped: geometry=no-margin"):
@@ -434,7 +434,7 @@ def test_answers_that_change_are_scored_and_shown_without_labels(
     assert {metric for metric, _ in scores} == {
         "step_flip_share", "decode_flip_share", "resize_flip_share", "colour_flip_share"
     }  # fmt: skip
-    for name in (one["name"] for one in run.conditions if one["kind"] == "pipeline"):
+    for name in (one.name for one in run.conditions if one.kind == "pipeline"):
         flips = [a != b for a, b in zip(chosen[name], chosen["native"], strict=True)]
         assert scores["step_flip_share", name].value == pytest.approx(statistics.mean(flips))
         assert scores["step_flip_share", name].n == 8

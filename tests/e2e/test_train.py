@@ -314,7 +314,7 @@ def test_a_folder_that_is_not_the_trainings_own_is_refused(digits: Path, tmp_pat
 
 def test_a_damaged_recipe_is_told_in_one_line(digits: Path, tmp_path: Path) -> None:
     (tmp_path / "training.json").write_text("{")
-    with pytest.raises(UserError, match=r"training\.json is damaged \(.+\); give another folder"):
+    with pytest.raises(UserError, match=r"training\.json is damaged \(.+\); .*give another folder"):
         fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=QUICK)
 
 

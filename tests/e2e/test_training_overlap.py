@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -43,7 +44,8 @@ def runs(images: Path) -> dict[str, windtunnel.Run]:
 def declared(run: windtunnel.Run, trained_on: str) -> windtunnel.Run:
     """The same run of a model that declares what it was trained on."""
     found = windtunnel.load_run(run.path)
-    found.info["model"]["trained_on"] = [trained_on]
+    model = msgspec.structs.replace(found.info.model, trained_on=(trained_on,))
+    found.scoring.info = msgspec.structs.replace(found.info, model=model)
     return found
 
 

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
+from windtunnel.core.conditions import Condition
 from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.metrics.corruption_error import (
     ALEXNET_CLEAN,
@@ -35,17 +36,22 @@ def alexnet() -> tuple[SimpleNamespace, SimpleNamespace]:
         for level, rate in enumerate(alexnet_errors()[unit], 1)
     }
     conditions = [
-        {"name": name, "kind": "corruption" if ":" in name else "clean", "unit": name.partition(":")[0],
-         "level": int(name.partition(":")[2] or 0), "codec": "jpeg:85", "geometry": None}
-        for name in errors
-    ]  # fmt: skip
+        Condition("clean"),
+        *(
+            Condition("corruption", unit, level, codec="jpeg:85")
+            for unit in THE_FIFTEEN
+            for level in range(1, 6)
+        ),
+    ]
     rank = np.zeros((50_000, len(errors)), np.int32)
     for column, rate in enumerate(errors.values()):
         rank[: round(50_000 * rate), column] = 1
-    recipe = {
-        "suite": {"units": list(THE_FIFTEEN)}, "canvas": {"edition": 224},
-        "data": {"label_space": IMAGENET_1K}, "projection": {"kind": "identity"},
-    }  # fmt: skip
+    recipe = SimpleNamespace(
+        suite=SimpleNamespace(units=THE_FIFTEEN),
+        canvas=SimpleNamespace(edition=224),
+        data=SimpleNamespace(label_space=IMAGENET_1K),
+        projection=SimpleNamespace(kind="identity"),
+    )
     run = SimpleNamespace(recipe=recipe, conditions=conditions, baseline=None)
     names = tuple(errors)
     return run, SimpleNamespace(rank=rank, conditions=names, column=names.index, ids=np.arange(50_000))

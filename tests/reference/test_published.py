@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 
 from windtunnel import published
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
+from windtunnel.core.records import CanvasRecipe, ProjectionRecipe, Recipe
+from windtunnel.imaging.geometry import Geometry
 from windtunnel.metrics.corruption_error import (
     ALEXNET_CLEAN,
     THE_FIFTEEN,
@@ -283,22 +286,27 @@ def test_the_same_number_of_images_is_not_the_same_images() -> None:
     assert "perhaps not the same" in unlike(replace(theirs, files=STORED), theirs)
 
 
-def finished_run(scored: int = 50_000, **changes: Any) -> Any:
+def finished_run(scored: int = 50_000, kept: tuple[int, ...] = ()) -> Any:
     """What `measured_on` reads of a run over a set like the published ImageNet-C."""
     conditions = [
-        {"kind": "corruption", "unit": unit, "level": level, "codec": STORED, "geometry": {}, "assets": {}}
-        for unit in THE_FIFTEEN
-        for level in range(1, 6)
+        Condition("corruption", unit, level, codec=STORED) for unit in THE_FIFTEEN for level in range(1, 6)
     ]
-    recipe = {
-        "suite": {"name": "imagenet-c"},
-        "canvas": {"edition": 224, "geometry": {"rule": "none"}},
-        "data": {"count": 50_000},
-        "projection": {"kept": []},
-        "model": {"classes": 1000},
-    }
+    suite, data = SimpleNamespace(name="imagenet-c"), SimpleNamespace(count=50_000)
+    recipe = Recipe(
+        model=SimpleNamespace(classes=1000),
+        data=data,
+        suite=suite,
+        canvas=CanvasRecipe(224, Geometry(rule="none").record(), ""),
+        conditions=tuple(conditions),
+        projection=ProjectionRecipe("mask" if kept else "identity", kept, ()),
+        seed=0,
+        stream=1,
+        keep=(),
+        batch=1,
+        chunk=1,
+    )
     return SimpleNamespace(
-        conditions=conditions, recipe=recipe | changes, observed=SimpleNamespace(ids=range(scored))
+        conditions=conditions, recipe=recipe, natural=None, observed=SimpleNamespace(ids=range(scored))
     )
 
 
@@ -306,8 +314,8 @@ def test_a_run_over_the_published_files_is_like_with_like() -> None:
     theirs = sources()["paper-c"].measured
     assert unlike(measured_on(finished_run()), theirs) == ""
     assert "1,000 images" in unlike(measured_on(finished_run(scored=1000)), theirs)
-    assert "2 outputs" in unlike(measured_on(finished_run(projection={"kept": [0, 1]})), theirs)
+    assert "2 outputs" in unlike(measured_on(finished_run(kept=(0, 1))), theirs)
     part = finished_run()
     part.conditions = part.conditions[:70]
-    part.recipe["suite"] = {"name": "imagenet-c-of-mine"}
+    part.recipe.suite.name = "imagenet-c-of-mine"
     assert "benchmark imagenet-c-of-mine" in unlike(measured_on(part), theirs)

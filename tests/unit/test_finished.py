@@ -79,11 +79,11 @@ def test_a_partial_download_tells_what_it_lacks(tmp_path: Path) -> None:
     (tmp_path / "fog" / "3" / NAMES[0]).unlink()
     plan = windtunnel.plan(Seen(1000), tmp_path)
     assert plan.suite.name == "imagenet-c"
-    assert len(plan.info["missing"]) == 75 - 12
-    assert {"frost:3", "frost:4", "frost:5", "gaussian_noise:1"} <= set(plan.info["missing"])
-    assert plan.info["remarks"] == [
-        "Of 36 files 1 is missing; an image without one of them is left out of all scores."
-    ]
+    assert len(plan.info.missing) == 75 - 12
+    assert {"frost:3", "frost:4", "frost:5", "gaussian_noise:1"} <= set(plan.info.missing)
+    assert plan.info.remarks == (
+        "Of 36 files 1 is missing; an image without one of them is left out of all scores.",
+    )
 
 
 def test_images_that_only_one_corruption_has_are_left_out(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_c_bar_as_its_script_writes_it_is_read_whole(tmp_path: Path) -> None:
         assert dataset.shelf.read(NAMES[0], ("inverse_sparkles", level)) == file.read_bytes()
     assert not dataset.remarks
     plan = windtunnel.plan(Seen(1000), tmp_path)
-    assert plan.suite.name == "imagenet-c-bar" and not plan.info["missing"]
+    assert plan.suite.name == "imagenet-c-bar" and not plan.info.missing
 
 
 def test_severities_of_c_bar_stay_severities_where_they_are_also_strengths(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_every_folder_that_is_not_understood_is_named(tmp_path: Path, windtunnel
         "plasma_noise is ignored: it has no severity folder (it has a, b).",
     ]
     assert dataset.remarks == named
-    assert windtunnel.plan(Seen(1000), tmp_path).info["remarks"] == named
+    assert windtunnel.plan(Seen(1000), tmp_path).info.remarks == tuple(named)
     shown = " ".join(windtunnel_command("data", "inspect", str(tmp_path)).stdout.split())
     assert all(one in shown for one in named)
     with pytest.raises(UserError, match="holds none of the conditions") as error:
@@ -247,7 +247,7 @@ def test_images_reach_the_model_as_they_are_stored(tmp_path: Path) -> None:
         for name in NAMES:
             with Image.open(tmp_path / "set" / "fog" / level / name) as stored:
                 assert np.asarray(stored).tobytes() in seen
-    assert [condition["codec"] for condition in run.conditions] == ["stored"] * 5
+    assert [condition.codec for condition in run.conditions] == ["stored"] * 5
     formula = run.scores(["mean_error"])[0].formula
     assert formula.endswith("5 of 75 conditions: the set lacks the rest")
 
@@ -258,7 +258,7 @@ def test_two_sets_of_the_same_names_are_two_recipes(tmp_path: Path) -> None:
     other = tmp_path / "b" / "set" / "fog" / "5" / NAMES[2]
     Image.fromarray(golden_image(64)).save(other)
     recipes = [windtunnel.plan(Seen(1000), tmp_path / name / "set").recipe for name in ("a", "b")]
-    assert recipes[0]["data"]["finished"] != recipes[1]["data"]["finished"]
+    assert recipes[0].data.finished != recipes[1].data.finished
 
 
 def test_normalisers_need_the_published_size_and_format(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_every_sequence_has_its_own_shape(tmp_path: Path) -> None:
         "its frames are resized to the model's input as they are."
     ]
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
-    assert not failures(run) and run.info["remarks"][:1] == dataset.remarks
+    assert not failures(run) and run.info.remarks[:1] == tuple(dataset.remarks)
     portrait = [np.repeat(frame[:1], 90, axis=0) for frame in clip_of(0)]
     (root / "motion_blur" / f"{NAMES[0]}.mp4").write_bytes(encode_clip(portrait, "temporal"))
     assert not failures(windtunnel.run(Brightest(1000), root, out=tmp_path / "both"))
@@ -180,11 +180,11 @@ def test_frames_are_called_by_their_format(tmp_path: Path, suffix: str, codec: s
 def test_videos_are_scored_as_they_are(tmp_path: Path) -> None:
     root = put_videos(tmp_path / "set", ("tilt", "brightness"))
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
-    assert [one["name"] for one in run.conditions] == ["seq/brightness+stored", "seq/tilt+stored"]
+    assert [condition.name for condition in run.conditions] == ["seq/brightness+stored", "seq/tilt+stored"]
     assert not failures(run)
     scores = {(score.metric, score.condition): score.value for score in run.scores()}
     assert scores["flip_probability", "seq/tilt+stored"] == 1  # every frame is lighter than the last
-    assert len(run.info["missing"]) == 8
+    assert len(run.info.missing) == 8
     run.report()
 
 
@@ -211,9 +211,9 @@ def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
     assert told[f"{NAMES[1]}.mp4", "seq/rotate+stored"] == "a clip of more frames than the usual 5"
     assert told[f"{NAMES[1]}.mp4", "seq/brightness+stored"] == "a clip of 3 frames where 5 are usual"
     assert {score.n for score in run.scores(["flip_probability"])} == {1}
-    assert run.info["remarks"][:1] == [
-        "Of 15 files 1 is missing; an image without one of them is left out of all scores."
-    ]
+    assert run.info.remarks[:1] == (
+        "Of 15 files 1 is missing; an image without one of them is left out of all scores.",
+    )
 
 
 def test_a_sequence_without_a_single_good_clip_is_named(tmp_path: Path) -> None:

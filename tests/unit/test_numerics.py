@@ -229,7 +229,7 @@ def test_what_would_change_nothing_is_left_out_of_a_run_with_the_reason(
     data = two_classes(digit_folder)
     plan = windtunnel.plan(model, data, "systematic", only=["numerics=*", "colour=bgr"])
     assert [one.name for one in plan.conditions] == ["native", "colour=bgr"]
-    assert plan.info["remarks"] == [f"Left out: numerics=float16, numerics=int8; {reason}."]
+    assert plan.info.remarks == (f"Left out: numerics=float16, numerics=int8; {reason}.",)
 
 
 def two_classes(folder: Path) -> Path:
@@ -262,7 +262,7 @@ def test_one_variant_that_cannot_be_made_leaves_the_other_alone(tmp_path: Path, 
     file.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
     plan = windtunnel.plan(file, two_classes(digit_folder), "systematic", only=["numerics=*"])
     assert [one.name for one in plan.conditions] == ["native", "numerics=int8"]
-    assert plan.info["remarks"] == ["Left out: numerics=float16; cannot tell what the layer Gelu hands on."]
+    assert plan.info.remarks == ("Left out: numerics=float16; cannot tell what the layer Gelu hands on.",)
     with pytest.raises(UserError, match=r"numerics=float16: cannot tell what the layer Gelu hands on\.$"):
         windtunnel.plan(file, digit_folder, "systematic", only=["numerics=float16"])
 

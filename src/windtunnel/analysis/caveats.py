@@ -13,12 +13,12 @@ def marks(run: ScoredRun) -> list[str]:
     """What makes this model's score on a natural set no score like others: filter networks, training data."""
     if not run.natural:
         return []
-    natural, model = natural_set(str(run.natural["set"])), run.info["model"]
+    natural, model = natural_set(run.natural.set), run.info.model
     found = [
         f"Low by construction: {natural.title} was filtered by {network}, and this model says it is one"
-        for network in networks_that_filtered(natural, str(model["name"]), str(model.get("family", "")))
+        for network in networks_that_filtered(natural, model.name, model.family)
     ]
-    conflicts = training_conflicts(natural, model["trained_on"])
+    conflicts = training_conflicts(natural, model.trained_on)
     if conflicts:
         found.append(
             f"The model was trained on {', '.join(conflicts)}: its score on {natural.title} is not what the "

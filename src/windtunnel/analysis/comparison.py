@@ -175,27 +175,27 @@ def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
     return tuple(
         Column(
             str(run.path),
-            model["name"],
-            model.get("family", ""),
-            int(model.get("parameters", 0)),
-            tuple(model.get("tags", ())),
+            model.name,
+            model.family,
+            model.parameters,
+            model.tags,
             run.digest,
             _made_by(run),
             rank,
         )
         for run, rank in zip(joined.runs, ranks, strict=True)
-        for model in [run.info["model"]]
+        for model in [run.info.model]
     )
 
 
 def _made_by(run: ScoredRun) -> str:
     """What else decided a run's numbers: suite, images, seed, codec, preprocess, outputs counted."""
     recipe = run.recipe
-    codecs = ", ".join(dict.fromkeys(str(one["codec"]) for one in run.conditions if one["unit"])) or "none"
-    counted = "all outputs" if recipe["projection"]["kind"] == "identity" else "masked or mapped outputs"
+    codecs = ", ".join(dict.fromkeys(one.codec for one in run.conditions if one.unit)) or "none"
+    counted = "all outputs" if recipe.projection.kind == "identity" else "masked or mapped outputs"
     return (
-        f"{run.info['suite']}, {recipe['data']['count']:,} of {recipe['data']['of']:,} images, "
-        f"seed {recipe['seed']}, codec {codecs}, preprocess {run.info['model']['preprocess_from']}, {counted}"
+        f"{run.info.suite}, {recipe.data.count:,} of {recipe.data.of:,} images, "
+        f"seed {recipe.seed}, codec {codecs}, preprocess {run.info.model.preprocess_from}, {counted}"
     )
 
 
@@ -259,13 +259,13 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
             "less sure; no flips."
         )
     else:
-        most = max(int(run.recipe["data"]["count"]) for run in joined.runs)
+        most = max(run.recipe.data.count for run in joined.runs)
         if len(joined.images) < most:
             lines.append(
                 f"{most - len(joined.images):,} of {most:,} images are left out: not the same in all "
                 "runs, or some run could not score them."
             )
-    lines += [f"{run.info['model']['name']}: {mark}." for run in joined.runs for mark in marks(run)]
+    lines += [f"{run.info.model.name}: {mark}." for run in joined.runs for mark in marks(run)]
     if why := why_other_answers(joined.runs):
         lines.append(f"Right answers are not as easy in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
@@ -273,7 +273,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
         first = scores[clean][0]
         for place, score in enumerate(scores[clean][1:], start=1):
             if score.low > first.high or score.high < first.low:
-                names = [run.info["model"]["name"] for run in (joined.runs[0], joined.runs[place])]
+                names = [run.info.model.name for run in (joined.runs[0], joined.runs[place])]
                 lines.append(
                     f"{clean[1].capitalize()} errors are not comparable: {names[0]} "
                     f"{100 * first.value:.1f} %, {names[1]} {100 * score.value:.1f} %, and their intervals "
@@ -294,7 +294,7 @@ def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]
     if not every:
         return []
     more = f"; and so under {len(every) - 1} more" if len(every) > 1 else ""
-    base = joined.runs[0].info["model"]["name"]
+    base = joined.runs[0].info.model.name
     return [f"Nothing is divided by {base}: {every[0]}{more}."]
 
 

@@ -202,7 +202,7 @@ def gate(
 
 def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:
     """What a reader must know: images left out, and default rules on scores that no run has."""
-    lost = max(int(one.recipe["data"]["count"]) for one in joined.runs) - len(joined.images)
+    lost = max(one.recipe.data.count for one in joined.runs) - len(joined.images)
     left_out = f"{lost:,} images are left out: not in both runs, or not scored by both."
     unasked = (f"The default rule {rule} is not checked: neither run has such a score." for rule in absent)
     return (*([left_out] if lost else []), *unasked)
@@ -235,7 +235,7 @@ def default_rules(joined: Joined) -> list[Rule]:
 
 def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
-    kinds = {str(one["name"]): str(one["kind"]) for one in joined.runs[0].conditions}
+    kinds: dict[str, str] = {one.name: one.kind for one in joined.runs[0].conditions}
     kinds |= {part.name: "part" for part in joined.runs[0].parts}
     if metric_of(rule.metric) and not any(metric == rule.metric for metric, _ in joined.measures[0]):
         raise _no_score(rule, joined)

@@ -11,7 +11,7 @@ from windtunnel.metrics.scored_run import ScoredRun
 
 def _has(kind: str) -> Callable[[ScoredRun], bool]:
     """Whether a run has conditions of a kind."""
-    return lambda run: any(one["kind"] == kind for one in run.conditions)
+    return lambda run: any(one.kind == kind for one in run.conditions)
 
 
 # By need of a metric: whether a run has it, and the kind of run that does.
@@ -61,7 +61,7 @@ def why_no_score(run: ScoredRun, metric: str) -> Missing:
         return missing
     if metric not in run.metrics:
         return Missing(
-            f"suite {run.recipe['suite']['name']} does not score it",
+            f"suite {run.recipe.suite.name} does not score it",
             f"run a suite that lists {metric} under `metrics`",
         )
     return Missing("the run has too little data for it", f"see windtunnel report {run.path}")

@@ -58,8 +58,8 @@ def several(*runs: ScoredRun | str | Path, public: str | Path | None = None) -> 
 def _test_of(run: ScoredRun) -> str:
     """Which test a run is: a natural set in its version, as its own images' part is called, or a suite."""
     if not run.natural:
-        return str(run.info["suite"])
-    name, natural = str(run.natural["set"]), natural_set(str(run.natural["set"]))
+        return run.info.suite
+    name, natural = run.natural.set, natural_set(run.natural.set)
     own = next((part.name for part in run.parts if part.role != "clean"), natural.part)
     return name if own == natural.part else own
 

@@ -59,13 +59,13 @@ class Joined:
     @property
     def conditions(self) -> tuple[str, ...]:
         """Conditions all runs have, by the first one's names."""
-        shared = set.intersection(*({str(one["id"]) for one in run.conditions} for run in self.runs))
-        return tuple(str(one["name"]) for one in self.runs[0].conditions if one["id"] in shared)
+        shared = set.intersection(*({one.id for one in run.conditions} for run in self.runs))
+        return tuple(one.name for one in self.runs[0].conditions if one.id in shared)
 
     def same_model(self, other: int) -> bool:
         """Whether a run's model is the first run's: the same weights behind the same preprocess."""
         first, second = self.runs[0].recipe, self.runs[other].recipe
-        return bool(self.paired and first["model"] == second["model"])
+        return bool(self.paired and first.model == second.model)
 
 
 def open_runs(runs: Sequence[ScoredRun | str | Path]) -> tuple[ScoredRun, ...]:
@@ -75,9 +75,9 @@ def open_runs(runs: Sequence[ScoredRun | str | Path]) -> tuple[ScoredRun, ...]:
 
 def why_other_tests(runs: Sequence[ScoredRun]) -> str:
     """Why runs are of different tests (another natural set, or none), or ""."""
-    if len({run.natural.get("set") for run in runs}) == 1:
+    if len({run.natural and run.natural.set for run in runs}) == 1:
         return ""
-    return f"these are different tests ({' and '.join(dict.fromkeys(run.info['suite'] for run in runs))})"
+    return f"these are different tests ({' and '.join(dict.fromkeys(run.info.suite for run in runs))})"
 
 
 def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
@@ -228,5 +228,5 @@ def _with_reason(what: str, runs: Sequence[ScoredRun]) -> str:
 
 def _part_ids(run: ScoredRun, measure: Measure) -> tuple[str, ...]:
     """The ids of the conditions a score is made of."""
-    ids = {str(condition["name"]): str(condition["id"]) for condition in run.conditions}
+    ids = {condition.name: condition.id for condition in run.conditions}
     return tuple(ids.get(part, part) for part in measure.parts)

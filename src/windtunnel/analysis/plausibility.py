@@ -18,7 +18,7 @@ DOCTOR = "windtunnel doctor MODEL DATA"
 def implausible(run: ScoredRun) -> list[str]:
     """What makes a run's numbers doubtful and what to run next; nothing where all looks well."""
     warnings = [_near_chance(run)]
-    if run.info["model"]["preprocess_assumed"]:
+    if run.info.model.preprocess_assumed:
         warnings.append(
             "The model's preprocessing was not declared: the default was used, and wrong preprocessing is "
             f"the commonest cause of a wrong number. Check it with {DOCTOR}, and declare it."
@@ -37,7 +37,7 @@ def _near_chance(run: ScoredRun) -> str:
         seen = seen.over(part.rows)
     if not condition or not len(seen.ids):
         return ""
-    outputs = run.recipe["projection"]["labels"]
+    outputs = run.recipe.projection.labels
     # A class without an output is never predicted.
     accepted = [
         tuple(sorted(int(outputs[label]) for label in labels if outputs[label] >= 0))
@@ -52,7 +52,7 @@ def _near_chance(run: ScoredRun) -> str:
     right, count = int((seen.rank[answerable, column] == 0).sum()), len(accepted)
     if len(set(accepted)) == 1:
         # Labels that are all the same cannot be shuffled.
-        classes = len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])
+        classes = run.recipe.counted_classes
         source, by_chance = "guessing gives", np.full(count, len(accepted[0]) / classes)
     else:
         source, by_chance = "shuffled labels give", right_by_chance(seen.chosen[answerable, column], accepted)

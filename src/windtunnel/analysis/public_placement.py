@@ -80,8 +80,8 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
     """
     path = Path(source)
     found = []
-    for name in dict.fromkeys(str(run.natural.get("set", "")) for run in runs):
-        own = [(run, shift_of(run)) for run in runs if run.natural.get("set", "") == name]
+    for name in dict.fromkeys(_set_of(run) for run in runs):
+        own = [(run, shift_of(run)) for run in runs if _set_of(run) == name]
         whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted and not shift.frames]
         if name and whole and _tells_of(path, name):
             found.append(_placed(name, whole, public_field(path, name)))
@@ -155,12 +155,17 @@ def _notes(name: str, field: PublicField) -> list[str]:
     return [*lines, *field.missing]
 
 
+def _set_of(run: ScoredRun) -> str:
+    """The natural set that a run is over; "" for none."""
+    return run.natural.set if run.natural else ""
+
+
 def _other_part(run: ScoredRun, public: str) -> list[str]:
     """Of sets in several versions: whether a run is over another than the public results, or nobody knows."""
     part = part_of_role(run, "shifted")
     if part is None or part.name == public:
         return []
-    natural = natural_set(str(run.natural["set"]))
+    natural = natural_set(_set_of(run))
     own = "a version that its folder does not name" if part.name == natural.part else part.name
     return [f"over {own}, where the public results are over {public}: other images, not like with like"]
 
@@ -176,9 +181,9 @@ def _unlike(run: ScoredRun, shift: Shift, field: PublicField) -> list[str]:
     ):
         if share.n != whole:
             lines.append(f"{share.n:,} {kind} images, where the public results rest on {whole:,}")
-    natural = natural_set(str(run.natural["set"]))
+    natural = natural_set(_set_of(run))
     usual = len(masked_classes(natural.table)) if natural.answers == "mask" else IMAGENET_CLASSES
-    counted = len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])
+    counted = run.recipe.counted_classes
     if counted != usual:
         lines.append(f"{counted:,} outputs may win, where {usual:,} may in the public results")
     return lines

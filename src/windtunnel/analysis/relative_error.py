@@ -56,8 +56,8 @@ def _flips_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[st
     first, run = joined.runs[0], joined.runs[other]
     if why := why_other_answers([run, first]) or why_other_pairs(run, first):
         return None, (why,)
-    held = {condition["id"] for condition in first.conditions}
-    shared = [one for one in sequences_of(run) if one["id"] in held]
+    held = {condition.id for condition in first.conditions}
+    shared = [one for one in sequences_of(run) if one.id in held]
     found = clips_beside(FLIPS, run, first, joined.rows[other], joined.rows[0])
     found = replace(found, groups=joined.groups)
     reasons = [why_not_divided(FLIPS, found, one) for one in shared]

@@ -108,7 +108,7 @@ def shift_of(run: ScoredRun) -> Shift:
     Frame sets: pm-0 less pm-k at the largest k, the same anchor frames.
     Corruptions: accuracy on clean images less the mean over all corrupted conditions, the same images.
     """
-    model, data = run.info["model"], run.info["data"]
+    model, data = run.info.model, run.info.data
     frames = ""
     if run.frame_sets is not None:
         scores = _scores(run, ("pm_k", "pm_drop"))
@@ -129,10 +129,10 @@ def shift_of(run: ScoredRun) -> Shift:
         over = _spoilt(run)
     return Shift(
         str(run.path),
-        str(model["name"]),
-        tuple(model.get("tags", ())),
-        str(run.info["suite"]),
-        str(data["name"]),
+        model.name,
+        model.tags,
+        run.info.suite,
+        data.name,
         bool(run.natural),
         over,
         clean,
@@ -145,7 +145,7 @@ def shift_of(run: ScoredRun) -> Shift:
 
 def _spoilt(run: ScoredRun) -> str:
     """How many conditions of which kind a run has beside its clean ones, in words."""
-    kinds = Counter(str(one["kind"]) for one in run.conditions)
+    kinds: Counter[str] = Counter(one.kind for one in run.conditions)
     found = [counted(kinds[kind], noun) for kind, noun in NOUNS.items() if kinds[kind]]
     return ", ".join(found) or "clean images alone"
 

@@ -41,12 +41,12 @@ def training_notes(run: ScoredRun) -> list[str]:
     """One sentence for scored corruptions the model was trained on, one for each family it has seen."""
     scored = tuple(
         dict.fromkeys(
-            bare_name(str(condition["unit"]))
+            bare_name(condition.unit)
             for condition in run.conditions
-            if condition["kind"] in ("corruption", "sequence")
+            if condition.kind in ("corruption", "sequence")
         )
     )
-    sources = {text: corruptions_named(text, scored) for text in run.info["model"]["trained_on"]}
+    sources = {text: corruptions_named(text, scored) for text in run.info.model.trained_on}
     seen = {name: text for text, names in sources.items() for name in names}
     same = [name for name in scored if name in seen]
     lines = []

@@ -269,7 +269,7 @@ def _write(file: Path, text: str, model: str, found: Diagnosis) -> None:
             tried = Path(folder) / file.name
             tried.write_text(text, encoding="utf-8")
             again = load_model(model, tried).preprocess
-        if again.to_json() != found.best.preprocess.to_json():
+        if (again.geometry, again.tensor) != (found.best.preprocess.geometry, found.best.preprocess.tensor):
             raise UserError(f"What was found cannot be declared in {file}; declare by hand:\n{text}")
     if file.is_file():
         file.replace(file.with_name(f"{file.name}.before"))

@@ -117,9 +117,9 @@ def command(
                 "conditions": [condition.name for condition in plan.conditions],
                 "files": plan.files,
                 "left_out": plan.left_out,
-                "remarks": plan.info["remarks"],
+                "remarks": plan.info.remarks,
                 "recipe_digest": manifest.digest,
-                "recipe": manifest.recipe,
+                "recipe": manifest.recipe.to_json(),
             }
         )
         return
@@ -138,7 +138,7 @@ def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     lines = [
         ("data", f"{plan.dataset.location}   {counted(len(plan.images), 'image')}"),
         ("set", _contents(plan)),
-        *(("note", remark) for remark in plan.info["remarks"]),
+        *(("note", remark) for remark in plan.info.remarks),
         ("canvas", f"edition {plan.canvas.edition}, {canvas}"),
         (
             "work",
@@ -158,7 +158,7 @@ def _contents(plan: MakePlan) -> str:
     """What the set will hold, in a few words."""
     if plan.layout == STEPS_LAYOUT:
         pairs = len(plan.conditions)
-        return f"{pairs} pairs of decoder and resize, an .npy per image, {plan.recipe['split']}"
+        return f"{pairs} pairs of decoder and resize, an .npy per image, {plan.recipe.split}"
     spoilt = [one for one in plan.conditions if one.unit]
     units = len({one.unit for one in spoilt})
     levels = ", ".join(map(str, sorted({one.level for one in spoilt if one.level})))

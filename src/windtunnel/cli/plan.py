@@ -38,15 +38,15 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
                 "images": len(plan.surveyed),
                 "unreadable": sum(one.status != "ok" for one in plan.surveyed),
                 "conditions": [condition.name for condition in plan.conditions],
-                "missing": plan.info["missing"],
-                "remarks": plan.info["remarks"],
+                "missing": plan.info.missing,
+                "remarks": plan.info.remarks,
                 "predictions": plan.predictions,
                 "done": done,
                 "shards": len(plan.chunks),
                 "workers": workers,
                 "expected_seconds": time.seconds if time else None,
                 "folder": str(folder),
-                "recipe": plan.recipe,
+                "recipe": plan.recipe.to_json(),
             }
         )
         return

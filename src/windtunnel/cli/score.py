@@ -115,7 +115,7 @@ def command(
             advance=bar.look,
         )
     run = ScoredRun(folder).scored_as(baseline)
-    if remarks := run.info["remarks"]:
+    if remarks := run.info.remarks:
         print_lines(console, [("note", remark) for remark in remarks])
     if metrics or as_csv:
         _print(run, metrics, as_json=as_json, as_csv=as_csv)

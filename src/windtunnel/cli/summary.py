@@ -61,7 +61,7 @@ def plan_lines(
     plan: Plan, folder: Path, workers: int, done: int, time: Expected | None = None
 ) -> list[tuple[str, str]]:
     """A plan as labelled lines; `done` predictions are already in the folder, the rest takes `time`."""
-    total, count = plan.recipe["data"]["of"], len(plan.surveyed)
+    total, count = plan.recipe.data.of, len(plan.surveyed)
     amount = (
         counted(count, "image")
         if count == total
@@ -71,13 +71,13 @@ def plan_lines(
     beside = " and ".join(
         one.name for one in plan.conditions if one.codec == "none" and one.kind in ("clean", "native")
     )
-    missing, remarks = plan.info["missing"], plan.info["remarks"]
+    missing, remarks = plan.info.missing, plan.info.remarks
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     return [
         ("model", f"{plan.model.name}   {describe_model(plan.model)}"),
         (
             "data",
-            f"{plan.dataset.location}   {amount}; {classes_text(plan.info['data'])}"
+            f"{plan.dataset.location}   {amount}; {classes_text(plan.info.data)}"
             + (
                 f"; at least {counted(failed, 'image fails', 'images fail')}, {HEADERS_ONLY}"
                 if failed
@@ -104,8 +104,8 @@ def plan_lines(
 
 def _contents(plan: Plan) -> str:
     """A suite's corruptions and severities, sequences and difficulty, or swapped steps, in a few words."""
-    if plan.suite.natural:
-        return f"{parts_text(plan.recipe['data']['natural'])}; {counted_text(plan.recipe)}"
+    if plan.recipe.data.natural:
+        return f"{parts_text(plan.recipe.data.natural)}; {counted_text(plan.recipe)}"
     spoilt = [one for one in plan.conditions if one.kind in ("corruption", "sequence")]
     steps = Counter(axis_of(one.unit) for one in plan.conditions if one.kind == "pipeline")
     units = len({one.unit for one in spoilt})
@@ -120,7 +120,7 @@ def _contents(plan: Plan) -> str:
         levels = ", ".join(map(str, found))
         severities = "severity" if len(found) == 1 else "severities"
         places = [(one.unit, one.level) for one in spoilt]
-        uneven = is_uneven(places) and not plan.info["missing"]
+        uneven = is_uneven(places) and not plan.info.missing
         parts.append(
             f"{len(places)} conditions: {grid_text(places)}"
             if uneven
@@ -134,7 +134,7 @@ def _contents(plan: Plan) -> str:
     return "; ".join(parts) or "nothing corrupted"
 
 
-def _by_unit(names: list[str]) -> str:
+def _by_unit(names: Sequence[str]) -> str:
     """Conditions by unit: those that lack all five severities, or have no levels, by their name alone."""
     units: dict[str, list[str]] = {}
     for name in names:
@@ -184,7 +184,7 @@ def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
             lines.append((title, f"{_shown(score)}   {headline_formula(score.formula)}"))
     lines += [*_detection_lines(scores), *(("note", note) for note in lost_scores(run))]
     lines += [("note", note) for note in [*normaliser_notes(run), *training_notes(run)]]
-    kinds = {condition["name"]: condition["kind"] for condition in run.conditions}
+    kinds = {condition.name: condition.kind for condition in run.conditions}
     spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]
     worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from windtunnel.core.images import Stage
 
@@ -45,7 +45,7 @@ class Condition:
     revision: int = 0
     geometry: Mapping[str, object] = field(default_factory=dict)
     assets: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict, compare=False)
     frames: int = 1
 
     @cached_property
@@ -92,23 +92,6 @@ class Condition:
             "assets": dict(self.assets),
             **self._frames,
         }
-
-
-def differing_settings(recipe: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """What makes all conditions of two recipes others: its name, and what it is in either."""
-    ours, theirs = _settings(recipe), _settings(other)
-    return [(name, ours[name], theirs[name]) for name in ours if ours[name] != theirs.get(name, ours[name])]
-
-
-def _settings(recipe: Mapping[str, Any]) -> dict[str, str]:
-    """What holds for all conditions of a recipe; the difficulty only of sequences."""
-    spoilt = [one for one in recipe["conditions"] if one["unit"]]
-    found = {"edition": str(recipe["canvas"]["edition"])}
-    if spoilt:
-        found["codec"] = ", ".join(sorted({str(one["codec"]) for one in spoilt}))
-    if any(one["kind"] == "sequence" for one in spoilt):
-        found["difficulty"] = str(recipe["suite"]["levels"][0])
-    return found
 
 
 def grid_text(places: Iterable[tuple[str, int]]) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,16 +69,6 @@ class Projection:
             if outputs:
                 found[:, place] = scores[:, list(outputs)].max(axis=1)
         return found
-
-    def to_json(self) -> dict[str, object]:
-        """The projection as the run folder keeps it."""
-        found: dict[str, object] = {"kind": self.kind, "kept": list(self.kept)}
-        return found | ({"outputs": [list(one) for one in self.outputs]} if self.outputs else {})
-
-    @staticmethod
-    def from_json(stored: Mapping[str, Any]) -> Projection:
-        """The projection that a run folder keeps."""
-        return Projection(tuple(stored["kept"]), tuple(tuple(one) for one in stored.get("outputs", ())))
 
 
 def mask_to(labels: Iterable[Sequence[int]]) -> Projection:

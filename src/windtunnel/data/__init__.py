@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import PrecomputedIdentity
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import digest64
 from windtunnel.imaging.files import read_file as read_file
@@ -94,7 +95,7 @@ class Dataset:
         return None
 
     @property
-    def identity(self) -> dict[str, object] | None:
+    def identity(self) -> PrecomputedIdentity | None:
         """What distinguishes the dataset from others, beyond the content that `read` returns."""
         return None
 

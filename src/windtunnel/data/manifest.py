@@ -11,29 +11,51 @@ that walk the published layouts never see them:
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from windtunnel.core.conditions import Condition, digest
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import RecordError, SetInfo, SetRecipe, read_conditions, read_record
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
-from windtunnel.store.files import write_whole
+from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA = 1
 MANIFEST_FILE = "manifest.json"
 HIDDEN_FOLDER = ".windtunnel"
 LOCK = f"{HIDDEN_FOLDER}/lock"
 SAMPLES_FILE = f"{HIDDEN_FOLDER}/samples.parquet"
 CHUNKS_FOLDER = f"{HIDDEN_FOLDER}/chunks"
+
+# What may differ from a set that is there, and its name for people; the seed first, since it chooses a
+# subset's images too.
+PARTS = {
+    "seed": "seed",
+    "class_folders": "naming of class folders",
+    "data": "data",
+    "layout": "layout",
+    "codec": "codec",
+    "canvas": "canvas or edition",
+    "suite": "suite",
+    "stream": "random stream version",
+    "split": "split",
+    "chunk": "chunk size",
+}
+SET = FolderKind("set", MANIFEST_FILE, 2, PARTS, LOCK)
+
+
+class SetFolder(RecipeFolder):
+    """The folder of a made set."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, SET)
 
 
 @dataclass(frozen=True)
@@ -49,26 +71,26 @@ class Manifest:
     """
 
     root: Path
-    recipe: dict[str, Any]
+    recipe: SetRecipe
     digest: str
     conditions: tuple[Condition, ...]
-    info: dict[str, Any]
+    info: SetInfo
 
     @property
     def chunk_px(self) -> int:
         """Images in a chunk."""
-        return int(self.recipe["chunk"])
+        return self.recipe.chunk
 
     @property
     def starts(self) -> range:
         """The place of every chunk's first image."""
-        return range(0, int(self.recipe["data"]["count"]), self.chunk_px)
+        return range(0, self.recipe.data.count, self.chunk_px)
 
     @property
     def label_space(self) -> LabelSpace:
         """The classes of the source."""
-        classes = self.info["classes"]
-        return LabelSpace(classes["name"], tuple(classes["names"]), classes["order"])
+        classes = self.info.classes
+        return LabelSpace(classes.name, classes.names, classes.order)
 
     def samples(self) -> list[Sample]:
         """The images in the order they were made, under the ids of their sources; `name` is theirs here."""
@@ -96,7 +118,7 @@ class Manifest:
 
     def _clean_digests(self) -> dict[str, str]:
         """By class and name, the digest of each clean file as it was made; none where rows share a file."""
-        if self.recipe["layout"] == "arrays":
+        if self.recipe.layout == "arrays":
             return {}
         clean = {one.name for one in self.conditions if one.kind == "clean"}
         return {
@@ -108,7 +130,7 @@ class Manifest:
 
     def _clean_name(self, name: str) -> str:
         """The name of an image's clean file without its suffix; a clip's name has none."""
-        return _without_suffix(name) if self.recipe["layout"] == "folders" else name
+        return _without_suffix(name) if self.recipe.layout == "folders" else name
 
     def tables(self) -> Iterator[tuple[int, Path]]:
         """The checksum tables of chunks that were made, by the place of their first image."""
@@ -142,47 +164,38 @@ class Manifest:
     def remarks(self) -> list[str]:
         """What a user of the set must know: what is unfinished, left out, or only a part."""
         found = [f"The set is {self.unfinished}."] if self.unfinished else []
-        data = self.recipe["data"]
-        if data["count"] + len(self.info["left_out"]) < data["of"]:
-            found.append(f"The set was made of a subset: {data['count']:,} of {data['of']:,} images.")
-        if self.info["left_out"]:
-            left_out = counted(len(self.info["left_out"]), "image")
+        data = self.recipe.data
+        if data.count + len(self.info.left_out) < data.of:
+            found.append(f"The set was made of a subset: {data.count:,} of {data.of:,} images.")
+        if self.info.left_out:
+            left_out = counted(len(self.info.left_out), "image")
             found.append(f"{left_out} could not be read when the set was made.")
         return found
 
 
 def read_manifest(root: Path) -> Manifest | None:
     """The manifest of a made set, or None where there is none."""
-    file = root / MANIFEST_FILE
-    if not file.is_file() or not (root / HIDDEN_FOLDER).is_dir():
+    folder = SetFolder(root)
+    if not folder.recipe_path.is_file() or not (root / HIDDEN_FOLDER).is_dir():
         return None
+    content = folder.read_recipe_file()
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        if int(content["schema"]) > SCHEMA:
-            raise UserError(
-                f"{file} has schema {content['schema']}, this windtunnel reads up to {SCHEMA}; upgrade it."
-            )
-        conditions = tuple(_condition(row) for row in content["conditions"])
-        return Manifest(root, content["recipe"], content["recipe_digest"], conditions, content["info"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{file} is damaged ({error}); restore it, or make the set in another folder."
-        ) from error
+        recipe, info = read_record(content["recipe"], SetRecipe), read_record(content["info"], SetInfo)
+        return Manifest(root, recipe, content["recipe_digest"], read_conditions(content["conditions"]), info)
+    except (RecordError, KeyError, TypeError) as error:
+        raise folder.damaged(error) from error
 
 
 def write_manifest(manifest: Manifest) -> None:
     """Write manifest.json, whole or not at all, and only where it says something new."""
-    content = {
-        "schema": SCHEMA,
-        "recipe_digest": digest(manifest.recipe),
-        "recipe": manifest.recipe,
-        "conditions": [condition.to_json() for condition in manifest.conditions],
-        "info": manifest.info,
-    }
-    text = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
-    file = manifest.root / MANIFEST_FILE
-    if not file.is_file() or file.read_bytes() != text:
-        write_whole(file, text)
+    SetFolder(manifest.root).write_recipe_file(
+        {
+            "recipe_digest": manifest.recipe.digest,
+            "recipe": manifest.recipe.to_json(),
+            "conditions": [condition.to_json() for condition in manifest.conditions],
+            "info": manifest.info.to_json(),
+        }
+    )
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -207,8 +220,3 @@ def checksum(content: bytes | bytearray) -> str:
 
 def _without_suffix(name: str) -> str:
     return str(PurePosixPath(name).with_suffix(""))
-
-
-def _condition(row: dict[str, Any]) -> Condition:
-    names = Condition.__dataclass_fields__
-    return Condition(**{key: value for key, value in row.items() if key in names})

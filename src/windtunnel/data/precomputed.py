@@ -25,6 +25,7 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import PrecomputedIdentity
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import edition_of
@@ -154,11 +155,11 @@ class FinishedDataset(Dataset):
         ]
 
     @property
-    def identity(self) -> dict[str, object]:
+    def identity(self) -> PrecomputedIdentity:
         """What tells this set from every other: its recipe, or a digest of what lies there."""
         if self.manifest:
-            return {"recipe": self.manifest.digest, "seed": self.manifest.recipe["seed"]}
-        return {"digest": self.shelf.digest()}
+            return PrecomputedIdentity(recipe=self.manifest.digest, seed=self.manifest.recipe.seed)
+        return PrecomputedIdentity(digest=self.shelf.digest())
 
     @property
     def edition(self) -> int:

@@ -83,9 +83,7 @@ def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
     if manifest:
         made = [one for one in manifest.conditions if one.kind == "corruption"]
         folders_made = {(one.unit, one.level): root / one.unit / str(one.level) for one in made}
-        return (
-            FolderShelf(root, folders_made, manifest, []) if manifest.recipe["layout"] == "folders" else None
-        )
+        return FolderShelf(root, folders_made, manifest, []) if manifest.recipe.layout == "folders" else None
     found, alone = _levels(root)
     if found and root.resolve().name in known_corruptions():
         return FolderShelf(root, found, None, alone)

@@ -115,7 +115,7 @@ def _do(
     expect: Callable[[Expected], None] | None,
 ) -> None:
     """Score the missing chunks and store each as it ends."""
-    target.check_versions(plan.info["versions"])
+    target.check_versions(plan.info.versions)
     probe = _ready(plan, work, missing, workers, source, includes, probing=expect is not None)
     time = expected(probe, missing, plan.views, workers)
     if time and expect:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, Projection, mask_to
 from windtunnel.core.metrics import needing
+from windtunnel.core.records import ProjectionRecipe, Recipe, RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.wording import counted
@@ -69,8 +69,8 @@ class Plan:
     logits_for: frozenset[str]
     surveyed: tuple[Surveyed, ...]
     chunks: tuple[Chunk, ...]
-    recipe: dict[str, Any]
-    info: dict[str, Any]
+    recipe: Recipe
+    info: RunInfo
     sources: Mapping[str, str]
     frames: tuple[FrameRow, ...] = ()
 
@@ -96,7 +96,7 @@ class Plan:
 
     def default_folder(self) -> Path:
         """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
-        parts = (self.model.name, self.dataset.name, self.suite.name, digest(self.recipe)[:8])
+        parts = (self.model.name, self.dataset.name, self.suite.name, self.recipe.digest[:8])
         return Path(RUNS_FOLDER) / "-".join(_for_path(part) for part in parts)
 
 
@@ -162,38 +162,36 @@ def make_plan(
     projection = _projection(label_map, collapsed, surveyed, masked=masked)
     logits_for = _logits_for(keep, conditions)
     size = chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
-    recipe: dict[str, Any] = {
-        "model": model_recipe(model),
-        "data": data_recipe(dataset, called, total, surveyed, frames, seed),
-        "suite": suite.recipe(),
-        "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
-        "conditions": [condition.to_json() for condition in conditions],
-        "projection": {**projection.to_json(), "labels": list(label_map)},
+    recipe = Recipe(
+        model=model_recipe(model),
+        data=data_recipe(dataset, called, total, surveyed, frames, seed),
+        suite=suite.recipe(),
+        canvas=canvas.record(),
+        conditions=conditions,
+        projection=ProjectionRecipe(projection.kind, projection.kept, label_map, projection.outputs),
         # A made set was drawn with the seed it was made with.
-        "seed": made.recipe["seed"] if made else seed,
-        "stream": made.recipe["stream"] if made else STREAM_VERSION,
-        "keep": sorted(logits_for),
-        "batch": model.batch,
-        "chunk": size,
-    }
-    recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
-    info: dict[str, Any] = {
-        "model": model_info(model),
-        "data": data_info(dataset, called, space),
-        "suite": suite.citation,
-        "scoring": {**suite.scoring(), **grouping},
-        "settings": made.info["settings"] if made else list(settings),
-        "missing": missing,
-        "remarks": [
+        seed=made.recipe.seed if made else seed,
+        stream=made.recipe.stream if made else STREAM_VERSION,
+        keep=tuple(sorted(logits_for)),
+        batch=model.batch,
+        chunk=size,
+    )
+    info = RunInfo(
+        model=model_info(model),
+        data=data_info(dataset, called, space),
+        suite=suite.citation,
+        scoring=ScoringInfo(suite.metrics, dict(suite.weights), **grouping),
+        settings=made.info.settings if made else tuple(settings),
+        missing=tuple(missing),
+        remarks=(
             *dataset.remarks,
             *_also_there(dataset, conditions),
             *_other_lengths(conditions),
             *remarks,
-        ],
-        "versions": versions_for(conditions),
-    }
-    info = json.loads(json.dumps(info))
-    chunks = _chunks(surveyed, size, digest(recipe))
+        ),
+        versions=versions_for(conditions),
+    )
+    chunks = _chunks(surveyed, size, recipe.digest)
     return Plan(
         model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
         recipe, info, finished.sources(surveyed) if finished else {}, frames,

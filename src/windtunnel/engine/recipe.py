@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import DataInfo, DataRecipe, ModelInfo, ModelRecipe, NaturalRecipe, PartRecord
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.data import Dataset
 from windtunnel.data.precomputed import AS_STORED
@@ -19,16 +19,18 @@ from windtunnel.suites.pipeline_steps import library_used
 LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
 
 
-def model_recipe(model: Model) -> dict[str, Any]:
+def model_recipe(model: Model) -> ModelRecipe:
     """What of a model decides its predictions."""
-    return {
-        "kind": model.kind,
-        "fingerprint": model.fingerprint,
-        "classes": model.class_count,
-        "outputs": model.outputs,
-        **model.preprocess.to_json(),
-        **model.facts,
-    }
+    return ModelRecipe(
+        kind=model.kind,
+        fingerprint=model.fingerprint,
+        classes=model.class_count,
+        outputs=model.outputs,
+        geometry=model.preprocess.geometry.record(),
+        tensor=model.preprocess.tensor.record(),
+        top_k=model.top_k,
+        assets=model.preprocess.geometry.assets(),
+    )
 
 
 def data_recipe(
@@ -38,60 +40,59 @@ def data_recipe(
     surveyed: Sequence[Surveyed],
     frames: Sequence[FrameRow],
     seed: int,
-) -> dict[str, Any]:
+) -> DataRecipe:
     """What of the data decides predictions."""
-    return {
-        "count": len(surveyed),
-        "of": len(total),
-        "subset_seed": seed,
-        "label_space": called.name,
-        "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
-        # The survey hashes one file an image; this tells apart what else lies in a finished set.
-        "finished": dataset.identity,
-        **_natural_recipe(dataset, total, surveyed, frames),
-    }
+    return DataRecipe(
+        count=len(surveyed),
+        of=len(total),
+        subset_seed=seed,
+        label_space=called.name,
+        digest=digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
+        # The survey hashes one file an image; this tells apart what else lies in a precomputed set.
+        finished=dataset.identity,
+        natural=_natural_recipe(dataset, total, surveyed, frames),
+    )
 
 
 def _natural_recipe(
     dataset: Dataset, total: Sequence[Sample], surveyed: Sequence[Surveyed], frames: Sequence[FrameRow]
-) -> dict[str, Any]:
-    """The parts of a natural set with their counts, and its frame sets; {} for other datasets."""
+) -> NaturalRecipe | None:
+    """The parts of a natural set with their counts, and its frame sets; None for other datasets."""
     if dataset.natural is None:
-        return {}
+        return None
     of = Counter(one.meta["part"] for one in total)
     count = Counter(one.sample.meta["part"] for one in surveyed)
-    parts = [
-        {"name": name, "role": role, "count": count[name], "of": of[name]} for name, role in dataset.parts
-    ]
-    found: dict[str, Any] = {"set": dataset.natural.name, "parts": parts}
-    if frames:
-        rows = [[one.group, one.sample_id, one.offset, one.role] for one in frames]
-        sets = len({one.group for one in frames})
-        found |= {"frames": len(frames), "frame_sets": sets, "frame_digest": digest(rows)}
-    return {"natural": found}
+    parts = tuple(PartRecord(name, role, count[name], of[name]) for name, role in dataset.parts)
+    if not frames:
+        return NaturalRecipe(dataset.natural.name, parts)
+    rows = [[one.group, one.sample_id, one.offset, one.role] for one in frames]
+    sets = len({one.group for one in frames})
+    return NaturalRecipe(dataset.natural.name, parts, len(frames), sets, digest(rows))
 
 
-def model_info(model: Model) -> dict[str, Any]:
+def model_info(model: Model) -> ModelInfo:
     """What else is worth knowing of a model."""
-    return {
-        "name": model.name,
-        "preprocess_from": model.preprocess.origin,
-        "preprocess_assumed": model.preprocess.assumed,
-        "outputs_from": model.outputs_from,
-        "trained_on": list(model.trained_on),
-        **model.about.to_json(),
-    }
+    return ModelInfo(
+        name=model.name,
+        preprocess_from=model.preprocess.origin,
+        preprocess_assumed=model.preprocess.assumed,
+        outputs_from=model.outputs_from,
+        trained_on=tuple(model.trained_on),
+        family=model.about.family,
+        parameters=model.about.parameters,
+        tags=tuple(model.about.tags),
+    )
 
 
-def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> dict[str, Any]:
+def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> DataInfo:
     """What else is worth knowing of the data, with the classes that are scored."""
-    return {
-        "name": dataset.name,
-        "location": dataset.location,
-        "order": called.order,
-        "classes": list(space.classes),
-        **({"clean": dataset.given_clean.location} if dataset.given_clean else {}),
-    }
+    return DataInfo(
+        name=dataset.name,
+        location=dataset.location,
+        order=called.order,
+        classes=tuple(space.classes),
+        clean=dataset.given_clean.location if dataset.given_clean else "",
+    )
 
 
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:

@@ -6,12 +6,14 @@ source (decoded, its colours handled) -> resized -> canvas (cropped)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
+
+import msgspec
 
 from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.core.images import Image, Stage
+from windtunnel.core.records import GeometryRecord
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import REGISTRY as DECODERS
 from windtunnel.imaging.decoders import decode
@@ -77,6 +79,15 @@ class Geometry:
                 f"crop_px is {self.crop_px} and resize_px {self.resize_px}; the crop must fit inside."
             )
 
+    def record(self) -> GeometryRecord:
+        """The geometry as recipes keep it."""
+        return GeometryRecord(**asdict(self))
+
+    @classmethod
+    def of(cls, record: GeometryRecord) -> Geometry:
+        """The geometry that a recipe keeps."""
+        return cls(**msgspec.structs.asdict(record))
+
     @property
     def output_px(self) -> int | None:
         """Side of the square that comes out, or None where it depends on the image."""
@@ -90,33 +101,33 @@ class Geometry:
 
     def describe(self) -> str:
         """The geometry in a few words, as the command line prints it."""
-        return describe_geometry(asdict(self))
+        return describe_geometry(self.record())
 
 
-def describe_geometry(stored: Mapping[str, Any]) -> str:
+def describe_geometry(stored: GeometryRecord) -> str:
     """A geometry's fields, as a recipe has them, in a few words; its plug-ins need not be known here."""
     sizes = {
         "none": "as it is",
-        "short-side": f"{stored['resize_px']}/{stored['crop_px']}"
-        if stored["crop_px"]
-        else f"short side {stored['resize_px']}",
-        "squash": f"squash {stored['resize_px']}" + (f"/{stored['crop_px']}" if stored["crop_px"] else ""),
-        "exact": f"exactly {stored['crop_px']}",
-        "crop-then-resize": f"middle {stored['crop_frac']:g}, then {stored['crop_px']}",
+        "short-side": f"{stored.resize_px}/{stored.crop_px}"
+        if stored.crop_px
+        else f"short side {stored.resize_px}",
+        "squash": f"squash {stored.resize_px}" + (f"/{stored.crop_px}" if stored.crop_px else ""),
+        "exact": f"exactly {stored.crop_px}",
+        "crop-then-resize": f"middle {stored.crop_frac:g}, then {stored.crop_px}",
     }
-    parts = [sizes[stored["rule"]]]
-    if stored["rule"] != "none":
-        parts.append(stored["resizer"].replace("-", " "))
-    if stored["decoder"] != "pillow":
-        parts.append(f"{stored['decoder']} decode")
-    if stored["exif"] == "apply":
+    parts = [sizes[stored.rule]]
+    if stored.rule != "none":
+        parts.append(stored.resizer.replace("-", " "))
+    if stored.decoder != "pillow":
+        parts.append(f"{stored.decoder} decode")
+    if stored.exif == "apply":
         parts.append("EXIF applied")
-    if stored["colour"] != "rgb":
-        parts.append(f"colours {stored['colour']}")
-    if stored["long_side"] != "floor":
-        parts.append(f"long side {stored['long_side']}")
-    if stored["crop_offset"] != "round":
-        parts.append(f"crop offset {stored['crop_offset']}")
+    if stored.colour != "rgb":
+        parts.append(f"colours {stored.colour}")
+    if stored.long_side != "floor":
+        parts.append(f"long side {stored.long_side}")
+    if stored.crop_offset != "round":
+        parts.append(f"crop offset {stored.crop_offset}")
     return ", ".join(parts)
 
 

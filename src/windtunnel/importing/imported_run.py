@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
+from windtunnel.core.records import RunInfo
 from windtunnel.data import Dataset
 from windtunnel.data.label_spaces import MAX_CLASS_INDEX
 from windtunnel.data.precomputed import CLEAN
@@ -42,7 +44,7 @@ class GivenModel(Model):
     class_count: int
     outputs: Any
     outputs_from: str
-    facts: Mapping[str, int] = field(default_factory=dict)
+    top_k: int | None = None
 
     kind: str = "predictions"
     preprocess: Preprocess = field(default_factory=lambda: Preprocess(origin="predictions made elsewhere"))
@@ -201,9 +203,7 @@ def _model(
             )
         classes = (*space.classes, *extra) if look.names else ()
         count = len(classes) or max(look.highest + 1, len(space))
-        return GivenModel(
-            file.path.name, fingerprint, classes, count, TOP_K, "declared", {"top_k": file.width}
-        )
+        return GivenModel(file.path.name, fingerprint, classes, count, TOP_K, "declared", file.width)
     named = file.layout.classes
     if named and not set(named) & {*space.classes, *known}:
         raise UserError(
@@ -245,10 +245,10 @@ def _present(conditions: Sequence[Condition], look: Look, path: Path) -> list[Co
     return [condition for place, condition in enumerate(conditions) if place in places]
 
 
-def _with_ignored(info: Mapping[str, Any], ignored: Ignored) -> dict[str, Any]:
+def _with_ignored(info: RunInfo, ignored: Ignored) -> RunInfo:
     """What is known of a run, with the rows of predictions that are not of its images."""
     remarks = [ignored.remark] if ignored.remark else []
-    return {**info, "remarks": [*info["remarks"], *remarks], "ignored_rows": dict(ignored.rows)}
+    return msgspec.structs.replace(info, remarks=(*info.remarks, *remarks), ignored_rows=dict(ignored.rows))
 
 
 def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Path:

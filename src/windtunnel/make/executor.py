@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.records import FixedFile
 from windtunnel.core.wording import counted
 from windtunnel.data.manifest import (
     CHUNKS_FOLDER,
-    HIDDEN_FOLDER,
-    LOCK,
     SAMPLES_FILE,
+    SET,
     Manifest,
+    SetFolder,
     checksum,
     read_manifest,
     write_manifest,
@@ -26,12 +28,12 @@ from windtunnel.engine.local_executor import opencv_on_one_thread
 from windtunnel.engine.pool import Advance, Chunk, work_in_processes
 from windtunnel.engine.work import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
-from windtunnel.make.imagenet_s import ImageArrays, paper_names
+from windtunnel.make.imagenet_s import SPLITS, ImageArrays, paper_names
 from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
 from windtunnel.make.plan import STEPS_LAYOUT, MakePlan, count_views
 from windtunnel.make.verification import fixed_damage, sound_conditions
 from windtunnel.make.work import Making
-from windtunnel.store.files import check_own, locked, write_whole
+from windtunnel.store.files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 
 CHECKSUMS = pa.schema(
@@ -43,21 +45,6 @@ CHECKSUMS = pa.schema(
         ("digest", pa.string()),
     ]
 )
-
-# What may differ from a set that is there, and its name for people; the seed first, since it chooses a
-# subset's images too.
-PARTS = {
-    "seed": "seed",
-    "class_folders": "naming of class folders",
-    "data": "data",
-    "layout": "layout",
-    "codec": "codec",
-    "canvas": "canvas or edition",
-    "suite": "suite",
-    "stream": "random stream version",
-    "split": "split",
-    "chunk": "chunk size",
-}
 
 
 def make(
@@ -85,7 +72,7 @@ def make(
         raise UserError("A live Python array cannot be sent to worker processes; use workers=1.")
     check_target(plan, out)
     layout = _layout(plan)
-    with locked(out, LOCK):
+    with SetFolder(out).locked():
         check_target(plan, out)  # once more, now that nobody else can write
         stored = read_manifest(out)
         pending = _pending(plan, out, look)
@@ -99,7 +86,7 @@ def make(
         if missing:
             if workers > 1:
                 warm_up_apart(plan.conditions, includes)
-            split = plan.recipe.get("split", "val")
+            split = plan.recipe.split or SPLITS[0]
             job = Making(
                 plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, split, pending,
                 includes,
@@ -148,15 +135,14 @@ def check_target(plan: MakePlan, out: Path) -> None:
         raise UserError(f"{out} lies inside {source}; give a folder outside the images.")
     manifest = read_manifest(out)
     if manifest is None:
-        # A make that was killed in its first moment leaves its hidden folder and nothing made.
         made = (out / CHUNKS_FOLDER).is_dir() and any((out / CHUNKS_FOLDER).iterdir())
-        check_own(out, "the set", () if made else (HIDDEN_FOLDER,))
+        SetFolder(out).check_free(nothing_made=not made)
         return
-    differing = [PARTS[key] for key in PARTS if manifest.recipe.get(key) != plan.recipe.get(key)]
+    differing = SetFolder(out).differing_parts(manifest.recipe, plan.recipe)
     if differing:
         raise UserError(
-            f"{out} holds a set with another {differing[0]}; choose another folder, or give what it was made "
-            "with. Two recipes are never mixed."
+            f"{out} holds a set with another {SET.parts[differing[0]]}; choose another folder, or give what "
+            "it was made with. Two recipes are never mixed."
         )
     stored = {one.name: one.id for one in manifest.conditions}
     for condition in plan.conditions:
@@ -176,7 +162,7 @@ def check_target(plan: MakePlan, out: Path) -> None:
 
 def _layout(plan: MakePlan) -> Layout:
     if plan.layout == STEPS_LAYOUT:
-        places = {one.name: paper_names(asdict(plan.canvas.geometry), one) for one in plan.conditions}
+        places = {one.name: paper_names(plan.recipe.canvas.geometry, one) for one in plan.conditions}
         ids = [one.sample.id for one in plan.images]
         labels = tuple(one.sample.labels[0] for one in plan.images)
         return ImageArrays(places, tuple(plan.names[id_] for id_ in ids), labels)
@@ -201,19 +187,19 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
         for one in plan.images
     ]
     known = {one.name: one for one in (stored.conditions if stored else ())}
-    before = stored.info if stored else {"fixed": {}, "settings": []}
     fixed = {
-        name: {"bytes": len(one.head), "digest": checksum(one.head), "size": one.size}
+        name: FixedFile(bytes=len(one.head), digest=checksum(one.head), size=one.size)
         for name, one in layout.fixed().items()
     }
-    info = {
-        **plan.info,
-        "settings": list(dict.fromkeys([*before["settings"], *plan.info["settings"]])),
-        "fixed": {**before["fixed"], **fixed},
-        "samples": digest(rows),
-    }
+    before = stored.info if stored else plan.info
+    info = msgspec.structs.replace(
+        plan.info,
+        settings=tuple(dict.fromkeys([*before.settings, *plan.info.settings])),
+        fixed={**before.fixed, **fixed},
+        samples=digest(rows),
+    )
     conditions = tuple({**known, **{one.name: one for one in plan.conditions}}.values())
-    manifest = Manifest(out, plan.recipe, digest(plan.recipe), conditions, info)
+    manifest = Manifest(out, plan.recipe, plan.recipe.digest, conditions, info)
     write_manifest(manifest)
     content = parquet_bytes(pa.Table.from_pylist(rows))
     file = out / SAMPLES_FILE
@@ -225,13 +211,13 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
 
 def _named(plan: MakePlan, id_: str) -> str:
     """An image's name as a reader of the set finds it."""
-    return plan.names[id_] + (suffix_of(plan.recipe["codec"]) if plan.layout == "folders" else "")
+    return plan.names[id_] + (suffix_of(plan.recipe.codec) if plan.layout == "folders" else "")
 
 
 def _check_versions(manifest: Manifest, plan: MakePlan) -> None:
     """Refuse to go on with other libraries: their pixels may differ in the last bit."""
-    for name, version in plan.info["versions"].items():
-        if (begun := manifest.info["versions"].get(name)) != version:
+    for name, version in plan.info.versions.items():
+        if (begun := manifest.info.versions.get(name)) != version:
             raise UserError(
                 f"{manifest.root} was begun with {name} {begun}, here is {version}; "
                 "finish it there or choose another folder."

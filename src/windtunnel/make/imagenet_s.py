@@ -11,15 +11,15 @@ nothing but decoder and resize.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.images import Image
+from windtunnel.core.records import GeometryRecord
 from windtunnel.core.seeding import Draws
 from windtunnel.data.manifest import checksum
 from windtunnel.imaging.crops import training_view
@@ -60,13 +60,14 @@ def training_image(decoded: Image, geometry: Geometry, sample_id: str, seed: int
     return training_view(decoded, geometry.crop_px, geometry.resizer, draws, mirror=False)
 
 
-def paper_names(canvas: Mapping[str, Any], condition: Condition) -> tuple[str, str]:
+def paper_names(canvas: GeometryRecord, condition: Condition) -> tuple[str, str]:
     """Decoder and resize of a condition as the paper calls them; those it has no name for have ours.
 
     `canvas` is the canvas's geometry as a recipe has it: its plug-ins need not be known here.
     """
-    swapped = {**canvas, **(condition.geometry if condition.kind == "pipeline" else {})}
-    decoder, resizer = str(swapped["decoder"]), str(swapped["resizer"])
+    swapped = condition.geometry if condition.kind == "pipeline" else {}
+    decoder = str(swapped.get("decoder", canvas.decoder))
+    resizer = str(swapped.get("resizer", canvas.resizer))
     return _OUR_DECODERS.get(decoder, decoder), _OUR_RESIZES.get(resizer, resizer)
 
 

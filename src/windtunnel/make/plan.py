@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import SetClasses, SetData, SetInfo, SetRecipe
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.corruptions import SEVERITIES
@@ -89,8 +88,8 @@ class MakePlan:
     classes: dict[str, str]
     left_out: dict[str, str]
     chunks: tuple[Chunk, ...]
-    recipe: dict[str, Any]
-    info: dict[str, Any]
+    recipe: SetRecipe
+    info: SetInfo
 
     @property
     def files(self) -> int:
@@ -147,33 +146,32 @@ def plan_make(
         _check_arrays(suite, images, canvas)
     names = _names(layout, images, folders.names)
     size = _chunk_size(images, canvas, layout, suite)
-    recipe: dict[str, Any] = {
-        "suite": suite.citation,
-        "layout": layout,
-        **({"class_folders": folders.kind} if in_folders and folders.kind else {}),
-        "data": {
-            "count": len(images),
-            "of": len(samples),
-            "label_space": space.name,
-            "digest": digest([[one.sample.id, classes[one.sample.id], one.content] for one in images]),
-        },
-        "canvas": {"edition": canvas.edition, "geometry": asdict(canvas.geometry), "note": canvas.note},
-        "codec": conditions[-1].codec,
-        **({"split": split} if layout == STEPS_LAYOUT else {}),
-        "seed": seed,
-        "stream": STREAM_VERSION,
-        "chunk": size,
-    }
-    recipe = json.loads(json.dumps(recipe))  # as it will be read again: lists for tuples
-    info = {
-        "source": dataset.name,
-        "classes": {"name": space.name, "order": space.order, "names": list(space.classes)},
-        "left_out": left_out,
-        "remarks": remarks,
-        "settings": list(settings),
-        "versions": versions_for(conditions),
-    }
-    chunks = _chunks(images, size, digest(recipe))
+    recipe = SetRecipe(
+        suite=suite.citation,
+        layout=layout,
+        data=SetData(
+            count=len(images),
+            of=len(samples),
+            label_space=space.name,
+            digest=digest([[one.sample.id, classes[one.sample.id], one.content] for one in images]),
+        ),
+        canvas=canvas.record(),
+        codec=conditions[-1].codec,
+        seed=seed,
+        stream=STREAM_VERSION,
+        chunk=size,
+        class_folders=folders.kind if in_folders else "",
+        split=split if layout == STEPS_LAYOUT else "",
+    )
+    info = SetInfo(
+        source=dataset.name,
+        classes=SetClasses(space.name, space.order, tuple(space.classes)),
+        left_out=left_out,
+        remarks=tuple(remarks),
+        settings=tuple(settings),
+        versions=versions_for(conditions),
+    )
+    chunks = _chunks(images, size, recipe.digest)
     return MakePlan(
         dataset, canvas, conditions, layout, seed, images, names, classes, left_out, chunks, recipe, info
     )

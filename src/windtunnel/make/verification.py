@@ -83,7 +83,7 @@ def verify(root: Path, advance: Callable[[int, int], None] = lambda _done, _tota
         done.update({row["condition"] for row in rows})
         advance(len(rows), total)
     found.missing = sum(len(manifest.starts) - done[one.name] for one in manifest.conditions)
-    if manifest.recipe["layout"] != "arrays":
+    if manifest.recipe.layout != "arrays":
         found.damaged |= _strangers(manifest, files, done)
     return found
 
@@ -104,7 +104,7 @@ def _strangers(manifest: Manifest, files: Counter[str], done: Counter[str]) -> d
     for condition, place in _places(manifest):
         count = sum(len(names) for _, _, names in os.walk(manifest.root / place))
         in_flight = (len(manifest.starts) - done[condition.name]) * manifest.chunk_px
-        in_flight *= condition.frames if manifest.recipe["layout"] == "frames" else 1
+        in_flight *= condition.frames if manifest.recipe.layout == "frames" else 1
         if (strange := count - files[condition.name] - in_flight) > 0:
             found[place] = f"{counted(strange, 'file')} not made here"
     return found
@@ -112,9 +112,9 @@ def _strangers(manifest: Manifest, files: Counter[str], done: Counter[str]) -> d
 
 def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
     """Every condition with the folder of its images."""
-    canvas = manifest.recipe["canvas"]["geometry"]
+    canvas = manifest.recipe.canvas.geometry
     for condition in manifest.conditions:
-        if manifest.recipe["layout"] == STEPS_LAYOUT:
+        if manifest.recipe.layout == STEPS_LAYOUT:
             yield condition, "/".join(paper_names(canvas, condition))
         else:
             yield condition, folder_of(condition)
@@ -123,16 +123,16 @@ def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
 def fixed_damage(manifest: Manifest) -> dict[str, str]:
     """What is wrong with files that belong to no image: the manifest itself, the list, labels, heads."""
     found = {}
-    if digest(manifest.recipe) != manifest.digest:
+    if manifest.recipe.digest != manifest.digest:
         found[MANIFEST_FILE] = "the recipe differs from its digest"
-    for name, fixed in manifest.info["fixed"].items():
-        row = {"path": name, "start": 0, "bytes": fixed["bytes"], "digest": fixed["digest"]}
-        wrong = _damage(manifest.root, row, fixed["size"])
+    for name, fixed in manifest.info.fixed.items():
+        row = {"path": name, "start": 0, "bytes": fixed.bytes, "digest": fixed.digest}
+        wrong = _damage(manifest.root, row, fixed.size)
         if wrong:
             found[name] = wrong
     try:
         table = read_table(manifest.root / SAMPLES_FILE)
-        if digest(table.to_pylist()) != manifest.info["samples"]:
+        if digest(table.to_pylist()) != manifest.info.samples:
             found[SAMPLES_FILE] = "content differs from its digest"
     except UserError:
         found[SAMPLES_FILE] = "damaged or missing"

@@ -106,8 +106,8 @@ def check_baseline(run: ScoredRun, baseline: ScoredRun) -> None:
     why = why_other_pixels(both) or why_other_answers(both) or why_other_pairs(run, baseline)
     if why:
         raise UserError(f"{run.path} cannot be divided by {baseline.path}: {why}; run both alike.")
-    theirs = {condition["id"] for condition in baseline.conditions}
-    if not any(one["id"] in theirs for one in run.conditions if one["unit"]):
+    theirs = {condition.id for condition in baseline.conditions}
+    if not any(one.id in theirs for one in run.conditions if one.unit):
         raise UserError(
             f"{baseline.path} shares no corruption or sequence with {run.path}; give a run of the same suite."
         )
@@ -131,17 +131,17 @@ def same_images(run: ScoredRun, ids: Ids, baseline: ScoredRun, their_ids: Ids) -
 
 def beside(run: ScoredRun, baseline: ScoredRun, ours: Rows, theirs: Rows) -> Beside:
     """The conditions that both runs have, over the images in these rows of either."""
-    where = {condition["id"]: place for place, condition in enumerate(baseline.conditions)}
+    where = {condition.id: place for place, condition in enumerate(baseline.conditions)}
     shared = [
-        (place, where[condition["id"]], condition)
+        (place, where[condition.id], condition)
         for place, condition in enumerate(run.conditions)
-        if condition["id"] in where and condition["kind"] != "sequence"
+        if condition.id in where and condition.kind != "sequence"
     ]
     columns, matching = [one[0] for one in shared], [one[1] for one in shared]
     return Beside(
-        str(baseline.info["model"]["name"]),
-        tuple(str(condition["name"]) for _, _, condition in shared),
-        tuple(str(condition["unit"]) for _, _, condition in shared),
+        baseline.info.model.name,
+        tuple(condition.name for _, _, condition in shared),
+        tuple(condition.unit for _, _, condition in shared),
         top_k_wrong(run.observed.rank[ours][:, columns], 1).astype(np.float64),
         top_k_wrong(baseline.observed.rank[theirs][:, matching], 1).astype(np.float64),
         None if run.groups is None else run.groups[ours],
@@ -182,7 +182,7 @@ def mean_ratio(run: ScoredRun, baseline: ScoredRun, metric: str, units: Sequence
 
 
 def _severities(run: ScoredRun, unit: str) -> int:
-    return sum(condition["unit"] == unit for condition in run.conditions)
+    return sum(condition.unit == unit for condition in run.conditions)
 
 
 def ratio(found: Beside, metric: str, condition: str, units: Sequence[str]) -> Measure:

@@ -10,11 +10,12 @@ the corruption that the codec alone makes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.metrics import Missing
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ def flipped(chosen: NDArray[np.int32], reference: NDArray[np.int32]) -> NDArray[
     return np.asarray((chosen != reference) | (chosen < 0), np.bool_)
 
 
-def clean_with_codec_of(run: ScoredRun, condition: dict[str, Any]) -> str:
+def clean_with_codec_of(run: ScoredRun, condition: Condition) -> str:
     """The name of the clean condition stored as a condition is, or "" where the run has none."""
     for other in run.conditions:
-        if other["kind"] == "clean" and other["codec"] == condition["codec"]:
-            return str(other["name"])
+        if other.kind == "clean" and other.codec == condition.codec:
+            return other.name
     return ""
 
 
@@ -43,7 +44,7 @@ def why_no_clean(run: ScoredRun) -> Missing | None:
 
 def why_no_clean_codec(run: ScoredRun) -> Missing | None:
     """Why a run has no flips against clean images that are stored with the same codec."""
-    corrupted = [one for one in run.conditions if one["kind"] == "corruption"]
+    corrupted = [one for one in run.conditions if one.kind == "corruption"]
     if all(clean_with_codec_of(run, one) for one in corrupted):
         return None
     return Missing("there are no clean images stored as the corrupted ones are", "run suite imagenet-c")

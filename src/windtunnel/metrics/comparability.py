@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.core.conditions import differing_settings
+from windtunnel.core.records import differing_settings
 from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 
 if TYPE_CHECKING:
@@ -23,10 +23,11 @@ KINDS = {
 
 def why_other_pixels(runs: Sequence[ScoredRun]) -> str:
     """Why corrupted images are not the same in all runs, or "": where nothing is corrupted, no reason."""
-    if all(one["kind"] in UNSPOILT for run in runs for one in run.conditions):
+    if all(one.kind in UNSPOILT for run in runs for one in run.conditions):
         return ""
-    for part, name in (("seed", "seed"), ("stream", "random stream version")):
-        values = [run.recipe[part] for run in runs]
+    seeds = [run.recipe.seed for run in runs]
+    streams = [run.recipe.stream for run in runs]
+    for values, name in ((seeds, "seed"), (streams, "random stream version")):
         if len(set(values)) > 1:
             shown = " and ".join(map(str, dict.fromkeys(values)))
             return f"{name}s {shown} differ, so that corrupted pixels do too"
@@ -71,16 +72,16 @@ def _rivals(run: ScoredRun) -> set[str]:
 
     A network of 200 outputs and the 200 of a network's thousand that count are as easy to be right with.
     """
-    recipe, classes = run.recipe["projection"], run.info["data"]["classes"]
-    outputs = len(recipe.get("outputs", ())) or int(run.recipe["model"]["classes"])
-    kept = set(recipe["kept"]) or set(range(outputs))
-    found = {place: str(classes[label]) for label, place in enumerate(recipe["labels"]) if place in kept}
+    recipe, classes = run.recipe.projection, run.info.data.classes
+    outputs = len(recipe.outputs) or run.recipe.model.classes
+    kept = set(recipe.kept) or set(range(outputs))
+    found = {place: classes[label] for label, place in enumerate(recipe.labels) if place in kept}
     return set(found.values()) if len(found) == len(kept) else set()
 
 
 def _projection(run: ScoredRun) -> dict[str, Any]:
     """Which outputs may win, whatever the order in which a model lists its classes."""
-    recipe = run.recipe["projection"]
-    kept, classes = set(recipe["kept"]), run.class_keys
-    names = sorted(classes[label] for label, place in enumerate(recipe["labels"]) if place in kept)
-    return {"kind": recipe["kind"], "classes": names, "outputs": recipe.get("outputs")}
+    recipe = run.recipe.projection
+    kept, classes = set(recipe.kept), run.class_keys
+    names = sorted(classes[label] for label, place in enumerate(recipe.labels) if place in kept)
+    return {"kind": recipe.kind, "classes": names, "outputs": recipe.outputs}

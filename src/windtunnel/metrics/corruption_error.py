@@ -57,24 +57,24 @@ def misfit(run: ScoredRun) -> Misfit | None:
     They were measured on the published files: edition 224, its usual canvas, JPEG 85, ImageNet's 1,000
     classes, all five severities.
     """
-    suite, canvas = run.recipe["suite"], run.recipe["canvas"]
-    spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]
-    if canvas["edition"] != 224:
+    suite, canvas = run.recipe.suite, run.recipe.canvas
+    spoilt = [condition for condition in run.conditions if condition.kind == "corruption"]
+    if canvas.edition != 224:
         return Misfit(
-            f"they hold for edition 224, this run is edition {canvas['edition']}",
+            f"they hold for edition 224, this run is edition {canvas.edition}",
             "run with --edition 224 on images of that size",
         )
-    if any(condition["geometry"] for condition in spoilt):
+    if any(condition.geometry for condition in spoilt):
         return Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c")
     if found := other_classes(run):
         return found
-    if not {condition["codec"] for condition in spoilt} <= {"jpeg:85", AS_STORED}:
+    if not {condition.codec for condition in spoilt} <= {"jpeg:85", AS_STORED}:
         return Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85")
     if not whole_units(run):
         return Misfit(
             "they are sums over all five severities", "run all severities, as suite imagenet-c does"
         )
-    missing = sorted(set(suite["units"]) - set(alexnet_errors()))
+    missing = sorted(set(suite.units) - set(alexnet_errors()))
     if missing:
         return Misfit(f"there are none for {missing[0]}", "run suite imagenet-c")
     return None
@@ -84,8 +84,8 @@ def whole_units(run: ScoredRun) -> list[str]:
     """The corruptions of the suite that the run has at all five severities."""
     levels: dict[str, set[int]] = {}
     for condition in run.conditions:
-        if condition["kind"] == "corruption":
-            levels.setdefault(str(condition["unit"]), set()).add(int(condition["level"]))
+        if condition.kind == "corruption":
+            levels.setdefault(condition.unit, set()).add(condition.level)
     return [unit for unit, found in levels.items() if found == set(SEVERITIES)]
 
 
@@ -143,4 +143,4 @@ def weighted_errors(
 
 
 def _columns(run: ScoredRun, unit: str) -> list[int]:
-    return [column for column, condition in enumerate(run.conditions) if condition["unit"] == unit]
+    return [column for column, condition in enumerate(run.conditions) if condition.unit == unit]

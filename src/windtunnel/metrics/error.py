@@ -24,7 +24,7 @@ def condition_errors(run: ScoredRun, seen: Observed, k: int, formula: str) -> li
     """Top-k error of every condition; none where k or fewer classes compete."""
     if competing_classes(run) <= k:
         return []
-    if int(run.recipe["model"].get("top_k", k)) < k:
+    if run.recipe.model.top_k is not None and run.recipe.model.top_k < k:
         return []
     wrong = top_k_wrong(seen.rank, k)
     return [
@@ -35,7 +35,7 @@ def condition_errors(run: ScoredRun, seen: Observed, k: int, formula: str) -> li
 
 def competing_classes(run: ScoredRun) -> int:
     """How many of the model's classes can be predicted."""
-    return len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"])
+    return len(run.recipe.projection.kept) or int(run.recipe.model.classes)
 
 
 def too_few_classes(run: ScoredRun) -> Missing | None:
@@ -46,4 +46,4 @@ def too_few_classes(run: ScoredRun) -> Missing | None:
 
 def corruption_columns(run: ScoredRun) -> list[int]:
     """Which conditions are corruptions."""
-    return [column for column, condition in enumerate(run.conditions) if condition["kind"] == "corruption"]
+    return [column for column, condition in enumerate(run.conditions) if condition.kind == "corruption"]

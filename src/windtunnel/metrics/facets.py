@@ -18,13 +18,13 @@ def facets_by_condition(run: ScoredRun) -> dict[str, Facets]:
     found: dict[str, Facets] = {}
     codecs: dict[str, set[str]] = {}
     for condition in run.conditions:
-        named = condition["kind"] in ("corruption", "sequence")
-        corruption = str(condition["unit"]).removeprefix(SEQUENCE_PREFIX) if named else ""
-        severity = int(condition["level"]) if condition["kind"] == "corruption" else None
-        codec = str(condition["codec"])
-        found[str(condition["name"])] = Facets(corruption, severity, codec)
+        named = condition.kind in ("corruption", "sequence")
+        corruption = condition.unit.removeprefix(SEQUENCE_PREFIX) if named else ""
+        severity = condition.level if condition.kind == "corruption" else None
+        codec = condition.codec
+        found[condition.name] = Facets(corruption, severity, codec)
         if named:
-            codecs.setdefault(str(condition["unit"]), set()).add(codec)
+            codecs.setdefault(condition.unit, set()).add(codec)
     whole = {
         unit: Facets(unit.removeprefix(SEQUENCE_PREFIX), None, next(iter(each)) if len(each) == 1 else "")
         for unit, each in codecs.items()

@@ -10,10 +10,11 @@ T5D_p = uT5D_p / A_p        mT5D = mean over the 10 sequences of T5D_p
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.metrics import Missing
 from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import H264
@@ -93,7 +94,7 @@ def mean_ratio(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     return [weighted(kind, kind.mean_ratio, "", formula, run, found, factors)]
 
 
-def _alexnet(kind: Kind, condition: dict[str, Any]) -> float:
+def _alexnet(kind: Kind, condition: Condition) -> float:
     return perturbation_normalisers()[bare(condition)][kind.normaliser]
 
 
@@ -104,26 +105,24 @@ def joined(kind: Kind, run: ScoredRun, baseline: ScoredRun) -> Beside:
 
 def clips_beside(kind: Kind, run: ScoredRun, baseline: ScoredRun, ours: Rows, theirs: Rows) -> Beside:
     """Every image's mean over compared frames, in these rows of either; their frames compared as ours."""
-    where = {one["id"]: name(one) for one in sequences_of(baseline)}
-    shared = [one for one in sequences_of(run) if one["id"] in where]
+    where = {one.id: name(one) for one in sequences_of(baseline)}
+    shared = [one for one in sequences_of(run) if one.id in where]
     mine = [changes(kind, run.clips, name(one), run, one)[ours].mean(axis=1) for one in shared]
-    others = [
-        changes(kind, baseline.clips, where[one["id"]], run, one)[theirs].mean(axis=1) for one in shared
-    ]
+    others = [changes(kind, baseline.clips, where[one.id], run, one)[theirs].mean(axis=1) for one in shared]
     groups = groups_of(run)
     return Beside(
-        str(baseline.info["model"]["name"]),
+        baseline.info.model.name,
         tuple(map(name, shared)),
-        tuple(str(one["unit"]) for one in shared),
+        tuple(one.unit for one in shared),
         np.array(mine, np.float64).reshape(len(shared), len(ours)).T,
         np.array(others, np.float64).reshape(len(shared), len(ours)).T,
         None if groups is None else groups[ours],
     )
 
 
-def why_not_divided(kind: Kind, found: Beside, condition: dict[str, Any]) -> str:
+def why_not_divided(kind: Kind, found: Beside, condition: Condition) -> str:
     """Why a sequence cannot be divided by the baseline's on the same images, or "" where it can."""
-    unit = str(condition["unit"])
+    unit = condition.unit
     if not found.columns(unit):
         return f"the baseline lacks {name(condition)}"
     if found.divides(unit):
@@ -138,7 +137,7 @@ def divided(
     condition: str,
     found: Beside,
     run: ScoredRun,
-    sequences: Sequence[dict[str, Any]],
+    sequences: Sequence[Condition],
 ) -> Measure:
     """Ratios to a stored run on the same images."""
     number = counted(len(sequences), "sequence")
@@ -147,15 +146,15 @@ def divided(
         f"{formula_of(run, kind, sequences[0]) if condition else over}, divided by that of "
         f"{found.baseline} on the same {found.count:,} images"
     )
-    return mean_of_ratios(found, metric, condition, formula, [str(one["unit"]) for one in sequences])
+    return mean_of_ratios(found, metric, condition, formula, [one.unit for one in sequences])
 
 
 def misfit(run: ScoredRun) -> Misfit | None:
     """Why AlexNet's published figures do not fit this run and what to do, or None where they fit."""
     found = sequences_of(run)
-    if run.recipe["canvas"]["edition"] != ALEXNET_EDITION:
+    if run.recipe.canvas.edition != ALEXNET_EDITION:
         return Misfit(
-            f"they hold for edition {ALEXNET_EDITION}, this run is edition {run.recipe['canvas']['edition']}",
+            f"they hold for edition {ALEXNET_EDITION}, this run is edition {run.recipe.canvas.edition}",
             f"run with --edition {ALEXNET_EDITION} on images of that size",
         )
     if difficulty_of(run) != 1:
@@ -165,9 +164,9 @@ def misfit(run: ScoredRun) -> Misfit | None:
         )
     if not all(bare(one) in perturbation_normalisers() for one in found):
         return Misfit("they hold for ImageNet-P's 14 sequences", "run suite imagenet-p")
-    if any(one["geometry"] for one in found):
+    if any(one.geometry for one in found):
         return Misfit("they hold for ImageNet-P's own canvas", "run suite imagenet-p")
-    codecs = {str(one["codec"]) for one in found} - ALEXNET_VIDEO
+    codecs = {str(one.codec) for one in found} - ALEXNET_VIDEO
     if others := sorted(codec for codec in codecs if not never_compressed([codec])):
         return Misfit(
             f"they hold for H.264 video and are near for lossless frames, these are {', '.join(others)}",
@@ -187,9 +186,9 @@ def why_no_mean(run: ScoredRun) -> Missing | None:
     return why_not_normalised(run) or missing
 
 
-def _why_other_frames(condition: dict[str, Any]) -> str:
+def _why_other_frames(condition: Condition) -> str:
     """Why AlexNet's figure does not fit this one sequence, or "": it is of so many frames."""
-    frames, usual = int(condition["frames"]), published_frames(str(condition["unit"]), ALEXNET_EDITION)
+    frames, usual = condition.frames, published_frames(condition.unit, ALEXNET_EDITION)
     return "" if frames == usual else f"{name(condition)} ({counted(frames, 'frame')} of {usual})"
 
 
@@ -211,8 +210,8 @@ def sequence_notes(run: ScoredRun) -> list[str]:
         lines = [
             f"AlexNet's figures are of whole clips: no FR and no T5D of {', '.join(other)}; no mFR, no mT5D."
         ]
-    codecs = {str(one["codec"]) for one in found}
-    published = codecs == {STORED} and run.recipe["data"]["count"] == PUBLISHED_CLIPS
+    codecs = {one.codec for one in found}
+    published = codecs == {STORED} and run.recipe.data.count == PUBLISHED_CLIPS
     if published or len(other) == len(found):
         return lines
     what = "FR and T5D of each sequence divide" if lines else "FR, mFR, T5D and mT5D divide"
@@ -224,7 +223,7 @@ def sequence_notes(run: ScoredRun) -> list[str]:
     ]
 
 
-def _baseline_notes(run: ScoredRun, baseline: ScoredRun, found: Sequence[dict[str, Any]]) -> list[str]:
+def _baseline_notes(run: ScoredRun, baseline: ScoredRun, found: Sequence[Condition]) -> list[str]:
     """What is divided by a stored run, and what cannot be."""
     reasons = {}
     for kind in (FLIPS, TOP_FIVE):
@@ -232,14 +231,14 @@ def _baseline_notes(run: ScoredRun, baseline: ScoredRun, found: Sequence[dict[st
         reasons[kind.title] = [why_not_divided(kind, both, one) for one in found]
     whole = " and ".join(title for title, whys in reasons.items() if not all(whys))
     divides = (
-        f"{whole} divide by {baseline.info['model']['name']} ({baseline.path}) on the same "
+        f"{whole} divide by {baseline.info.model.name} ({baseline.path}) on the same "
         "images, not by AlexNet's published figures: not comparable with the paper's."
     )
     lines = (f"No {title}: {why}." for title, whys in reasons.items() for why in dict.fromkeys(whys) if why)
     return [*([divides] if whole else []), *lines]
 
 
-def _too_few(found: Sequence[dict[str, Any]]) -> list[str]:
+def _too_few(found: Sequence[Condition]) -> list[str]:
     """Why there is no mean of ratios, where that is for the sequences there are."""
     ten = sum(bare(one) in THE_TEN for one in found)
     if ten == len(found) == len(THE_TEN):

@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windtunnel.metrics.stability import TOP
-from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -34,7 +33,7 @@ class Clips:
         self._places: dict[str, slice] = {}
         width = 0
         for condition in run.conditions:
-            self._places[str(condition["name"])] = slice(width, width := width + frames_of(condition))
+            self._places[condition.name] = slice(width, width := width + condition.frames)
         self._width = width
         seen = run.observed
         self.kept: NDArray[np.bool_] = seen.kept if seen.kept.any() else seen.complete
@@ -69,7 +68,7 @@ class Clips:
 
         NaN where the prediction is not finite.
         """
-        projection, classes = self._run.projection, int(self._run.recipe["model"]["classes"])
+        projection, classes = self._run.projection, int(self._run.recipe.model.classes)
         counts = projection.mask_for(classes)
         number = 0
         for shard in self._run.shards(["logits"]):

@@ -41,13 +41,13 @@ def not_normalised(misfit: Misfit | None) -> Missing | None:
 def other_classes(run: ScoredRun) -> Misfit | None:
     """Why a run's classes are not ImageNet's 1,000 as all outputs of a model, or None where they are."""
     reason = "they hold for ImageNet's 1,000 classes"
-    kind, space = run.recipe["projection"]["kind"], run.recipe["data"]["label_space"]
+    kind, space = run.recipe.projection.kind, run.recipe.data.label_space
     if kind != "identity":
         option = {"mask": "--mask", "collapse": "--map"}[kind]
         return Misfit(f"{reason}, all of them counted", f"run without {option}")
     if space == IMAGENET_1K:
         return None
-    if space == INDICES and len(run.info["data"]["classes"]) <= 1000 <= int(run.recipe["model"]["classes"]):
+    if space == INDICES and len(run.info.data.classes) <= 1000 <= run.recipe.model.classes:
         return Misfit(
             f"{reason}, and this run's are unnamed class indices",
             "if these are ImageNet-1k's, run with --labels imagenet-1k, or declare "

@@ -32,7 +32,7 @@ def not_finite_under(run: ScoredRun, seen: Observed, conditions: Iterable[str]) 
 
 def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[str]) -> str:
     """What a score says of such predictions under the conditions it is made of, "" without any."""
-    names = {str(condition["name"]) for condition in run.conditions}
+    names = {condition.name for condition in run.conditions}
     lost = not_finite_under(run, seen, [part for part in parts if part in names] or seen.conditions)
     if not lost:
         return ""
@@ -47,7 +47,7 @@ def not_finite_section(run: ScoredRun) -> dict[str, Any]:
     if run.parts:
         by_condition = {part.name: int(seen.not_finite[part.rows].sum()) for part in run.parts}
     else:
-        names = [str(condition["name"]) for condition in run.conditions]
+        names = [condition.name for condition in run.conditions]
         by_condition = {name: not_finite_under(run, seen, [name]) for name in names}
     by_condition = {name: lost for name, lost in by_condition.items() if lost}
     images: set[str] = set()

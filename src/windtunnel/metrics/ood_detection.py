@@ -96,7 +96,7 @@ class Outside:
         """
         scored = np.flatnonzero(run.observed.kept)[self.rows]
         projection, before = run.projection, 0
-        kept = np.flatnonzero(projection.mask_for(int(run.recipe["model"]["classes"])))
+        kept = np.flatnonzero(projection.mask_for(run.recipe.model.classes))
         for shard in run.shards(["logits"]):
             column = shard["logits"].combine_chunks()
             images = len(column) // run.views
@@ -160,7 +160,7 @@ def outside_of(run: ScoredRun) -> Outside | None:
     out, inside = part_of_role(run, "out"), part_of_role(run, "clean")
     if out is None or inside is None or not len(out.rows) or not len(inside.rows):
         return None
-    if not run.recipe["keep"]:
+    if not run.recipe.keep:
         raise UserError(
             f"{run.path} keeps no full outputs, which out-of-distribution scores need; run with --keep "
             "logits."

@@ -34,13 +34,10 @@ class Part:
 
 def parts_of(run: ScoredRun) -> tuple[Part, ...]:
     """The parts of a run over a natural set, as the data says; () for other runs."""
-    stored = run.natural.get("parts", ())
-    if not stored:
+    if run.natural is None:
         return ()
     names = np.array(run.columns["part"], object)[run.observed.kept]
-    return tuple(
-        Part(str(one["name"]), str(one["role"]), np.flatnonzero(names == one["name"])) for one in stored
-    )
+    return tuple(Part(part.name, part.role, np.flatnonzero(names == part.name)) for part in run.natural.parts)
 
 
 def part_of_role(run: ScoredRun, role: str) -> Part | None:

@@ -33,7 +33,7 @@ IDENTICAL = "the pixels are identical on every image"
 
 def step_columns(run: ScoredRun) -> list[int]:
     """Which columns of the observations are steps of the pipeline."""
-    kinds = [condition["kind"] for condition in run.conditions if condition["kind"] != "sequence"]
+    kinds = [condition.kind for condition in run.conditions if condition.kind != "sequence"]
     return [column for column, kind in enumerate(kinds) if kind == "pipeline"]
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.store.rows import ANSWERED, TOP
-from windtunnel.store.run import frames_of
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -92,16 +91,14 @@ class Observed:
     def __init__(self, run: ScoredRun) -> None:
         self._run = run
         self._ids = np.array(run.samples["id"].to_pylist(), object)
-        single = [condition["kind"] != "sequence" for condition in run.conditions]
-        self.conditions = tuple(
-            str(one["name"]) for one, taken in zip(run.conditions, single, strict=True) if taken
-        )
+        single = [condition.kind != "sequence" for condition in run.conditions]
+        self.conditions = tuple(one.name for one, taken in zip(run.conditions, single, strict=True) if taken)
         # Where their rows stand among an image's; the rest are frames of sequences.
-        frames = [frames_of(condition) for condition in run.conditions]
+        frames = [condition.frames for condition in run.conditions]
         of_images = np.repeat(single, frames)
-        self._views = np.repeat([str(condition["name"]) for condition in run.conditions], frames)
+        self._views = np.repeat([condition.name for condition in run.conditions], frames)
         self.unscored: list[Unscored] = []
-        steps = any(condition["kind"] == "pipeline" for condition in run.conditions)
+        steps = any(condition.kind == "pipeline" for condition in run.conditions)
         read = READ | (READ_OF_STEPS if steps else {}) | ({} if all(single) else READ_OF_FRAMES)
         wanted = list(dict.fromkeys(["reason", *(column for column, _ in read.values())]))
         parts: dict[str, list[NDArray[Any]]] = {}
@@ -225,12 +222,12 @@ class Observed:
     @property
     def gives_logits(self) -> bool:
         """Whether the model's outputs are logits."""
-        return bool(self._run.recipe["model"]["outputs"] == "logits")
+        return bool(self._run.recipe.model.outputs == "logits")
 
     @property
     def gives_probabilities(self) -> bool:
         """Whether every class's probability was known; of the best few classes alone it is not."""
-        return bool(self._run.recipe["model"]["outputs"] in ("logits", "probabilities"))
+        return bool(self._run.recipe.model.outputs in ("logits", "probabilities"))
 
     @cached_property
     def label_log_probability(self) -> NDArray[np.float64]:

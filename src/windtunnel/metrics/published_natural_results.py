@@ -42,16 +42,17 @@ def natural_measured_on(run: ScoredRun) -> Measured:
     """What the scores of a run over a natural set were measured on."""
     from windtunnel.metrics.frame_sets import judge_frames
 
+    assert run.natural is not None
     counts = {part.role: len(part.rows) for part in run.parts}
     frames = judge_frames(run)
     images = len(frames.sets.names) if frames else counts.get("out") or counts.get("shifted", 0)
     return Measured(
-        benchmark=str(run.natural["set"]),
+        benchmark=run.natural.set,
         edition=0,
         images=images,
         files=STORED,
         canvas=OWN_PREPROCESSING,
         codec="none",
-        classes=len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"]),
+        classes=run.recipe.counted_classes,
         id_images=counts.get("clean", 0) if "out" in counts else 0,
     )

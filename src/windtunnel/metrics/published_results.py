@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from windtunnel import published
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.metrics import unit_of
 
@@ -316,7 +317,7 @@ def _whose(measured: Measured) -> str:
 
 def measured_on(run: ScoredRun) -> Measured:
     """What a run's scores were measured on."""
-    if run.recipe["data"].get("natural"):
+    if run.natural:
         from windtunnel.metrics.published_natural_results import natural_measured_on
 
         return natural_measured_on(run)
@@ -324,19 +325,19 @@ def measured_on(run: ScoredRun) -> Measured:
     from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 
     recipe, clips = run.recipe, sequences_of(run)
-    spoilt = clips or [condition for condition in run.conditions if condition["kind"] == "corruption"]
-    codecs = {str(condition["codec"]) for condition in spoilt}
-    made = [condition for condition in run.conditions if condition["kind"] in ("corruption", "clean")]
-    unusual = any(condition["geometry"] for condition in made)
+    spoilt = clips or [condition for condition in run.conditions if condition.kind == "corruption"]
+    codecs = {condition.codec for condition in spoilt}
+    made = [condition for condition in run.conditions if condition.kind in ("corruption", "clean")]
+    unusual = any(condition.geometry for condition in made)
     return Measured(
         benchmark=_benchmark(run),
-        edition=int(recipe["canvas"]["edition"]),
+        edition=recipe.canvas.edition,
         images=len(run.observed.ids),
         files=STORED if codecs == {STORED} else MADE,
-        canvas=describe_geometry(recipe["canvas"]["geometry"]) if unusual else USUAL_CANVAS,
+        canvas=describe_geometry(recipe.canvas.geometry) if unusual else USUAL_CANVAS,
         codec=" and ".join(sorted(codecs)) or "none",
         normaliser=ALEXNET_CLIPS if clips else ALEXNET_50K,
-        classes=len(recipe["projection"]["kept"]) or int(recipe["model"]["classes"]),
+        classes=recipe.counted_classes,
         own_frost=any(_is_own_frost(condition) for condition in spoilt),
         difficulty=difficulty_of(run) if clips else 1,
     )
@@ -350,15 +351,11 @@ def _benchmark(run: ScoredRun) -> str:
     if {bare(one) for one in sequences_of(run)} == set(perturbations_of("test")):
         return "imagenet-p"
     fifteen = set(whole_units(run)) == set(THE_FIFTEEN)
-    return "imagenet-c" if fifteen else str(run.recipe["suite"]["name"])
+    return "imagenet-c" if fifteen else run.recipe.suite.name
 
 
-def _is_own_frost(condition: Mapping[str, Any]) -> bool:
-    return (
-        condition["unit"] == "frost"
-        and condition["codec"] != STORED
-        and "textures" not in condition["assets"]
-    )
+def _is_own_frost(condition: Condition) -> bool:
+    return condition.unit == "frost" and condition.codec != STORED and "textures" not in condition.assets
 
 
 @lru_cache(maxsize=1)

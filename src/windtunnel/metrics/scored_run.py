@@ -34,8 +34,8 @@ class ScoredRun(StoredRun):
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)
         self.baseline: ScoredRun | None = None
-        self.group = str(self.info.get("scoring", {}).get("group", ""))
-        self.group_found = bool(self.info.get("scoring", {}).get("group_found", False))
+        self.group = self.info.scoring.group
+        self.group_found = self.info.scoring.group_found
 
     @cached_property
     def class_keys(self) -> list[str]:
@@ -43,7 +43,7 @@ class ScoredRun(StoredRun):
 
         A run that reads class indices as ImageNet-1k's then joins one over the same data that does not.
         """
-        return class_keys(self.recipe["data"]["label_space"], [*map(str, self.info["data"]["classes"])])
+        return class_keys(self.recipe.data.label_space, [*map(str, self.info.data.classes)])
 
     @cached_property
     def images(self) -> dict[str, ImageIdentity]:
@@ -80,7 +80,7 @@ class ScoredRun(StoredRun):
     @property
     def scored(self) -> NDArray[np.bool_]:
         """Which of the run's images its scores rest on; sequences and swapped steps need no labels."""
-        sequences = any(condition["kind"] == "sequence" for condition in self.conditions)
+        sequences = any(condition.kind == "sequence" for condition in self.conditions)
         return self.clips.kept if sequences else self.observed.answered.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.wording import counted
 from windtunnel.metrics.frame_predictions import Clips
@@ -41,37 +42,37 @@ Numbers = NDArray[np.float64]
 Distance = Callable[[NDArray[np.int32], tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[Any]]
 
 
-def sequences_of(run: ScoredRun) -> list[dict[str, Any]]:
+def sequences_of(run: ScoredRun) -> list[Condition]:
     """The run's sequences, in its order."""
-    return [condition for condition in run.conditions if condition["kind"] == "sequence"]
+    return [condition for condition in run.conditions if condition.kind == "sequence"]
 
 
-def bare(condition: dict[str, Any]) -> str:
+def bare(condition: Condition) -> str:
     """A sequence's name without its prefix."""
-    return str(condition["unit"]).removeprefix(SEQUENCE_PREFIX)
+    return condition.unit.removeprefix(SEQUENCE_PREFIX)
 
 
-def pairs_of(run: ScoredRun, condition: dict[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pairs_of(run: ScoredRun, condition: Condition) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which of a sequence's frames are compared; a temporal one's difficulty is the stride."""
-    return frame_pairs(int(condition["frames"]), type_of(condition), difficulty_of(run))
+    return frame_pairs(condition.frames, type_of(condition), difficulty_of(run))
 
 
-def type_of(condition: dict[str, Any]) -> Comparison:
+def type_of(condition: Condition) -> Comparison:
     """How a stored sequence's frames are compared."""
-    return comparison_of(int(condition["level"]))
+    return comparison_of(condition.level)
 
 
 def difficulty_of(run: ScoredRun) -> int:
     """The difficulty: strength of noise, stride of temporal sequences."""
-    return int(run.recipe["suite"]["levels"][0])
+    return int(run.recipe.suite.levels[0])
 
 
 def rivals_of(run: ScoredRun) -> int:
     """How many classes may win."""
-    return int(run.projection.mask_for(int(run.recipe["model"]["classes"])).sum())
+    return int(run.projection.mask_for(run.recipe.model.classes).sum())
 
 
-def flips_of(run: ScoredRun, condition: dict[str, Any]) -> NDArray[np.bool_]:
+def flips_of(run: ScoredRun, condition: Condition) -> NDArray[np.bool_]:
     """Whether the answer changes, images x compared pairs of frames."""
     return changes(FLIPS, run.clips, name(condition), run, condition)
 
@@ -144,7 +145,7 @@ def discounted(metric: str, weight: Weight, words: str, run: ScoredRun, _seen: O
     """A distance over the whole ranking, of every sequence; it needs every class's score of every frame."""
     found = []
     for one in sequences_of(run):
-        if name(one) not in run.recipe["keep"]:
+        if name(one) not in run.recipe.keep:
             raise UserError(f"{metric} needs every class's score of every frame; run with --keep logits.")
         earlier, later = pairs_of(run, one)
         means, farthest = [], 0.0
@@ -169,9 +170,9 @@ def discounted(metric: str, weight: Weight, words: str, run: ScoredRun, _seen: O
     return found
 
 
-def name(condition: dict[str, Any]) -> str:
+def name(condition: Condition) -> str:
     """What scores call a sequence."""
-    return str(condition["name"])
+    return condition.name
 
 
 def weighted(
@@ -180,7 +181,7 @@ def weighted(
     condition: str,
     formula: str,
     run: ScoredRun,
-    found: Sequence[dict[str, Any]],
+    found: Sequence[Condition],
     factors: Sequence[float] | None = None,
 ) -> Measure:
     """The mean over sequences, each counting alike, or each times its factor."""
@@ -207,7 +208,7 @@ def weighted(
     )
 
 
-def changes(kind: Kind, clips: Clips, named: str, run: ScoredRun, condition: dict[str, Any]) -> NDArray[Any]:
+def changes(kind: Kind, clips: Clips, named: str, run: ScoredRun, condition: Condition) -> NDArray[Any]:
     """Images x pairs of a sequence in some clips, its frames compared as the run compares them.
 
     A prediction that is not finite differs from every other as far as can be, from another such one too.
@@ -228,12 +229,12 @@ def groups_of(run: ScoredRun) -> Groups:
     return run.groups_of(run.clips.kept)
 
 
-def formula_of(run: ScoredRun, kind: Kind, condition: dict[str, Any]) -> str:
+def formula_of(run: ScoredRun, kind: Kind, condition: Condition) -> str:
     """What is measured of a sequence, in words."""
     return f"{kind.words} ({compared(run, condition)})"
 
 
-def compared(run: ScoredRun, condition: dict[str, Any]) -> str:
+def compared(run: ScoredRun, condition: Condition) -> str:
     """Which frames of a sequence are compared, in words."""
     if type_of(condition) == "noise":
         return "each frame against the first, which is clean"

@@ -198,7 +198,7 @@ def _names(run: ScoredRun, by: str) -> list[list[str]]:
     """The slices of every scored image."""
     rows = np.flatnonzero(run.scored)
     if by == "class":
-        classes, labels = run.info["data"]["classes"], run.samples["labels"].to_pylist()
+        classes, labels = run.info.data.classes, run.samples["labels"].to_pylist()
         return [[str(classes[label]) for label in labels[row]] for row in rows]
     if by == "size":
         sides = np.minimum(

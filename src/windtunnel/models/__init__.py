@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +46,7 @@ class Model:
         about: family, number of parameters and tags, as declared.
         portable: whether another process can load it again.
         batch: how many images one call should hold.
-        facts: what else decides its predictions, for the recipe.
+        top_k: how many of the best classes are known, where these are all that is known; else None.
         own_arithmetic: whether it converts pixels itself: of its preprocessing only the geometry is used.
         fixed_size: whether it takes images of one size only.
         probe_size: height and width of the images it was tried on, where it declares no size; else None.
@@ -67,7 +65,7 @@ class Model:
     about: About
     portable: bool
     batch: int
-    facts: Mapping[str, int] = MappingProxyType({})
+    top_k: int | None = None
     own_arithmetic: bool = False
     fixed_size: bool = False
     probe_size: Size | None = None

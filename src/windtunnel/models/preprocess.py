@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel import published
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.records import TensorRecord
 from windtunnel.imaging.geometry import Geometry
 
 DEFAULT_PRESET = "imagenet"
@@ -61,6 +62,10 @@ class Tensor:
         """Whether the model gets the bytes as they are."""
         return self.divisor == 1 and not any(self.mean) and all(value == 1 for value in self.std)
 
+    def record(self) -> TensorRecord:
+        """The tensor as recipes keep it."""
+        return TensorRecord(**asdict(self))
+
     def same_arithmetic(self, other: Tensor) -> bool:
         """Whether another gives the same numbers, however it is written: x/127.5 - 1 is (x/255 - 0.5)/0.5."""
         if (self.channels, self.layout, self.dtype) != (other.channels, other.layout, other.dtype):
@@ -99,12 +104,6 @@ class Preprocess:
     origin: str = ""
     assumed: bool = False
 
-    def to_json(self) -> dict[str, object]:
-        """What the recipe keeps of it."""
-        assets = self.geometry.assets()
-        stored: dict[str, object] = {"geometry": asdict(self.geometry), "tensor": asdict(self.tensor)}
-        return {**stored, "assets": assets} if assets else stored
-
     def scaled_to(self, side_px: int) -> Preprocess:
         """The same preprocess for another input size."""
         old = self.geometry
@@ -125,10 +124,6 @@ class About:
     family: str = ""
     parameters: int = 0
     tags: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        """What the run keeps of it."""
-        return {"family": self.family, "parameters": self.parameters, "tags": list(self.tags)}
 
 
 @dataclass(frozen=True)

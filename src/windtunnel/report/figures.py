@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from windtunnel.core.records import read_conditions
 from windtunnel.report.score_format import amount, decimals, number, scale
 from windtunnel.report.score_format import unit as unit_of
 
@@ -20,9 +21,9 @@ def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]
     """Top-1 error scores of corruptions: unit -> level -> score."""
     scores = {score["condition"]: score for score in document["scores"] if score["metric"] == "top1_error"}
     table: dict[str, dict[int, dict[str, Any]]] = {}
-    for condition in document["recipe"]["conditions"]:
-        if condition["kind"] == "corruption" and condition["name"] in scores:
-            table.setdefault(condition["unit"], {})[condition["level"]] = scores[condition["name"]]
+    for condition in read_conditions(document["recipe"]["conditions"]):
+        if condition.kind == "corruption" and condition.name in scores:
+            table.setdefault(condition.unit, {})[condition.level] = scores[condition.name]
     return table
 
 
@@ -313,7 +314,7 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
                 "name": source,
                 "x": [100 * one["value"] for one in rows],
                 "y": [source] * len(rows),
-                "text": [one["name"] for one in rows],
+                "text": [one.name for one in rows],
                 "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[place + 1]},
                 "hovertemplate": f"%{{text}}<br>{shown}<extra>{source}</extra>",
             }

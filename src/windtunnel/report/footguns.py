@@ -39,7 +39,7 @@ def traps(run: ScoredRun, scores: Sequence[Score]) -> list[Trap]:
 
 
 def _fifteen_or_nineteen(run: ScoredRun, _: Top1) -> Iterator[str]:
-    units = set(run.recipe["suite"]["units"])
+    units = set(run.recipe.suite.units)
     if units and units != set(THE_FIFTEEN) and len(whole_units(run)):
         yield (
             f"The mean is over {counted(len(units), 'corruption')}, and not ImageNet-C's fifteen: do not set "
@@ -67,8 +67,8 @@ def _which_images(run: ScoredRun, top1: Top1) -> Iterator[str]:
 
 
 def _files_or_memory(run: ScoredRun, _: Top1) -> Iterator[str]:
-    codecs = {str(one["codec"]) for one in run.conditions if one["kind"] == "corruption"}
-    if codecs == {"none"} and run.recipe["canvas"]["edition"] in (224, 299):
+    codecs = {one.codec for one in run.conditions if one.kind == "corruption"}
+    if codecs == {"none"} and run.recipe.canvas.edition in (224, 299):
         yield (
             "Nothing was compressed after the corruption. The published files are JPEG 85: numbers from them "
             "differ by some points."
@@ -87,7 +87,7 @@ def _cut_differently(_: ScoredRun, top1: Top1) -> Iterator[str]:
 
 def _at_chance(run: ScoredRun, top1: Top1) -> Iterator[str]:
     first = top1.get("native") or top1.get("clean")
-    guessing = 1 - 1 / (len(run.recipe["projection"]["kept"]) or int(run.recipe["model"]["classes"]))
+    guessing = 1 - 1 / (run.recipe.counted_classes)
     if first and first.low <= guessing <= first.high:
         yield (
             f"The {first.condition} error, {100 * first.value:.1f} % [{100 * first.low:.1f}, "
@@ -102,8 +102,8 @@ def _at_chance(run: ScoredRun, top1: Top1) -> Iterator[str]:
 
 
 def _no_mask(run: ScoredRun, _: Top1) -> Iterator[str]:
-    classes, outputs = len(set(_labels(run))), int(run.recipe["model"]["classes"])
-    if run.recipe["projection"]["kind"] == "identity" and 0 < classes < outputs:
+    classes, outputs = len(set(_labels(run))), run.recipe.model.classes
+    if run.recipe.projection.kind == "identity" and 0 < classes < outputs:
         yield (
             f"The images are of {classes:,} classes and all {outputs:,} outputs may win: errors are higher "
             "than with --mask."
@@ -113,8 +113,8 @@ def _no_mask(run: ScoredRun, _: Top1) -> Iterator[str]:
 def _not_monotone(run: ScoredRun, top1: Top1) -> Iterator[str]:
     by_unit: dict[str, list[Score]] = {}
     for one in run.conditions:
-        if one["kind"] == "corruption" and one["name"] in top1:
-            by_unit.setdefault(str(one["unit"]), []).append(top1[str(one["name"])])
+        if one.kind == "corruption" and one.name in top1:
+            by_unit.setdefault(one.unit, []).append(top1[one.name])
     falls = [
         f"{milder.condition} {100 * milder.value:.1f} % to {harder.condition} {100 * harder.value:.1f} %"
         for found in by_unit.values()
@@ -148,7 +148,7 @@ def _whose_fall(run: ScoredRun, _: Top1) -> Iterator[str]:
 
 def _lossy_video(run: ScoredRun, _: Top1) -> Iterator[str]:
     found = sequences_of(run)
-    lossless = bool(found) and never_compressed(str(one["codec"]) for one in found)
+    lossless = bool(found) and never_compressed(str(one.codec) for one in found)
     if lossless and not run.baseline and not misfit(run):
         yield (
             "FR and T5D divide by AlexNet's figures on H.264 frames, and these frames were never compressed: "
@@ -168,7 +168,7 @@ def _direction(run: ScoredRun, _: Top1) -> Iterator[str]:
 
 
 def _small_images(run: ScoredRun, _: Top1) -> Iterator[str]:
-    edition = int(run.recipe["canvas"]["edition"])
+    edition = run.recipe.canvas.edition
     if edition < 224 and sequences_of(run):
         yield (
             f"Sequences of edition {edition} have other steps than ImageNet-P's, and some fewer frames: flip "

@@ -8,6 +8,7 @@ from typing import Any
 from windtunnel.analysis.comparison import Comparison
 from windtunnel.analysis.multi_run import Several
 from windtunnel.core.metrics import headline_titles
+from windtunnel.core.records import RunInfo, read_recipe, read_record
 from windtunnel.core.wording import counted
 from windtunnel.report import deployment
 from windtunnel.report.comparison import (
@@ -36,13 +37,13 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list
 
 def run_markdown(document: dict[str, Any]) -> str:
     """One run: headline scores, notes, traps, errors by severity, published company, failures, recipe."""
-    info, recipe = document["info"], document["recipe"]
+    info, recipe = read_record(document["info"], RunInfo), read_recipe(document["recipe"])
     lines = [
-        f"# {info['model']['name']} on {info['data']['name']}",
+        f"# {info.model.name} on {info.data.name}",
         "",
-        f"Suite {info['suite']}, {recipe['data']['count']:,} images, "
-        f"{len(recipe['conditions'])} condition{'' if len(recipe['conditions']) == 1 else 's'}, "
-        f"seed {recipe['seed']}, recipe {document['recipe_digest'][:8]}.",
+        f"Suite {info.suite}, {recipe.data.count:,} images, "
+        f"{counted(len(recipe.conditions), 'condition')}, "
+        f"seed {recipe.seed}, recipe {document['recipe_digest'][:8]}.",
         "",
         *(f"> **Warning:** {warning}\n" for warning in document["warnings"]),
         *_headline(document),

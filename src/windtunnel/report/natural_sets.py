@@ -6,31 +6,32 @@ from collections.abc import Mapping
 from typing import Any
 
 from windtunnel.analysis.caveats import marks
+from windtunnel.core.records import NaturalRecipe, PartRecord, Recipe
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import head_titles, headline_formula
 from windtunnel.metrics.scored_run import ScoredRun
 
 
-def parts_text(natural: Mapping[str, Any]) -> str:
+def parts_text(natural: NaturalRecipe) -> str:
     """The parts of a natural set with their counts, as the recipe holds them."""
-    parts = ", ".join(_part_text(one) for one in natural["parts"])
-    frames = f"; {counted(natural['frame_sets'], 'frame set')}" if "frame_sets" in natural else ""
+    parts = ", ".join(map(_part_text, natural.parts))
+    frames = f"; {counted(natural.frame_sets, 'frame set')}" if natural.frame_sets else ""
     return parts + frames
 
 
-def _part_text(part: Mapping[str, Any]) -> str:
-    of = "" if part["count"] == part["of"] else f" of {part['of']:,}"
-    return f"{part['count']:,}{of} {part['name']}"
+def _part_text(part: PartRecord) -> str:
+    of = "" if part.count == part.of else f" of {part.of:,}"
+    return f"{part.count:,}{of} {part.name}"
 
 
-def counted_text(recipe: Mapping[str, Any]) -> str:
+def counted_text(recipe: Recipe) -> str:
     """Which of the model's outputs may win, in a few words."""
-    projection, outputs = recipe["projection"], f"{recipe['model']['classes']:,}"
-    kept = f"{len(projection['kept']):,}"
-    if projection["kind"] == "mask":
+    projection, outputs = recipe.projection, f"{recipe.model.classes:,}"
+    kept = f"{len(projection.kept):,}"
+    if projection.kind == "mask":
         return f"{kept} of {outputs} outputs count (mask before softmax)"
-    if projection["kind"] == "collapse":
-        used = sum(map(len, projection["outputs"]))
+    if projection.kind == "collapse":
+        used = sum(map(len, projection.outputs))
         return f"{used:,} of {outputs} outputs stand for {kept} classes (the best of a class's outputs)"
     return f"all {outputs} outputs count"
 
@@ -52,7 +53,7 @@ def natural_notes(run: ScoredRun) -> list[str]:
 
 def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scores at the head of a run's report, each with its `title`."""
-    parts = [one["name"] for one in document["recipe"]["data"].get("natural", {}).get("parts", ())]
+    parts = [one.name for one in document["recipe"]["data"].get("natural", {}).get("parts", ())]
     scores = {(one["metric"], one["condition"]): one for one in document["scores"]}
     heads = head_titles(scores, parts)
     return [
@@ -64,6 +65,6 @@ def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _without_output(run: ScoredRun) -> int:
     """How many scored images have only labels that no output stands for."""
     projection = run.projection
-    kept = set(projection.kept) or set(range(len(projection.outputs) or int(run.recipe["model"]["classes"])))
-    possible = {label for label, output in enumerate(run.recipe["projection"]["labels"]) if output in kept}
+    kept = set(projection.kept) or set(range(len(projection.outputs) or run.recipe.model.classes))
+    possible = {label for label, output in enumerate(run.recipe.projection.labels) if output in kept}
     return sum(bool(labels) and not possible & set(labels) for labels in run.observed.labels)

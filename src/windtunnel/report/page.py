@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 
 from windtunnel.core.metrics import headline_titles, needing
+from windtunnel.core.records import RunInfo, read_recipe, read_record
 from windtunnel.report import deployment
 from windtunnel.report.confusions import Examples
 from windtunnel.report.failures import Shown
@@ -67,7 +68,7 @@ def render(
         rows=_rows(document),
         corrupted=any(one["kind"] == "corruption" for one in document["recipe"]["conditions"]),
         sequences=_sequences(document),
-        recipe_lines=recipe_lines(document["info"], document["recipe"]),
+        recipe_lines=recipe_lines(read_record(document["info"], RunInfo), read_recipe(document["recipe"])),
         differences=differences,
         pixels=deployment.pixels,
         levels=deployment.levels,

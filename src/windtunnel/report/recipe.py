@@ -2,94 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import msgspec
 
 from windtunnel.core.conditions import grid_text
+from windtunnel.core.records import CanvasRecipe, DataInfo, Recipe, Record, RunInfo
 from windtunnel.core.wording import counted
 from windtunnel.report.natural_sets import counted_text
 
 
-def recipe_lines(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
+def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
     """Labels and texts: model, preprocess, data, canvas, suite, frames, outputs, seed, libraries."""
-    model, data = recipe["model"], recipe["data"]
+    model, data = recipe.model, recipe.data
     return [
         (
             "model",
-            f"{info['model']['name']}, {model['kind']}, {model['classes']:,} outputs, {model['outputs']} "
-            f"({info['model']['outputs_from']}), fingerprint {model['fingerprint']}",
+            f"{info.model.name}, {model.kind}, {model.classes:,} outputs, {model.outputs} "
+            f"({info.model.outputs_from}), fingerprint {model.fingerprint}",
         ),
         (
             "preprocess",
-            f"{info['model']['preprocess_from']}: {_listed(model['geometry'])}; {_listed(model['tensor'])}",
+            f"{info.model.preprocess_from}: {_listed(model.geometry)}; {_listed(model.tensor)}",
         ),
-        ("trained on", ", ".join(info["model"]["trained_on"]) or "unknown (not declared)"),
+        ("trained on", ", ".join(info.model.trained_on) or "unknown (not declared)"),
         (
             "data",
-            f"{info['data']['location']}{_beside(info['data'])}: {data['count']:,} of {data['of']:,} "
-            f"images; {classes_text(info['data'])}; "
-            f"digest {data['digest']}",
+            f"{info.data.location}{_beside(info.data)}: {data.count:,} of {data.of:,} "
+            f"images; {classes_text(info.data)}; "
+            f"digest {data.digest}",
         ),
         # Images that nobody corrupts have no canvas.
-        *([] if "natural" in data else [("canvas", _canvas(recipe["canvas"]))]),
+        *([] if data.natural else [("canvas", _canvas(recipe.canvas))]),
         ("suite", _suite(info, recipe)),
         *_frames(recipe),
         ("outputs counted", counted_text(recipe)),
-        ("seed", f"{recipe['seed']} (stream version {recipe['stream']})"),
-        ("made with", ", ".join(f"{name} {version}" for name, version in info["versions"].items())),
+        ("seed", f"{recipe.seed} (stream version {recipe.stream})"),
+        ("made with", ", ".join(f"{name} {version}" for name, version in info.versions.items())),
     ]
 
 
-def classes_text(data: Mapping[str, Any]) -> str:
+def classes_text(data: DataInfo) -> str:
     """How many classes there are, and where their order comes from."""
-    count = len(data["classes"])
-    return f"{counted(count, 'class', 'classes')}, {data['order']}" if count else "no labels"
+    count = len(data.classes)
+    return f"{counted(count, 'class', 'classes')}, {data.order}" if count else "no labels"
 
 
-def _beside(data: Mapping[str, Any]) -> str:
+def _beside(data: DataInfo) -> str:
     """Where the clean images of a natural set lay."""
-    return f", beside clean {data['clean']}" if "clean" in data else ""
+    return f", beside clean {data.clean}" if data.clean else ""
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _listed(values: Record) -> str:
     return ", ".join(
-        f"{key} {' '.join(map(str, value)) if isinstance(value, list) else value}"
-        for key, value in values.items()
+        f"{key} {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for key, value in msgspec.structs.asdict(values).items()
     )
 
 
-def _canvas(canvas: Mapping[str, Any]) -> str:
-    note = f"; {canvas['note']}" if canvas["note"] else ""
-    return f"edition {canvas['edition']}: {_listed(canvas['geometry'])}{note}"
+def _canvas(canvas: CanvasRecipe) -> str:
+    note = f"; {canvas.note}" if canvas.note else ""
+    return f"edition {canvas.edition}: {_listed(canvas.geometry)}{note}"
 
 
-def _suite(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
-    spoilt = [one for one in recipe["conditions"] if one["unit"]]
-    units = ", ".join(dict.fromkeys(one["unit"] for one in spoilt))
-    kinds = {one["kind"] for one in spoilt}
-    if "natural" in recipe["data"]:
-        return f"{info['suite']}: images as they are, by the model's own preprocess"
+def _suite(info: RunInfo, recipe: Recipe) -> str:
+    spoilt = [one for one in recipe.conditions if one.unit]
+    units = ", ".join(dict.fromkeys(one.unit for one in spoilt))
+    kinds = {one.kind for one in spoilt}
+    if recipe.data.natural:
+        return f"{info.suite}: images as they are, by the model's own preprocess"
     if kinds == {"pipeline"}:
-        return f"{info['suite']}: {units}; one step swapped at a time"
+        return f"{info.suite}: {units}; one step swapped at a time"
     what = "difficulty" if "sequence" in kinds else "severities"
-    codecs = ", ".join(dict.fromkeys(one["codec"] for one in spoilt if one["kind"] != "pipeline")) or "none"
-    levels = ", ".join(map(str, recipe["suite"]["levels"]))
-    if recipe["suite"].get("unit_levels"):
-        corrupted = [one for one in spoilt if one["kind"] == "corruption"]
-        steps = "".join(f"; {one['unit']}" for one in spoilt if one["kind"] == "pipeline")
-        grid = grid_text((one["unit"], one["level"]) for one in corrupted)
-        return f"{info['suite']}: {grid}{steps}; codec {codecs}"
-    return f"{info['suite']}: {units or 'nothing corrupted'}; {what} {levels}; codec {codecs}"
+    codecs = ", ".join(dict.fromkeys(one.codec for one in spoilt if one.kind != "pipeline")) or "none"
+    levels = ", ".join(map(str, recipe.suite.levels))
+    if recipe.suite.unit_levels:
+        corrupted = [one for one in spoilt if one.kind == "corruption"]
+        steps = "".join(f"; {one.unit}" for one in spoilt if one.kind == "pipeline")
+        grid = grid_text((one.unit, one.level) for one in corrupted)
+        return f"{info.suite}: {grid}{steps}; codec {codecs}"
+    return f"{info.suite}: {units or 'nothing corrupted'}; {what} {levels}; codec {codecs}"
 
 
-def _frames(recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _frames(recipe: Recipe) -> list[tuple[str, str]]:
     """How long the sequences are, and what their frames are compared with."""
-    clips = [one for one in recipe["conditions"] if one["kind"] == "sequence"]
+    clips = [one for one in recipe.conditions if one.kind == "sequence"]
     if not clips:
         return []
-    stride = recipe["suite"]["levels"][0]
+    stride = recipe.suite.levels[0]
     others = "each frame against the one before" if stride == 1 else f"frames {stride} apart"
-    counts = ", ".join(f"{one['name']} {one['frames']}" for one in clips)
+    counts = ", ".join(f"{one.name} {one.frames}" for one in clips)
     return [
         ("frames", f"{counts}. Noise: each frame against the first, which is clean; the others: {others}.")
     ]

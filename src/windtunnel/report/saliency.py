@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,16 +60,15 @@ def explain_with(
         advance: called with (patches covered just now, patches in all).
         seconds: how long each part of the report may take.
     """
-    recipe = run.recipe["model"]
-    declared = json.loads(json.dumps(model.preprocess.to_json()))
-    alike = declared == {key: recipe[key] for key in declared}
-    # A fingerprint holds what the model says of an image, and that hangs on the preprocess too.
-    if alike and model.fingerprint != recipe["fingerprint"]:
+    recipe, preprocess = run.recipe.model, model.preprocess
+    alike = (recipe.geometry, recipe.tensor) == (preprocess.geometry.record(), preprocess.tensor.record())
+    # A fingerprint holds predictions, which depend on the preprocessing too.
+    if alike and model.fingerprint != recipe.fingerprint:
         raise UserError(f"{model.name} is not the model of {run.path}; give the one that was run.")
     if not alike:
         raise UserError(
             f"{model.name} ({model.preprocess.origin}) is not what {run.path} was run with: "
-            f"{run.info['model']['name']} ({run.info['model']['preprocess_from']}); give that model and its "
+            f"{run.info.model.name} ({run.info.model.preprocess_from}); give that model and its "
             "--preprocess."
         )
     names = class_names(run)

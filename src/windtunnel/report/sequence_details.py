@@ -36,7 +36,7 @@ def sequence_rows(run: ScoredRun) -> list[dict[str, Any]]:
                 "condition": name(one),
                 "type": type_of(one),
                 "difficulty": difficulty_of(run),
-                "frames": int(one["frames"]),
+                "frames": one.frames,
                 "classes": rivals_of(run),
                 "farthest_top5": farthest_top5(rivals_of(run)),
                 "compared": compared(run, one),

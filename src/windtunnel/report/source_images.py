@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from PIL import Image as PillowImage
@@ -52,7 +53,7 @@ class Originals:
         sample, expected = self._samples.get(image), self._hashes[image]
         if sample is None:
             return None
-        seed = int(self._run.recipe["seed"])
+        seed = int(self._run.recipe.seed)
         try:
             if content_hash(self._dataset.read(sample)) != expected:
                 return None
@@ -68,8 +69,8 @@ class Originals:
         """How a condition's image was made: the model's way for `native`, else the suite's or near it."""
         recipe = self._run.recipe
         if condition.kind == "native":
-            return Geometry(**recipe["model"]["geometry"])
-        return geometry_under(condition, Geometry(**recipe["canvas"]["geometry"]))
+            return Geometry.of(recipe.model.geometry)
+        return geometry_under(condition, Geometry.of(recipe.canvas.geometry))
 
     @property
     def note(self) -> str:
@@ -80,10 +81,10 @@ class Originals:
 
 def _reopened(run: ScoredRun) -> Dataset:
     """The data a run was of, as it was opened then."""
-    data = run.info["data"]
+    data = run.info.data
     if run.natural:
-        return open_natural(data["location"], str(run.natural["set"]), data.get("clean"))
-    return open_with_clean(data["location"], data.get("clean"))
+        return open_natural(data.location, run.natural.set, data.clean or None)
+    return open_with_clean(data.location, data.clean or None)
 
 
 def open_originals(run: ScoredRun) -> Originals | None:
@@ -96,22 +97,19 @@ def open_originals(run: ScoredRun) -> Originals | None:
 
 def no_originals(run: ScoredRun) -> str:
     """What to say where the run's data is gone."""
-    return f"The images are no longer at {run.info['data']['location']}: none can be shown."
+    return f"The images are no longer at {run.info.data.location}: none can be shown."
 
 
 def stored_condition(run: ScoredRun, name: str) -> Condition:
     """A condition of a run, by its name."""
-    row = next(one for one in run.conditions if one["name"] == name)
-    fields = Condition.__dataclass_fields__
-    stored = {key: value for key, value in row.items() if key in fields}
-    settings = parse_settings(run.info["settings"]).get(str(stored["unit"]), {})
-    return Condition(**{**stored, "settings": settings})
+    stored = next(condition for condition in run.conditions if condition.name == name)
+    return replace(stored, settings=parse_settings(run.info.settings).get(stored.unit, {}))
 
 
 def class_names(run: ScoredRun) -> dict[int, str]:
     """What people call the model's outputs, as far as the data's classes tell."""
-    classes = run.info["data"]["classes"]
-    words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
+    classes = run.info.data.classes
+    words = imagenet_names() if run.recipe.data.label_space == IMAGENET_1K else {}
     return {
         output_of(run, label): words.get(name, name)
         for label, name in enumerate(classes)
@@ -126,7 +124,7 @@ def prediction_name(names: Mapping[int, str], output: int) -> str:
 
 def output_of(run: ScoredRun, label: int) -> int:
     """The model's output that a class of the data is."""
-    return int(run.recipe["projection"]["labels"][label])
+    return int(run.recipe.projection.labels[label])
 
 
 def label_names(run: ScoredRun, labels: Sequence[int]) -> str:

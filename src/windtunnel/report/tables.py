@@ -56,7 +56,7 @@ def notes(run: ScoredRun) -> list[str]:
     """What a reader must know before comparing this run's numbers with others."""
     lines = []
     seen = run.observed
-    canvas, suite = run.recipe["canvas"], run.recipe["suite"]
+    canvas, suite = run.recipe.canvas, run.recipe.suite
     if seen.left_out:
         lines.append(
             f"{counted(seen.left_out, 'image')} could not be scored under some condition: left out of all "
@@ -69,41 +69,41 @@ def notes(run: ScoredRun) -> list[str]:
             f"{len(run.groups):,} images in {run.groups.max() + 1:,} groups by {run.group}: intervals "
             "draw whole groups, since images of one group are not independent."
         )
-    lines += run.info.get("remarks", [])
+    lines += run.info.remarks
     if run.missing:
         shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
         lines.append(f"The set lacks {len(run.missing)} conditions of the suite: {shown}.")
     if seen.unlabelled:
         have = counted(seen.unlabelled, "image has", "images have")
         lines.append(f"{have} no label: no error rate counts them.")
-    if run.recipe["data"]["count"] != run.recipe["data"]["of"]:
+    if run.recipe.data.count != run.recipe.data.of:
         lines.append(
-            f"A subset: {run.recipe['data']['count']:,} of {run.recipe['data']['of']:,} images, "
-            f"each class in proportion, seed {run.recipe['data']['subset_seed']}."
+            f"A subset: {run.recipe.data.count:,} of {run.recipe.data.of:,} images, "
+            f"each class in proportion, seed {run.recipe.data.subset_seed}."
         )
     lines += natural_notes(run)
-    if run.recipe["projection"]["kind"] == "mask" and not run.natural:
+    if run.recipe.projection.kind == "mask" and not run.natural:
         lines.append(
-            f"Only {len(run.recipe['projection']['kept'])} of the model's "
-            f"{run.recipe['model']['classes']} outputs count (mask before softmax): "
+            f"Only {len(run.recipe.projection.kept)} of the model's "
+            f"{run.recipe.model.classes} outputs count (mask before softmax): "
             "errors are lower than without it."
         )
-    if run.recipe["projection"]["kind"] == "collapse" and not run.natural:
-        used = sum(map(len, run.recipe["projection"]["outputs"]))
+    if run.recipe.projection.kind == "collapse" and not run.natural:
+        used = sum(map(len, run.recipe.projection.outputs))
         lines.append(
-            f"{used} of the model's {run.recipe['model']['classes']} outputs stand for "
-            f"{len(run.recipe['projection']['kept'])} classes (--map, the best of a class's outputs before "
+            f"{used} of the model's {run.recipe.model.classes} outputs stand for "
+            f"{len(run.recipe.projection.kept)} classes (--map, the best of a class's outputs before "
             "softmax); the others do not count."
         )
-    made = [condition["unit"] for condition in run.conditions if condition["codec"] != AS_STORED]
-    for unit in (unit for unit in suite["units"] if unit in made):
-        own = [setting for setting in run.info["settings"] if setting.startswith(f"{unit}.")]
+    made = [condition.unit for condition in run.conditions if condition.codec != AS_STORED]
+    for unit in (unit for unit in suite.units if unit in made):
+        own = [setting for setting in run.info.settings if setting.startswith(f"{unit}.")]
         found = REGISTRY.get(unit).note if unit in REGISTRY.names() else ""
         if own or found:
             lines.append(f"Given by --set: {', '.join(own)}." if own else found)
     lines += _score_notes(run)
-    if canvas["note"]:
-        lines.append(f"Canvas: {canvas['note']}.")
+    if canvas.note:
+        lines.append(f"Canvas: {canvas.note}.")
     return lines + training_notes(run)
 
 
@@ -118,7 +118,7 @@ def _score_notes(run: ScoredRun) -> list[str]:
     lacking = sorted(needing("probabilities", run.metrics))
     if lacking and not seen.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
-    spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]
+    spoilt = [condition for condition in run.conditions if condition.kind == "corruption"]
     if "flip_share" in asked and spoilt and not all(clean_with_codec_of(run, one) for one in spoilt):
         lines.append(
             "No flip share: there are no clean images stored as the corrupted ones are, so that the "
@@ -168,10 +168,10 @@ def run_document(run: ScoredRun, scores: list[Score], placed: Sequence[Placed] =
         "schema": 1,
         "run": str(run.path),
         "recipe_digest": run.digest,
-        "info": run.info,
-        "recipe": run.recipe,
+        "info": run.info.to_json(),
+        "recipe": run.recipe.to_json(),
         # Whose scores divide CE, FR and their like; "" for AlexNet's published ones.
-        "baseline": str(run.baseline.info["model"]["name"]) if run.baseline else "",
+        "baseline": str(run.baseline.info.model.name) if run.baseline else "",
         # What must be read before any number.
         "warnings": implausible(run),
         "notes": notes(run),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from windtunnel.core.conditions import Condition
 from windtunnel.core.images import Image
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import compared, flips_of, name, pairs_of, sequences_of
@@ -84,11 +84,11 @@ def timelines(run: ScoredRun, count: int = IMAGES) -> Timelines:
     return Timelines(found, originals.note)
 
 
-def _choose(run: ScoredRun, count: int) -> list[tuple[int, dict[str, Any]]]:
+def _choose(run: ScoredRun, count: int) -> list[tuple[int, Condition]]:
     """Rows of the clips, and the sequence each is shown under."""
     conditions, shares = sequences_of(run), flip_shares(run)
     shown: set[int] = set()
-    found: list[tuple[int, dict[str, Any]]] = []
+    found: list[tuple[int, Condition]] = []
     for row in np.argsort(-shares.mean(axis=1), kind="stable"):
         free = [place for place in np.argsort(-shares[row], kind="stable") if place not in shown]
         if len(found) == count or not free:
@@ -99,7 +99,7 @@ def _choose(run: ScoredRun, count: int) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def _timeline(run: ScoredRun, row: int, condition: dict[str, Any], images: list[Image]) -> Timeline:
+def _timeline(run: ScoredRun, row: int, condition: Condition, images: list[Image]) -> Timeline:
     names = class_names(run)
     best = run.clips.top(name(condition))[row, :, 0]
     said = [prediction_name(names, int(one)) for one in best]

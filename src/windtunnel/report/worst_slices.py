@@ -48,7 +48,7 @@ def _metric(run: ScoredRun) -> str:
     if not len(run.observed.ids) or not run.observed.conditions:
         return ""
     units = {"corruption": "mean_error", "sequence": "mfp"}
-    kinds = {str(condition["kind"]) for condition in run.conditions}
+    kinds = {condition.kind for condition in run.conditions}
     wanted = [*(metric for kind, metric in units.items() if kind in kinds), "top1_error"]
     return next((metric for metric in wanted if metric in run.metrics), "")
 
@@ -73,7 +73,7 @@ def slice_name(run: ScoredRun, one: Slice) -> str:
 
 def group_name(run: ScoredRun, by: str, group: str) -> str:
     """The name of a slice's group for people: a WordNet id of ImageNet-1k in words."""
-    words = imagenet_names() if run.recipe["data"]["label_space"] == IMAGENET_1K else {}
+    words = imagenet_names() if run.recipe.data.label_space == IMAGENET_1K else {}
     return (words.get(group, group) if by == "class" else group).strip()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,6 @@ from windtunnel.core.errors import UserError
 
 LOCK_FILE = "lock"
 UNFINISHED = ".unfinished"
-
-
-def check_own(folder: Path, what: str, ours: Collection[str] = ()) -> None:
-    """Refuse a file, and a folder that holds anything but `ours`, as the place for `what`."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; give a folder for {what}.")
-    if folder.is_dir() and any(entry.name not in ours for entry in folder.iterdir()):
-        raise UserError(f"{folder} holds other files; give a folder of its own for {what}.")
 
 
 @contextmanager

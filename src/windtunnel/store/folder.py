@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
-from windtunnel.core.conditions import differing_settings, digest
+from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.records import (
+    Recipe,
+    RecordError,
+    RunInfo,
+    ScoringInfo,
+    differing_settings,
+    read_recipe,
+    read_record,
+)
 from windtunnel.core.samples import FrameRow, Surveyed
-from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
+from windtunnel.store.files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
+from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 from windtunnel.store.rows import COLUMNS
 
-SCHEMA = 1
 RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
 GROUPS_FILE = "groups.parquet"
 SHARDS_FOLDER = "shards"
-# What every run says beside its recipe.
-INFO = ("model", "data")
-
-# What each part of a recipe is called when two recipes disagree.
+# Every field of a recipe, and its name where two recipes disagree.
 PARTS = {
     "model": "model",
+    "data": "data",
     "suite": "suite",
     "conditions": "list of conditions",
     "seed": "seed",
@@ -39,6 +47,7 @@ PARTS = {
     "chunk": "chunk size",
     "stream": "random stream version",
 }
+RUN = FolderKind("run", RECIPE_FILE, 2, PARTS)
 
 
 def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> pa.Table:
@@ -75,53 +84,43 @@ def _meta_text(meta: Mapping[str, str]) -> str:
     return json.dumps(dict(meta), sort_keys=True, ensure_ascii=False)
 
 
-class RunFolder:
+class RunFolder(RecipeFolder):
     """One run's folder, as the engine writes it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def check_free(self) -> None:
-        """Refuse a path that holds something else, before anything is written into it."""
-        parent = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
-        if not parent.is_dir() or not os.access(parent, os.W_OK):
-            reason = "not writable" if parent.is_dir() else "no folder"
-            raise UserError(
-                f"{self.path} cannot be written ({parent} is {reason}); choose another with --out."
-            )
-        if not self.path.exists() or (self.path / RECIPE_FILE).exists():
-            return
-        # A run killed in its first moment leaves a lock and perhaps an unfinished recipe.
-        ours = (LOCK_FILE, f"{RECIPE_FILE}{UNFINISHED}")
-        if not self.path.is_dir() or any(entry.name not in ours for entry in self.path.iterdir()):
-            raise UserError(f"{self.path} exists and is no run folder; choose another with --out.")
+        super().__init__(path, RUN)
 
     def open_for(
         self,
-        recipe: dict[str, Any],
-        info: dict[str, Any],
+        recipe: Recipe,
+        info: RunInfo,
         samples: pa.Table,
         groups: pa.Table | None = None,
     ) -> None:
         """Create the folder, or check that it holds the same recipe; a difference is named and refused."""
         if (self.path / RECIPE_FILE).exists():
             self.check_same(recipe, samples)
-            self._score_as(info["scoring"])
+            self._score_as(info.scoring)
             self._complete(samples, groups)
             return
-        self._write({"schema": SCHEMA, "recipe": recipe, "recipe_digest": digest(recipe), "info": info})
+        self._write(RunRecord(recipe, recipe.digest, info))
         self._complete(samples, groups)
 
-    def _score_as(self, scoring: dict[str, Any]) -> None:
+    def _score_as(self, scoring: ScoringInfo) -> None:
         """Note other metrics or weights than at the last time: the predictions stay as they are."""
         content = read_run_json(self.path)
-        if content["info"].get("scoring") != scoring:
-            content["info"]["scoring"] = scoring
-            self._write(content)
+        if content.info.scoring != scoring:
+            info = msgspec.structs.replace(content.info, scoring=scoring)
+            self._write(dataclasses.replace(content, info=info))
 
-    def _write(self, content: dict[str, Any]) -> None:
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        write_whole(self.path / RECIPE_FILE, text.encode())
+    def _write(self, content: RunRecord) -> None:
+        self.write_recipe_file(
+            {
+                "recipe": content.recipe.to_json(),
+                "recipe_digest": content.recipe_digest,
+                "info": content.info.to_json(),
+            }
+        )
 
     def _complete(self, samples: pa.Table, groups: pa.Table | None) -> None:
         """Add what a kill or a damage has left out."""
@@ -135,7 +134,7 @@ class RunFolder:
 
     def check_versions(self, versions: dict[str, str]) -> None:
         """Refuse to go on with other libraries: their pixels and sums may differ in the last bit."""
-        stored = read_run_json(self.path)["info"]["versions"]
+        stored = read_run_json(self.path).info.versions
         for name, version in versions.items():
             if stored.get(name) != version:
                 raise UserError(
@@ -143,19 +142,19 @@ class RunFolder:
                     "finish it there or choose another folder with --out."
                 )
 
-    def check_same(self, recipe: dict[str, Any], samples: pa.Table) -> None:
+    def check_same(self, recipe: Recipe, samples: pa.Table) -> None:
         """Refuse a folder that holds a run of another recipe, and name the difference."""
         self.check_free()
         if not (self.path / RECIPE_FILE).exists():
             return
-        stored = read_run_json(self.path)["recipe"]
+        stored = read_run_json(self.path).recipe
         if stored == recipe:
             return
-        differing = [key for key in {**recipe, **stored} if stored.get(key) != recipe.get(key)]
+        differing = self.differing_parts(stored, recipe)
         if "data" in differing and "chunk" in differing:
             differing.remove("chunk")  # by default it follows from the number of images
         named = [
-            _data_difference(self.path, samples) if key == "data" else f"another {PARTS.get(key, key)}"
+            _data_difference(self.path, samples) if key == "data" else f"another {self.kind.parts[key]}"
             for key in differing
         ]
         detail = ""
@@ -165,12 +164,6 @@ class RunFolder:
             f"{self.path} holds a run with {', '.join(named)}{detail}; "
             "choose another folder with --out, or give what it was made with."
         )
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the folder's lock; the system frees it even after a kill."""
-        with locked(self.path):
-            yield
 
     def shard_path(self, name: str) -> Path:
         """Where a shard lies."""
@@ -200,45 +193,32 @@ class RunFolder:
         write_whole(self.shard_path(name), parquet_bytes(table))
 
 
-def read_run_json(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class RunRecord:
+    """What run.json holds."""
+
+    recipe: Recipe
+    recipe_digest: str
+    info: RunInfo
+
+
+def read_run_json(path: Path) -> RunRecord:
     """A run folder's recipe, or what is wrong with the folder."""
     file = path / RECIPE_FILE
     if not file.is_file():
         why = "nothing is there" if not path.exists() else f"it has no {RECIPE_FILE}"
         why = "it is a file" if path.is_file() else why
         raise UserError(f"{path} is no run folder: {why}; give the folder that windtunnel run has written.")
-    try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        version = int(content["schema"])
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror or error}; nothing was changed.") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(file, error) from error
-    if version > SCHEMA:
-        raise UserError(
-            f"{path} was written with run schema {version}; this windtunnel reads up to {SCHEMA}: upgrade it."
-        )
-    wrong = _what_is_wrong(content)
-    if wrong:
-        raise _damaged(file, wrong)
-    return content
-
-
-def _damaged(file: Path, reason: object) -> UserError:
-    return UserError(
-        f"{file} is damaged ({reason}); restore it from a copy, or run again into another folder. "
-        "Nothing was changed."
-    )
-
-
-def _what_is_wrong(content: dict[str, Any]) -> str:
-    """What no windtunnel would have written in a run.json, or "": a recipe proves itself by its digest."""
-    info = content.get("info")
-    if not isinstance(info, dict) or not all(isinstance(info.get(key), dict) for key in INFO):
-        return f"its info lacks {' or '.join(INFO)}"
+    folder = RunFolder(path)
+    content = folder.read_recipe_file()
+    # A recipe proves itself by its digest.
     if digest(content.get("recipe")) != content.get("recipe_digest"):
-        return "its recipe is not the one its digest was made of"
-    return ""
+        raise folder.damaged("its recipe is not the one its digest was made of")
+    try:
+        recipe = read_recipe(content["recipe"])
+        return RunRecord(recipe, content["recipe_digest"], read_record(content.get("info"), RunInfo))
+    except RecordError as error:
+        raise folder.damaged(error) from error
 
 
 def _data_difference(path: Path, samples: pa.Table) -> str:

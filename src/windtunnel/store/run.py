@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windtunnel.core.conditions import digest
+from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import Projection
+from windtunnel.core.records import NaturalRecipe, Recipe, RunInfo
 from windtunnel.store.folder import GROUPS_FILE, SAMPLES_FILE, SHARDS_FOLDER, read_run_json
 from windtunnel.store.parquet import read_parquet
 
@@ -25,85 +25,83 @@ class StoredRun:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         content = read_run_json(self.path)
-        self.recipe: dict[str, Any] = content["recipe"]
-        self.info: dict[str, Any] = content["info"]
-        self.digest: str = content["recipe_digest"]
+        self.recipe: Recipe = content.recipe
+        self.info: RunInfo = content.info
+        self.digest: str = content.recipe_digest
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
 
     @property
-    def conditions(self) -> list[dict[str, Any]]:
+    def conditions(self) -> tuple[Condition, ...]:
         """The conditions, in the suite's order."""
-        return list(self.recipe["conditions"])
+        return self.recipe.conditions
 
     @property
-    def metrics(self) -> list[str]:
-        """What is scored; runs of an older kind hold it in the recipe."""
-        return list(self.info.get("scoring", self.recipe["suite"])["metrics"])
+    def metrics(self) -> tuple[str, ...]:
+        """What is scored."""
+        return self.info.scoring.metrics
 
     @property
     def weights(self) -> dict[str, float]:
         """The suite's weights of corruptions, if any."""
-        return dict(self.info.get("scoring", {}).get("weights", {}))
+        return self.info.scoring.weights
 
     @property
-    def missing(self) -> list[str]:
-        """Conditions of the suite that a finished set does not hold."""
-        return list(self.info.get("missing", []))
+    def missing(self) -> tuple[str, ...]:
+        """Conditions of the suite that a precomputed set does not hold."""
+        return self.info.missing
 
     @cached_property
     def samples(self) -> pa.Table:
         """The images: id, labels (indices into the data's classes), content hash, width, height, format.
 
-        `meta` holds what else the data says of an image, as JSON; runs of an older kind lack it. `source` is
+        `meta` holds what else the data says of an image, as JSON. `source` is
         the content hash of what a finished image was made of, in runs over made sets.
         """
-        return _read(self.path / SAMPLES_FILE, None, int(self.recipe["data"]["count"]))
+        return _read(self.path / SAMPLES_FILE, None, self.recipe.data.count)
 
     @cached_property
     def columns(self) -> dict[str, list[str]]:
         """What else the data's table says of every image, by column; "" where it says nothing."""
-        if "meta" not in self.samples.column_names:
-            return {}
         rows = [json.loads(text) for text in self.samples["meta"].to_pylist()]
         names = sorted({name for row in rows for name in row})
         return {name: [str(row.get(name) or "") for row in rows] for name in names}
 
     @property
-    def natural(self) -> dict[str, Any]:
-        """Of a run over a natural set its `set`, `parts` and counts, as the recipe holds them; else {}."""
-        return dict(self.recipe["data"].get("natural") or {})
+    def natural(self) -> NaturalRecipe | None:
+        """Of a run over a natural set its parts and counts; else None."""
+        return self.recipe.data.natural
 
     @cached_property
     def outside(self) -> NDArray[np.bool_]:
         """Which of the run's images are out of distribution, and so have no label."""
-        parts = self.natural.get("parts", ())
-        names = [one["name"] for one in parts if one["role"] == "out"]
+        parts = self.natural.parts if self.natural else ()
+        names = [part.name for part in parts if part.role == "out"]
         if not names:
-            return np.zeros(int(self.recipe["data"]["count"]), bool)
+            return np.zeros(self.recipe.data.count, bool)
         return np.isin(np.array(self.columns["part"]), names)
 
     @cached_property
     def frame_sets(self) -> pa.Table | None:
         """Video frames by anchor: group, sample_id, offset, role (`anchor`, `neighbour`); None for none."""
-        rows = self.natural.get("frames")
-        return _read(self.path / GROUPS_FILE, None, int(rows)) if rows else None
+        rows = self.natural.frames if self.natural else 0
+        return _read(self.path / GROUPS_FILE, None, rows) if rows else None
 
     @property
     def projection(self) -> Projection:
         """How the model's outputs, as `logits` holds them, become classes."""
-        return Projection.from_json(self.recipe["projection"])
+        return self.recipe.projection.projection
 
     @property
     def expected_rows(self) -> int:
         """How many rows the finished run has."""
-        return int(self.recipe["data"]["count"]) * self.views
+        return self.recipe.data.count * self.views
 
     @cached_property
     def views(self) -> int:
         """How many rows an image has: every condition's frames."""
-        return sum(map(frames_of, self.conditions))
+        return sum(condition.frames for condition in self.conditions)
 
     def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Every prediction as an Arrow table, sorted by image and condition."""
@@ -117,16 +115,11 @@ class StoredRun:
         """The finished shards' columns, in the order of images; what is not finished is left out."""
         if not self.path.is_dir():
             raise UserError(f"{self.path} has gone since it was opened; restore it, or run again.")
-        size, count = int(self.recipe["chunk"]), int(self.recipe["data"]["count"])
+        size, count = self.recipe.chunk, self.recipe.data.count
         for start in range(0, count, size):
             path = self.path / SHARDS_FOLDER / f"{digest([self.digest, start])}.parquet"
             if path.exists():
                 yield _read(path, columns, min(size, count - start) * self.views)
-
-
-def frames_of(condition: Mapping[str, Any]) -> int:
-    """How many rows a stored condition has per image."""
-    return int(condition.get("frames", 1))
 
 
 def _read(path: Path, columns: Sequence[str] | None, rows: int) -> pa.Table:

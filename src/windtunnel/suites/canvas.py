@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.records import CanvasRecipe
 from windtunnel.corruptions import MIN_SIDE_PX, edition_of
 from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.imaging.geometry import Geometry
@@ -33,6 +34,10 @@ class Canvas:
     edition: int
     geometry: Geometry
     note: str
+
+    def record(self) -> CanvasRecipe:
+        """The canvas as recipes keep it."""
+        return CanvasRecipe(self.edition, self.geometry.record(), self.note)
 
     def overrides(self) -> dict[str, object]:
         """Where its geometry differs from the edition's own: part of a condition's identity."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.records import SuiteRecipe
 from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
 from windtunnel.data.precomputed import FinishedDataset, place_text
@@ -29,11 +30,6 @@ from windtunnel.suites.units import check_unit, image_unit_named, sequence_named
 # How the published sets were stored, by edition: CIFAR-10-C is lossless arrays, the others JPEG files.
 PUBLISHED = "published"
 PUBLISHED_CODECS = {32: "none", 64: "jpeg:85", 224: "jpeg:85", 299: "jpeg:85"}
-
-# The keys that only say how predictions are scored: a run may be scored anew without predicting anew.
-SCORING = ("metrics", "weights")
-# Keys that the first recipes did not have.
-LATER_KEYS = ("natural", "unit_levels")
 
 
 @dataclass(frozen=True)
@@ -267,15 +263,22 @@ class Suite:
         """All keys of the suite."""
         return asdict(self)
 
-    def recipe(self) -> dict[str, object]:
+    def recipe(self) -> SuiteRecipe:
         """What of the suite decides predictions: neither its description nor how they are scored."""
-        found = {key: value for key, value in asdict(self).items() if key not in ("about", *SCORING)}
-        # Keys that came later are omitted where they say nothing, so that older recipes stay the same.
-        return {key: value for key, value in found.items() if value or key not in LATER_KEYS}
-
-    def scoring(self) -> dict[str, object]:
-        """How predictions are scored."""
-        return {key: value for key, value in asdict(self).items() if key in SCORING}
+        return SuiteRecipe(
+            name=self.name,
+            version=self.version,
+            canvas=self.canvas,
+            edition=self.edition,
+            codec=self.codec,
+            units=self.units,
+            levels=self.levels,
+            subset=self.subset,
+            mask=self.mask,
+            stored=self.stored,
+            unit_levels=dict(self.unit_levels),
+            natural=self.natural,
+        )
 
 
 def _with_assets(condition: Condition, canvas: Canvas) -> Condition:

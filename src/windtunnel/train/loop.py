@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
 from collections import Counter
@@ -22,18 +21,35 @@ import torch
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, first_line
+from windtunnel.core.records import RecordError, read_record
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
 from windtunnel.models.preprocess import Preprocess, wanted
-from windtunnel.store.files import UNFINISHED, check_own, write_whole
+from windtunnel.store.files import UNFINISHED, write_whole
+from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 from windtunnel.suites.pipeline_steps import NOT_DECODED, nothing_is_decoded
 from windtunnel.train.export import check_exports, export_onnx
 from windtunnel.train.mixing import Mix
+from windtunnel.train.records import (
+    MixRecord,
+    ModuleRecord,
+    PreprocessRecord,
+    SettingsRecord,
+    TrainingData,
+    TrainingRecipe,
+)
 from windtunnel.train.views import batches, labelled, readable
 
 CHECKPOINT = "checkpoint.pt"
-RECIPE = "training.json"
+PARTS = {
+    "module": "module",
+    "data": "data",
+    "preprocess": "preprocess",
+    "settings": "settings",
+    "mix": "mix",
+}
+TRAINING = FolderKind("training", "training.json", 2, PARTS)
 HISTORY = "history.csv"
 MODEL = "model.onnx"
 MOST_SHOWN = 60
@@ -134,9 +150,7 @@ def fit(
     preprocess = wanted(preprocess)
     _check_kinds(module, settings, mix)
     folder = Path(out)
-    if not (folder / RECIPE).is_file():
-        # A training that was killed in its first moment leaves half a recipe.
-        check_own(folder, "the training", (f"{RECIPE}{UNFINISHED}",))
+    RecipeFolder(folder, TRAINING).check_free()
     ways = mix.ways(preprocess.geometry)
     refuse_scaling(way.decoder for way in ways)
     dataset = open_dataset(data)
@@ -275,41 +289,37 @@ def _recipe(
     preprocess: Preprocess,
     settings: Settings,
     mix: Mix,
-) -> dict[str, Any]:
+) -> TrainingRecipe:
     """What decides the weights, but for those the module came with."""
-    shapes = {name: list(value.shape) for name, value in module.state_dict().items()}
+    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
     # Layers without weights show in how torch prints a module; where things lie in memory is left out.
     printed = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(module))
-    assets = mix.assets(preprocess.geometry)
-    found = {
-        "module": {"class": type(module).__qualname__, "shapes": shapes, "printed": digest(printed)},
-        "data": {
-            "digest": digest([[one.sample.id, one.sample.labels, one.content] for one in images]),
-            "count": len(images),
-            "classes": list(dataset.label_space.classes),
-        },
-        "preprocess": preprocess.to_json(),
-        "settings": asdict(settings),
-        "mix": {**asdict(mix), **({"assets": assets} if assets else {})},
-    }
-    return dict(json.loads(json.dumps(found)))
+    geometry = preprocess.geometry
+    return TrainingRecipe(
+        module=ModuleRecord(type(module).__qualname__, shapes, digest(printed)),
+        data=TrainingData(
+            digest=digest([[one.sample.id, one.sample.labels, one.content] for one in images]),
+            count=len(images),
+            classes=dataset.label_space.classes,
+        ),
+        preprocess=PreprocessRecord(geometry.record(), preprocess.tensor.record(), geometry.assets()),
+        settings=SettingsRecord(**asdict(settings)),
+        mix=MixRecord(**asdict(mix), assets=mix.assets(geometry)),
+    )
 
 
-def _check_same(folder: Path, recipe: dict[str, Any]) -> None:
+def _check_same(path: Path, recipe: TrainingRecipe) -> None:
     """Note the training in its folder, or refuse one that holds another."""
-    path = folder / RECIPE
-    if path.exists():
-        try:
-            held = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
-            raise UserError(f"{path} is damaged ({first_line(error)}); give another folder.") from error
-        changed = [key for key in recipe if held.get(key) != recipe[key]]
-        if changed:
-            raise UserError(
-                f"{folder} holds another training (other {', '.join(changed)}); give another folder."
-            )
-    else:
-        write_whole(path, json.dumps(recipe, indent=2).encode())
+    folder = RecipeFolder(path, TRAINING)
+    if not folder.recipe_path.exists():
+        folder.write_recipe_file({"recipe": recipe.to_json()})
+        return
+    try:
+        stored = read_record(folder.read_recipe_file().get("recipe"), TrainingRecipe)
+    except RecordError as error:
+        raise folder.damaged(error) from error
+    if changed := folder.differing_parts(stored, recipe):
+        raise UserError(f"{path} holds another training (other {', '.join(changed)}); give another folder.")
 
 
 def _checkpoint(folder: Path, module: Any, optimiser: Any, losses: list[float]) -> None:

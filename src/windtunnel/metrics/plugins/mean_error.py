@@ -19,9 +19,7 @@ def mean_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     columns = corruption_columns(run)
     if not columns:
         return []
-    places = [
-        (str(run.conditions[column]["unit"]), int(run.conditions[column]["level"])) for column in columns
-    ]
+    places = [(str(run.conditions[column].unit), int(run.conditions[column].level)) for column in columns]
     formula = f"top-1 error, mean over {_averaged(run, places)}; not normalised by any other model's errors"
     if run.missing:
         formula += f"; {len(columns)} of {len(columns) + len(run.missing)} conditions: the set lacks the rest"

@@ -20,10 +20,10 @@ from windtunnel.stats.measure import Measure
 )
 def weighted_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-1 error averaged over corruptions with the weights that the suite gives them."""
-    columns = [column for column in corruption_columns(run) if run.conditions[column]["unit"] in run.weights]
+    columns = [column for column in corruption_columns(run) if run.conditions[column].unit in run.weights]
     if not columns:
         return []
-    units = [str(run.conditions[column]["unit"]) for column in columns]
+    units = [str(run.conditions[column].unit) for column in columns]
     whole = sum(run.weights[unit] for unit in set(units))
     shown = ", ".join(f"{unit} {weight:g}" for unit, weight in run.weights.items())
     formula = (

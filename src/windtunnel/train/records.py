@@ -1,0 +1,63 @@
+"""What a training folder keeps of a training: what two processes must share to continue it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from windtunnel.core.records import GeometryRecord, Record, TensorRecord
+
+
+class ModuleRecord(Record, frozen=True):
+    """A torch module: its class, the shapes of its weights, and a digest of how torch prints it."""
+
+    name: str
+    shapes: dict[str, tuple[int, ...]]
+    printed: str
+
+
+class TrainingData(Record, frozen=True):
+    """The images and classes that a module is trained on."""
+
+    digest: str
+    count: int
+    classes: tuple[str, ...]
+
+
+class PreprocessRecord(Record, frozen=True):
+    """How files become the module's input."""
+
+    geometry: GeometryRecord
+    tensor: TensorRecord
+    assets: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class SettingsRecord(Record, frozen=True):
+    """The settings of the optimiser and of the training images."""
+
+    epochs: int
+    batch: int
+    learning_rate: float
+    momentum: float
+    weight_decay: float
+    area: tuple[float, float]
+    mirror: bool
+    seed: int
+
+
+class MixRecord(Record, frozen=True):
+    """The decoders and resizers that training images are drawn with."""
+
+    decoders: tuple[str, ...]
+    resizers: tuple[str, ...]
+    per: str
+    assets: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class TrainingRecipe(Record, frozen=True):
+    """Everything that decides a training."""
+
+    module: ModuleRecord
+    data: TrainingData
+    preprocess: PreprocessRecord
+    settings: SettingsRecord
+    mix: MixRecord
