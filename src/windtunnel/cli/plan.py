@@ -17,7 +17,7 @@ from windtunnel.core.registry import included_files
 from windtunnel.engine.local_executor import expected_time, finished_predictions, usable_workers
 
 
-@click.command(short_help="Show how much work a run is, without running it.")
+@click.command()
 @plan_options
 @AS_JSON
 def command(as_json: bool, out: str | None, **options: Any) -> None:
