@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from windtunnel.analysis.distance import SPLITS, Distance, ImageSet, OverSplits, distance
-from windtunnel.cli.options import AS_JSON, print_json
+from windtunnel.cli.options import AS_JSON, INCLUDE_FIRST, print_json
 from windtunnel.cli.summary import print_lines
 from windtunnel.core.progress import Bar
 from windtunnel.core.wording import counted
@@ -42,6 +42,7 @@ from windtunnel.core.wording import counted
     help="Only this many images of each set, each class in proportion; 0 for all.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the splits and of the subset.")
+@INCLUDE_FIRST
 @AS_JSON
 def command(
     a: str,
