@@ -12,7 +12,8 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.records import SuiteRecipe
 from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
-from windtunnel.data.precomputed import FinishedDataset, place_text
+from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.shelf import place_text
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec, codec_assets
 from windtunnel.sequences import (
