@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import csv
+import json
+import multiprocessing
+import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
+from windtunnel.cli import cli
 from windtunnel.data.arrays import ArrayDataset
+from windtunnel.engine.pool import Chunk, Labour, work_in_processes
 
 UserError = windtunnel.UserError
 
@@ -205,6 +212,39 @@ def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: P
     assert re.search(r"\. To go on: windtunnel run slow\.py:make", last)
     lost = re.search(r"; (\d+) of unfinished shards are lost", last)
     assert lost is None or 0 < int(lost[1]) <= 22 * workers
+
+
+class Echo:
+    """A job that returns the name of every chunk."""
+
+    def begin(self) -> Labour:
+        return lambda chunk, _advance: chunk.name
+
+
+def test_a_worker_that_is_still_starting_survives_an_interruption(capfd: pytest.CaptureFixture[str]) -> None:
+    """A terminal sends Ctrl-C to every process; the parent reports it, workers print nothing."""
+    interrupted: list[int] = []
+
+    def interrupt() -> None:
+        until = time.monotonic() + 30
+        while not interrupted and time.monotonic() < until:
+            for worker in multiprocessing.active_children():
+                if worker.pid is not None:
+                    interrupted.append(worker.pid)
+                    os.kill(worker.pid, signal.SIGINT)
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    found = []
+    for chunk, content in work_in_processes(Echo(), [Chunk("a", ())], 1, lambda _done, _failed: None):
+        found.append((chunk.name, content))
+        # The first worker's chunk is not the work of another one.
+        assert [worker.pid for worker in multiprocessing.active_children()] == interrupted
+    thread.join()
+    assert found == [("a", "a")]
+    assert "Traceback" not in capfd.readouterr().err
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_a_failure_says_how_much_is_stored(windtunnel_command: Command, tmp_path: Path) -> None:

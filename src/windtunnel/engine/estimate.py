@@ -22,7 +22,7 @@ from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
 from windtunnel.data.precomputed import FinishedDataset
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Chunk, single_threaded
+from windtunnel.engine.pool import Chunk, single_threaded, start_uninterruptible
 from windtunnel.engine.work import Work, fitted, warm_up
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
@@ -188,14 +188,16 @@ def warm_up_and_measure_apart(
     process = context.Process(
         target=_measure_apart, args=(theirs, work, source, tuple(images), tuple(includes))
     )
-    process.start()
+    start_uninterruptible(process)
     theirs.close()
     try:
         found: Probe | None = ours.recv()
+        process.join()
     except EOFError:  # it died; workers will tell why
         found = None
-    process.join()
-    ours.close()
+    finally:
+        process.kill()
+        ours.close()
     return found
 
 
