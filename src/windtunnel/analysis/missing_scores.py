@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from windtunnel.core.metric_names import (
     DETECTION_TITLES,
@@ -23,8 +23,9 @@ from windtunnel.core.wording import counted
 from windtunnel.metrics import corruption_error, flip_rates
 from windtunnel.metrics.clean_comparison import clean_with_codec_of
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
+from windtunnel.metrics.misfit import Misfit, joined_misfit
 from windtunnel.metrics.score import measure_run
-from windtunnel.metrics.sequence_scores import sequences_of
+from windtunnel.metrics.sequence_scores import bare, sequences_of
 from windtunnel.store.run import Run
 
 
@@ -81,22 +82,26 @@ def _not_normalised(run: Run, metric: str) -> Missing | None:
     """Why a score that is normalised by AlexNet's errors is missing."""
     if metric not in (*NORMALISED, *NORMALISED_SEQUENCES):
         return None
-    module = corruption_error if metric in NORMALISED else flip_rates
-    if wrong := module.misfit(run):
-        reason = f"AlexNet's published errors do not fit, {wrong.reason}"
-        return Missing(reason, wrong.cure or "use a metric that is not normalised")
-    units = whole_units(run)
-    if metric in ("mce", "relative_mce") and set(units) != set(THE_FIFTEEN):
-        have = counted(len(units), "such corruption")
-        return Missing(
-            f"it is defined over 15 corruptions at 5 severities, and the run has {have}",
-            "run suite imagenet-c",
-        )
-    if metric in ("mfr", "mt5d"):
-        return Missing("it is defined over ImageNet-P's 10 sequences", "run suite imagenet-p")
+    found = corruption_error.misfits(run) if metric in NORMALISED else flip_rates.misfits(run)
+    units = set(whole_units(run))
+    others = []
+    if metric in ("mce", "relative_mce") and units != set(THE_FIFTEEN):
+        found = [one for one in found if one != corruption_error.SEVERITIES_LACKING]
+        have = counted(len(units & set(THE_FIFTEEN)), "such corruption")
+        reason = f"it is defined over 15 corruptions at 5 severities, and the run has {have}"
+        others.append(Misfit(reason, "run suite imagenet-c"))
+    if metric in ("mfr", "mt5d") and (
+        not found or set(map(bare, sequences_of(run))) != set(flip_rates.THE_TEN)
+    ):
+        others.append(Misfit("it is defined over ImageNet-P's 10 sequences", "run suite imagenet-p"))
     if metric in ("relative_ce", "relative_mce") and "clean" not in run.observed.conditions:
-        return Missing("it needs the clean images", "give them with --clean")
-    return None
+        others.append(Misfit("it needs the clean images", "give them with --clean"))
+    if found:
+        found[0] = replace(found[0], reason=f"AlexNet's published errors do not fit, {found[0].reason}")
+    missing = joined_misfit([*found, *others])
+    if missing is None:
+        return None
+    return Missing(missing.reason, missing.cure or "use a metric that is not normalised")
 
 
 def _of_this_run(run: Run, metric: str) -> Missing:

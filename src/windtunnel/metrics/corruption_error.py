@@ -23,7 +23,7 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.precomputed import AS_STORED
 from windtunnel.metrics.baseline import mean_ratio, ratios
 from windtunnel.metrics.error import top_k_wrong
-from windtunnel.metrics.misfit import Misfit, other_classes
+from windtunnel.metrics.misfit import Misfit, joined_misfit, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
@@ -42,6 +42,11 @@ ALEXNET_CLEAN = 0.435
 BASELINE = "AlexNet's published errors (50,000 images, JPEG 85, edition 224)"
 
 
+SEVERITIES_LACKING = Misfit(
+    "they are sums over all five severities", "run all severities, as suite imagenet-c does"
+)
+
+
 @lru_cache(maxsize=1)
 def alexnet_errors() -> dict[str, tuple[float, ...]]:
     """AlexNet's top-1 error by corruption, severities 1 to 5, exact to 1/50000."""
@@ -50,32 +55,39 @@ def alexnet_errors() -> dict[str, tuple[float, ...]]:
 
 
 def misfit(run: Run) -> Misfit | None:
-    """Why AlexNet's published errors do not fit this run and what to do, or None where they fit.
+    """Why AlexNet's published errors do not fit this run and what to do, or None where they fit."""
+    return joined_misfit(misfits(run))
+
+
+def misfits(run: Run) -> list[Misfit]:
+    """Every reason why AlexNet's published errors do not fit this run.
 
     They were measured on the published files: edition 224, its usual canvas, JPEG 85, ImageNet's 1,000
     classes, all five severities.
     """
     suite, canvas = run.recipe["suite"], run.recipe["canvas"]
     spoilt = [condition for condition in run.conditions if condition["kind"] == "corruption"]
+    found = []
     if canvas["edition"] != 224:
-        return Misfit(
-            f"they hold for edition 224, this run is edition {canvas['edition']}",
-            "run with --edition 224 on images of that size",
+        found.append(
+            Misfit(
+                f"they hold for edition 224, this run is edition {canvas['edition']}",
+                "run with --edition 224 on images of that size",
+            )
         )
     if any(condition["geometry"] for condition in spoilt):
-        return Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c")
-    if found := other_classes(run):
-        return found
+        found.append(Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c"))
+    if others := other_classes(run):
+        found.append(others)
     if not {condition["codec"] for condition in spoilt} <= {"jpeg:85", AS_STORED}:
-        return Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85")
-    if not whole_units(run):
-        return Misfit(
-            "they are sums over all five severities", "run all severities, as suite imagenet-c does"
-        )
-    missing = sorted(set(suite["units"]) - set(alexnet_errors()))
-    if missing:
-        return Misfit(f"there are none for {missing[0]}", "run suite imagenet-c")
-    return None
+        found.append(Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85"))
+    units = set(suite["units"])
+    if missing := sorted(units - set(alexnet_errors())):
+        none = f"there are none for {', '.join(missing)} at any severity"
+        found.append(Misfit(none, "run suite imagenet-c"))
+    if not whole_units(run) and units != set(missing):
+        found.append(SEVERITIES_LACKING)
+    return found
 
 
 def whole_units(run: Run) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,17 @@ class Misfit:
         ways = [*([self.cure] if self.cure else []), OTHER_BASELINE]
         text = "; or ".join(ways)
         return f"{text[0].upper()}{text[1:]}."
+
+
+def joined_misfit(found: Sequence[Misfit]) -> Misfit | None:
+    """Several misfits as one that gives every reason and every action; None where there are none.
+
+    Where one of them has no action, the others would not help either.
+    """
+    if not found:
+        return None
+    cures = dict.fromkeys(one.cure for one in found)
+    return Misfit("; ".join(one.reason for one in found), "; and ".join(cures) if all(cures) else "")
 
 
 def other_classes(run: Run) -> Misfit | None:
