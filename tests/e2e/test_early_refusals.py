@@ -58,6 +58,30 @@ def test_images_without_labels_are_refused_where_every_score_needs_them(flat: Pa
     assert windtunnel.plan("demo", table(flat, ["9", *[""] * 5]), "smoke").predictions
 
 
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_images_without_a_label_are_counted_in_the_terminal(flat: Path, command: str) -> None:
+    some = [
+        command,
+        "demo",
+        str(table(flat, [0, 1, 2, 3, 4, ""])),
+        "--suite",
+        "smoke",
+        "--only",
+        "contrast:1",
+    ]
+    options = ["--labels-are-outputs", "--out", str(flat.parent / "run")]
+    done = CliRunner().invoke(cli, [*some, *options])
+    assert done.exit_code == 0, done.output
+    note = "1 image has no label: no error rate counts them."
+    assert note in done.output
+    if command == "run":
+        assert note in done.stdout
+        assert note in CliRunner().invoke(cli, ["score", str(flat.parent / "run")]).stdout
+    else:
+        counts = json.loads(CliRunner().invoke(cli, [*some, *options, "--json"]).stdout)
+        assert counts["unlabelled"] == 1
+
+
 @pytest.mark.parametrize("label", [10**12, 100_000, -1])
 def test_a_label_of_an_array_that_is_no_class_is_named(label: int) -> None:
     labels = np.array([3, 1, label, 0])
