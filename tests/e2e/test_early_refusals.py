@@ -58,6 +58,23 @@ def test_images_without_labels_are_refused_where_every_score_needs_them(flat: Pa
     assert windtunnel.plan("demo", table(flat, ["9", *[""] * 5]), "smoke").predictions
 
 
+def test_a_table_without_a_label_column_has_no_labels(flat: Path) -> None:
+    file = flat.parent / "table.csv"
+    file.write_text("path,colour\n" + "".join(f"flat/{row}.png,red\n" for row in range(6)))
+    with pytest.raises(UserError, match=r"None of the 6 images.*suite smoke needs labels"):
+        windtunnel.plan("demo", file, "smoke")
+    plan = windtunnel.plan("demo", file, "systematic")
+    assert plan.predictions
+    assert any("has no column labels or label" in remark for remark in plan.info["remarks"])
+
+
+def test_frames_of_a_table_without_a_label_column_are_refused(flat: Path) -> None:
+    file = flat.parent / "frames.csv"
+    file.write_text("file,set,offset\nflat/0.png,a,0\nflat/1.png,a,1\n")
+    with pytest.raises(UserError, match=r"no column labels or label.*Frames need labels"):
+        windtunnel.plan("demo", file, "pm-k")
+
+
 @pytest.mark.parametrize("command", ["plan", "run"])
 def test_images_without_a_label_are_counted_in_the_terminal(flat: Path, command: str) -> None:
     some = [
@@ -80,6 +97,11 @@ def test_images_without_a_label_are_counted_in_the_terminal(flat: Path, command:
     else:
         counts = json.loads(CliRunner().invoke(cli, [*some, *options, "--json"]).stdout)
         assert counts["unlabelled"] == 1
+
+
+def test_a_negative_label_is_named_with_its_image(flat: Path) -> None:
+    with pytest.raises(UserError, match=r"label -3 \(image 'flat/5.png'\) is negative.*count from 0"):
+        windtunnel.plan("demo", table(flat, [0, 1, 2, 3, 4, -3]), "smoke")
 
 
 @pytest.mark.parametrize("label", [10**12, 100_000, -1])

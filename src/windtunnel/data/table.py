@@ -26,7 +26,7 @@ class TableDataset:
     """Images listed in a table; paths are relative to the table's folder.
 
     The id is the `id` column where there is one, else the path; where one path stands in several rows,
-    path#row. Other columns are kept with the sample.
+    path#row. Other columns are kept with the sample. Without a label column no image has a label.
     """
 
     portable = True
@@ -41,10 +41,18 @@ class TableDataset:
             raise UserError(f"{file} has no rows; give one line per image with the columns path and label.")
         columns = {name for row in rows for name in row}
         path_column = _column(columns, PATH_COLUMNS, file)
-        label_column = _column(columns, LABEL_COLUMNS, file)
+        label_column = next((name for name in LABEL_COLUMNS if name in columns), "")
+        self.remarks = (
+            []
+            if label_column
+            else [f"{file} has no column {' or '.join(LABEL_COLUMNS)}: no image has a label."]
+        )
         names = [_label_names(row.get(label_column)) for row in rows]
-        self.label_space, index = label_space_of(name for row in names for name in row)
         paths = [str(row.get(path_column) or "") for row in rows]
+        self.label_space, index = label_space_of(
+            (name for row in names for name in row),
+            {name: path for row, path in zip(names, paths, strict=True) for name in row},
+        )
         for number, path in enumerate(paths, 1):
             if not path:
                 raise UserError(f"{file}: row {number} has no {path_column}.")
