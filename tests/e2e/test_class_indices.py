@@ -126,6 +126,15 @@ def test_labels_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         windtunnel.plan(Says(0, 2), write_folders(tmp_path / "d", ["1", "2"]))
 
 
+def test_declared_plain_indices_are_not_advised_to_be_declared(tmp_path: Path) -> None:
+    data = write_folders(tmp_path / "val", ["0", "6"])
+    (tmp_path / "net.toml").write_text(DECLARED)
+    with pytest.raises(UserError) as refused:
+        windtunnel.plan(Says(0), data, "smoke", preprocess=tmp_path / "net.toml", labels="indices")
+    said = str(refused.value)
+    assert "TOML" not in said and 'instead of labels="indices"' in said and "labels_are_outputs" in said
+
+
 def test_all_reasons_for_a_missing_mce_are_named_at_once(tmp_path: Path) -> None:
     data = write_folders(tmp_path / "val", ["6"], each=2)
     run = windtunnel.run(

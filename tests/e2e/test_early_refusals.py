@@ -127,6 +127,24 @@ def test_a_class_name_unlike_all_others_is_named_with_its_image(flat: Path, stra
     assert any(f"'{stray}' is not" in remark for remark in unnamed.info["remarks"])
 
 
+@pytest.mark.parametrize("stray", ["cat", "3.5", 99999999999])
+def test_a_stray_label_is_named_first_and_to_be_corrected(flat: Path, stray: object) -> None:
+    model = write_colour_model(flat.parent / "m.onnx", classes=1000)
+    Path(f"{model}.toml").write_text('labels = "imagenet-1k"\n')
+    with pytest.raises(UserError) as refused:
+        windtunnel.plan(model, table(flat, [0, 1, 2, 3, 4, stray]), "smoke")
+    said = str(refused.value)
+    assert said.startswith(f"5 of 6 class names are class indices, '{stray}' is not (image 'flat/5.png')")
+    assert said.index("Correct such a label") < said.index("6 of the data's 6 classes")
+
+
+def test_one_class_without_an_output_is_written_in_the_singular(flat: Path) -> None:
+    model = write_colour_model(flat.parent / "m.onnx", classes=3)
+    Path(f"{model}.toml").write_text('labels = ["cat", "dog", "cow"]\n')
+    with pytest.raises(UserError, match=r"1 of the data's 3 classes \('elk'\) is not among the 3 outputs"):
+        windtunnel.plan(model, table(flat, ["cat", "dog", "elk", "cat", "dog", "elk"]), "smoke")
+
+
 def test_a_stray_folder_among_wordnet_ids_is_named(tmp_path: Path, flat: Path) -> None:
     for name in ("n01440764", "n01443537", "n01484850", "notes"):
         (tmp_path / "set" / name).mkdir(parents=True)
