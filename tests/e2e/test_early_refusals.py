@@ -311,6 +311,15 @@ def test_a_worker_that_is_still_starting_survives_an_interruption(capfd: pytest.
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
+def test_a_run_of_which_nothing_is_stored_says_so(tmp_path: Path, digit_folder: Path) -> None:
+    run = tmp_path / "run"
+    windtunnel.run("demo", digit_folder, "smoke", only=["contrast:1"], out=run)
+    for shard in (run / "shards").iterdir():
+        shard.unlink()
+    done = CliRunner().invoke(cli, ["score", str(run), "--partial"])
+    assert "(0 of 120 predictions): nothing is stored to score yet" in str(done.exception)
+
+
 def test_a_failure_says_how_much_is_stored(windtunnel_command: Command, tmp_path: Path) -> None:
     (tmp_path / "fragile.py").write_text(
         "import numpy as np\n"
