@@ -61,10 +61,14 @@ def test_images_without_labels_are_refused_where_every_score_needs_them(flat: Pa
 def test_a_table_without_a_label_column_has_no_labels(flat: Path) -> None:
     file = flat.parent / "table.csv"
     file.write_text("path,colour\n" + "".join(f"flat/{row}.png,red\n" for row in range(6)))
-    with pytest.raises(UserError, match=r"None of the 6 images.*suite smoke needs labels"):
-        windtunnel.plan("demo", file, "smoke")
-    plan = windtunnel.plan("demo", file, "systematic")
+    for suite in ("smoke", "natural"):
+        with pytest.raises(UserError, match=rf"None of the 6 images.*suite {suite} needs labels"):
+            windtunnel.plan("demo", file, suite)
+    model = write_colour_model(flat.parent / "m.onnx", classes=1000)
+    Path(f"{model}.toml").write_text('labels = "imagenet-1k"\n')
+    plan = windtunnel.plan(model, file, "systematic")
     assert plan.predictions
+    assert not any("of the map" in remark for remark in plan.info["remarks"])  # none was given
     assert any("has no column labels or label" in remark for remark in plan.info["remarks"])
 
 

@@ -142,13 +142,14 @@ def make_plan(
     remarks += more
     # Images without labels are named by the model's classes.
     called = own_space if any(sample.labels for sample in total) else space
-    if not (natural or finished):
+    detects = natural is not None and set(OF_DETECTION) & set(suite.metrics)
+    if not (finished or detects):  # out-of-distribution scores need no labels
         refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
     draw = natural.subset if natural else stratified_subset
     chosen = draw(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(natural, chosen)
     remarks += natural.without_clean(chosen) if natural else []
-    remarks += without_images(own_space, space)
+    remarks += without_images(own_space, space) if label_map_file else []
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = _readable(dataset, surveyed)
     grouping, one_video = _grouping(group, frames, readable)
@@ -254,7 +255,7 @@ def _labels(
         label_map = map_labels(space, used, model, trust=trust, way_out=way_out, labels=labels)
     except UserError as error:
         if odd and space.name != INDICES:
-            odd = f"{odd} Correct such a label; if all are as they should be:"
+            odd = f"{odd} Correct such a label; if all labels are right:"
             raise UserError(f"{odd} {error}") from error
         raise UserError(" ".join(filter(None, (str(error), odd)))) from error
     # Where the model names its classes they are matched by name, whatever they are.
