@@ -334,6 +334,15 @@ def test_whole_numbers_stay_whole(tmp_path: Path) -> None:
     assert after.recipe == before.recipe and after.info.scoring == scoring
 
 
+def test_a_declared_preprocess_is_recorded_as_it_will_be_read() -> None:
+    """Callers may give lists and NumPy's numbers; the record must equal the one that is read again."""
+    given: Any = [np.float64(0.5)] * 3
+    record = Tensor(mean=given, std=tuple(given)).record()
+    assert record == Tensor(mean=(0.5,) * 3, std=(0.5,) * 3).record()
+    assert read_record(through_json(record.to_json()), TensorRecord) == record
+    assert Geometry.of(GEOMETRY).record() == GEOMETRY
+
+
 def test_records_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         INFO.remarks = ()  # type: ignore[misc]
@@ -413,8 +422,10 @@ def test_a_training_folder_names_the_difference(tmp_path: Path) -> None:
     preprocess = Preprocess(Geometry(rule="exact", crop_px=16), Tensor(mean=(0, 0, 0), std=(1, 1, 1)))
 
     def train(seed: int = 0, mix: Mix | None = None) -> object:
+        # Lists and whole numbers, where a file holds tuples and fractions.
+        area: Any = [0.7, 1]
         module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 2))
-        settings = Settings(epochs=1, batch=10, learning_rate=1, area=(0.7, 1), seed=seed)
+        settings = Settings(epochs=1, batch=10, learning_rate=1, area=area, seed=seed)
         return fit(
             module, data, tmp_path / "t", preprocess=preprocess, settings=settings, mix=mix or Mix(),
         )  # fmt: skip

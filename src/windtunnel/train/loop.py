@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import torch
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, first_line
-from windtunnel.core.records import RecordError, read_record
+from windtunnel.core.records import RecordError, read_record, record_of
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
@@ -302,8 +302,8 @@ def _recipe(
             classes=dataset.label_space.classes,
         ),
         preprocess=PreprocessRecord(preprocess.geometry.record(), preprocess.tensor.record()),
-        settings=SettingsRecord(**asdict(settings)),
-        mix=MixRecord(**asdict(mix)),
+        settings=record_of(settings, SettingsRecord),
+        mix=record_of(mix, MixRecord),
     )
 
 
