@@ -14,7 +14,7 @@ from windtunnel.analysis.multi_run import Several, several
 from windtunnel.analysis.public_placement import Placed, place_runs
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.core.errors import UserError
-from windtunnel.core.progress import Bar
+from windtunnel.core.progress_bar import Bar
 from windtunnel.core.scores import Score
 from windtunnel.metrics.score import score_run
 from windtunnel.metrics.scored_run import ScoredRun
@@ -126,7 +126,7 @@ def explained_reports(
     run: ScoredRun,
     scores: list[Score],
     model: str | None,
-    preprocess: str | None,
+    preprocess: str | Path | None,
     placed: Sequence[Placed] = (),
 ) -> Written:
     """Write a run's reports; with a model given, with maps of what its wrong answers hang on.
@@ -136,4 +136,4 @@ def explained_reports(
     if model is None:
         return write_reports(run, scores, placed=placed)
     with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
-        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar.look), placed)
+        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar), placed)

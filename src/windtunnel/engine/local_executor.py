@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.engine.estimate import (
     Expected,
@@ -37,7 +38,7 @@ def execute(
     source: ModelSource | None = None,
     includes: tuple[Path, ...] = (),
     strict: bool = False,
-    advance: Advance = lambda _done, _failed: None,
+    progress: Progress = silent,
     expect: Callable[[Expected], None] | None = None,
 ) -> Path:
     """Do what is missing of a plan and return the run.
@@ -49,8 +50,8 @@ def execute(
         source: where workers load the model from.
         includes: files of the user's units, which workers need too.
         strict: stop at the first image that cannot be scored.
-        advance: told of finished and failed predictions.
-        expect: told how long it will take, as soon as that is known; None where nobody asks.
+        progress: counts predictions, and images that failed.
+        expect: receives the expected time as soon as it is known; None where nobody asks.
     """
     if workers < 1:
         raise UserError(f"--workers is {workers}; give at least 1.")
@@ -64,9 +65,9 @@ def execute(
     with target.locked():
         target.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
         missing = [chunk for chunk in plan.chunks if not _is_done(plan, target, chunk)]
-        advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
+        progress(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), plan.predictions)
         if missing:
-            counter = _Counter(advance)
+            counter = _Counter(progress, plan.predictions)
             with _says_what_is_kept(plan, target, missing, counter):
                 _do(plan, target, work, missing, workers, source, includes, counter, expect)
     return folder
@@ -75,13 +76,14 @@ def execute(
 class _Counter:
     """Counts the predictions that are passed on."""
 
-    def __init__(self, advance: Advance) -> None:
-        self._advance = advance
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
         self.done = 0
 
     def __call__(self, done: int, failed: int) -> None:
         self.done += done
-        self._advance(done, failed)
+        self._progress(done, self._total, failed)
 
 
 @contextmanager
