@@ -15,13 +15,13 @@ from rich.console import Console
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.api import model_source
+from windtunnel.api import prepare
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import duration
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.engine.estimate import Expected
-from windtunnel.engine.local_executor import execute, expected_time
+from windtunnel.engine.local_executor import expected_time
 
 ESTIMATE = r"about .* on \d+ workers?; an?( rough)? estimate from \d[\d,]* predictions? timed on this machine"
 
@@ -153,15 +153,16 @@ def test_time_is_measured_with_the_threads_of_a_worker(
         data = tmp_path / "set"
         windtunnel.make_set("smoke", digit_folder, data, layout="folders", codec="png")
     model = f"{file}:make"
-    plan = windtunnel.plan(model, data, None if finished else "smoke", chunk=20)
+    options = windtunnel.RunOptions(chunk=20, out=tmp_path / "run", workers=2)
+    prepared = prepare(model, data, None if finished else "smoke", options)
+    plan = prepared.plan
     assert len(plan.chunks) == 2
-    source = model_source(model, None, plan)
     threads = torch.get_num_threads()
     torch.set_num_threads(max(2, threads))
     told: list[Expected] = []
     try:
-        planned = expected_time(plan, tmp_path / "run", 2, source)
-        execute(plan, tmp_path / "run", workers=2, source=source, expect=told.append)
+        planned = prepared.expected_time()
+        prepared.execute(2, expect=told.append)
     finally:
         torch.set_num_threads(threads)
     assert planned is not None
