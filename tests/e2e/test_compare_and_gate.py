@@ -22,9 +22,10 @@ from tests.conftest import Command
 from windtunnel.analysis.pairing import join_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.cli import cli
-from windtunnel.core.phrasing import phrased_for_command_line
+from windtunnel.core.option_names import spelled_by
 from windtunnel.data.demo import demo_model_path
 from windtunnel.metrics.score import score_run
+from windtunnel.options.command_line import as_option
 from windtunnel.report.gate_outcome import check_cells, gate_markdown, sentence
 from windtunnel.runs import Run
 
@@ -381,7 +382,7 @@ def test_a_better_run_passes(invoke: object) -> None:
 def test_mistakes_are_one_line(invoke: object, arguments: tuple[str, ...], words: str) -> None:
     result = invoke(*arguments)  # type: ignore[operator]
     assert isinstance(result.exception, windtunnel.UserError)
-    with phrased_for_command_line():
+    with spelled_by(as_option):
         said = str(result.exception)
     assert words in said
     assert "\n" not in said

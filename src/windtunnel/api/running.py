@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset
@@ -29,6 +30,9 @@ from windtunnel.suites.default_suite import held_difficulty, open_for_suite
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.units import include_units
+
+# Options of suites that make images, besides `settings`.
+MAKING = ("only", "edition", "difficulty", "codec")
 
 
 def plan(
@@ -140,7 +144,7 @@ def prepare(
 ) -> PreparedRun:
     """Check a run's inputs and plan it; `execute` of the result does the work."""
     if options.out == "":
-        raise UserError("--out is empty; give a folder, or leave it out for the default.")
+        raise UserError(f"{option('out')} is empty; give a folder, or leave it out for the default.")
     include_units(map(Path, options.include))
     planned = _planned(model, data, suite, options, progress)
     folder = Path(options.out) if options.out else planned.default_folder()
@@ -172,12 +176,14 @@ def _changed(suite: Suite, dataset: Dataset, options: RunOptions, *, default: bo
     """The suite with the units, edition, difficulty and codec that were asked for."""
     edition, difficulty, codec = options.edition, options.difficulty, options.codec
     if codec is not None and dataset.precomputed:
-        raise UserError(f"--codec stores images anew; those of {dataset.location} are stored already.")
+        raise UserError(
+            f"{option('codec')} stores images anew; those of {dataset.location} are stored already."
+        )
     changed = any(value is not None for value in (edition, difficulty, codec))
     if suite.natural and (options.only or options.settings or changed):
         raise UserError(
-            f"Suite {suite.name} scores images as they are; --only, --edition, --difficulty, --codec and "
-            "--set belong to suites that make them."
+            f"Suite {suite.name} scores images as they are; {', '.join(map(option, MAKING))} and "
+            f"{option('settings')} belong to suites that make them."
         )
     if options.only:
         suite = suite.only(options.only)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.engine.estimate import (
@@ -54,9 +55,11 @@ def execute(
         expect: receives the expected time as soon as it is known; None where nobody asks.
     """
     if workers < 1:
-        raise UserError(f"--workers is {workers}; give at least 1.")
+        raise UserError(f"{option('workers')} is {workers}; give at least 1.")
     if workers > 1 and not (source and plan.model.portable and plan.dataset.portable):
-        raise UserError("A live Python model or array cannot be sent to worker processes; use workers=1.")
+        raise UserError(
+            f"A live Python model or array cannot be sent to worker processes; use {option('workers', 1)}."
+        )
     target = RunFolder(folder)
     work = _work(plan, strict=strict)
     if strict:
@@ -196,10 +199,12 @@ def usable_workers(plan: Plan, asked: int | None = None) -> int:
 
 
 def _refuse_failures(plan: Plan, target: RunFolder) -> None:
-    """What --strict refuses before any work: images that cannot be read, and failures already stored."""
+    """What `strict` refuses before any work: images that cannot be read, and failures already stored."""
     for one in plan.surveyed:
         if one.status != "ok":
-            raise UserError(f"{one.sample.id}: {one.reason}. --strict stops at the first such image.")
+            raise UserError(
+                f"{one.sample.id}: {one.reason}. {option('strict', True)} stops at the first such image."
+            )
     for chunk in plan.chunks:
         if mended_images(plan, target, chunk):
             continue
@@ -208,7 +213,7 @@ def _refuse_failures(plan: Plan, target: RunFolder) -> None:
                 continue
             raise UserError(
                 f"{row['sample_id']} under {row['condition']}: {row['reason']}. "
-                "--strict stops at the first such image."
+                f"{option('strict', True)} stops at the first such image."
             )
 
 
@@ -278,7 +283,8 @@ class Scoring:
         model = load_model(self.source)
         if model.fingerprint != self.fingerprint:
             raise UserError(
-                f"{model.name} is another model in every process (weights drawn at random?); use --workers 1."
+                f"{model.name} is another model in every process (weights drawn at random?); use "
+                f"{option('workers', 1)}."
             )
         return lambda chunk, advance: _packed(score_chunk(self.work, model, chunk.images, advance))
 

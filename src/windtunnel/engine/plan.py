@@ -15,6 +15,7 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, Projection, mask_to
 from windtunnel.core.metrics import needing
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import ProjectionRecipe, Recipe, RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
@@ -50,7 +51,9 @@ MIN_SHARDS = 16
 KEPT_BY_AUTO = ("clean", "native")
 
 # What helps where the data's classes are wider than a model's outputs, or called otherwise.
-MAP_THEM = "say with --map FILE.csv (columns output,class) which outputs stand for a class"
+MAP_THEM = (
+    f"say with {option('label_map', 'FILE.csv')} (columns output,class) which outputs stand for a class"
+)
 
 RUNS_FOLDER = "windtunnel-runs"
 
@@ -195,18 +198,20 @@ def make_plan(
 def _refuse_mistakes(dataset: Dataset, suite: Suite, options: RunOptions) -> None:
     """Refuse wrong options before anything is read."""
     if options.keep not in KEEP:
-        raise UserError(f"--keep is '{options.keep}'; give {', '.join(KEEP)}.")
+        raise UserError(f"{option('keep')} is '{options.keep}'; give {', '.join(KEEP)}.")
     if options.keep == "summary" and needing("ood scores", suite.metrics):
         raise UserError(
-            f"Suite {suite.name} needs every class's score of an image, which --keep summary drops; give "
-            "--keep auto."
+            f"Suite {suite.name} needs every class's score of an image, which {option('keep', 'summary')} "
+            f"drops; give {option('keep', 'auto')}."
         )
     if options.subset is not None and options.subset < 0:
-        raise UserError(f"subset is {options.subset}; give a number of images, or 0 for all.")
+        raise UserError(f"{option('subset')} is {options.subset}; give a number of images, or 0 for all.")
     if options.chunk is not None and options.chunk < 1:
-        raise UserError(f"--chunk is {options.chunk}; give at least 1 image per shard.")
+        raise UserError(f"{option('chunk')} is {options.chunk}; give at least 1 image per shard.")
     if options.settings and dataset.precomputed:
-        raise UserError(f"--set makes images differently; those of {dataset.location} are made already.")
+        raise UserError(
+            f"{option('settings')} makes images differently; those of {dataset.location} are made already."
+        )
 
 
 def _labels(
@@ -355,7 +360,9 @@ def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:
         place, equals, value = item.partition("=")
         unit, dot, name = place.partition(".")
         if not (equals and dot and unit and name and value):
-            raise UserError(f"--set is '{item}'; write UNIT.SETTING=VALUE, such as frost.textures=DIR.")
+            raise UserError(
+                f"{option('settings')} is '{item}'; write UNIT.SETTING=VALUE, such as frost.textures=DIR."
+            )
         found.setdefault(unit, {})[name] = value
     return found
 
@@ -392,7 +399,7 @@ def map_labels(
     )
     cure = f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
     if space.name == INDICES and len(space) < count:
-        cure = "pass --labels-are-outputs if the data's class indices are the model's"
+        cure = f"pass {option('labels_are_outputs', True)} if the data's class indices are the model's"
         if count == len(imagenet_1k()):
             cure = f"{LABELS_ARE_IMAGENET}, or {cure}"
     if space.name == INDICES and len(space) == count + 1 and used[0] == 1:

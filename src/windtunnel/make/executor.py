@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import FixedFile
 from windtunnel.core.wording import counted
@@ -69,9 +70,11 @@ def make(
         progress: counts written images.
     """
     if workers < 1:
-        raise UserError(f"--workers is {workers}; give at least 1.")
+        raise UserError(f"{option('workers')} is {workers}; give at least 1.")
     if workers > 1 and not plan.dataset.portable:
-        raise UserError("A live Python array cannot be sent to worker processes; use workers=1.")
+        raise UserError(
+            f"A live Python array cannot be sent to worker processes; use {option('workers', 1)}."
+        )
     check_target(plan, out)
     layout = _layout(plan)
     with SetFolder(out).locked():
@@ -159,8 +162,8 @@ def check_target(plan: MakePlan, out: Path) -> None:
     for condition in plan.conditions:
         if dict(assets.get(condition.unit, condition.assets)) != dict(condition.assets):
             raise UserError(
-                f"{out} holds {condition.unit} with other settings; choose another folder, or give the --set "
-                "it was made with. Two recipes are never mixed."
+                f"{out} holds {condition.unit} with other settings; choose another folder, or give the "
+                f"{option('settings')} it was made with. Two recipes are never mixed."
             )
 
 

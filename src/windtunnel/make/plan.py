@@ -10,6 +10,7 @@ from pathlib import Path
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import SetClasses, SetData, SetInfo, SetRecipe
 from windtunnel.core.samples import Sample, Surveyed
@@ -170,9 +171,9 @@ def plan_make(
 def _refuse_mistakes(dataset: Dataset, options: MakeOptions) -> None:
     """Refuse wrong options before anything is read."""
     if options.split not in SPLITS:
-        raise UserError(f"--split is '{options.split}'; give {', '.join(SPLITS)}.")
+        raise UserError(f"{option('split')} is '{options.split}'; give {', '.join(SPLITS)}.")
     if options.subset is not None and options.subset < 0:
-        raise UserError(f"--subset is {options.subset}; give a number of images, or 0 for all.")
+        raise UserError(f"{option('subset')} is {options.subset}; give a number of images, or 0 for all.")
     if dataset.precomputed:
         raise UserError(f"{dataset.location} is corrupted already; give the clean images.")
 
@@ -183,7 +184,8 @@ def _check_split(suite: Suite, split: str) -> None:
         return
     if STEPS_LAYOUT not in _layouts(suite):
         raise UserError(
-            "--split train makes random crops for sets of decoders and resizes, such as imagenet-s."
+            f"{option('split', 'train')} makes random crops for sets of decoders and resizes, such as "
+            "imagenet-s."
         )
     steps = [step for unit in suite.units for step in spelt_out(unit)]
     refuse_scaling(value_of(step) for step in steps if axis_of(step) == "decode")
@@ -343,7 +345,7 @@ def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
     if layout not in ("auto", *_layouts(suite)):
         what = "sequences are" if suite.holds_sequences else "corrupted images are"
         what = what if suite.corruptions or suite.holds_sequences else "swapped steps are"
-        raise UserError(f"--layout is '{layout}'; {what} laid out as {', '.join(_layouts(suite))}.")
+        raise UserError(f"{option('layout')} is '{layout}'; {what} laid out as {', '.join(_layouts(suite))}.")
     if layout == "videos" and codec is None:
         codec = H264
     if codec is not None:
@@ -352,8 +354,8 @@ def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
         layout = "videos"
     if (layout == "videos") != (suite.codec == H264):
         raise UserError(
-            f"--layout is '{layout}' and the codec {suite.codec}; videos are stored as {H264}, and nothing "
-            "else is."
+            f"{option('layout')} is '{layout}' and the codec {suite.codec}; videos are stored as {H264}, "
+            "and nothing else is."
         )
     return suite, layout
 
@@ -385,7 +387,7 @@ def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str,
         if not (_may_name_a_file(folder) and _may_name_a_file(stem)):
             raise UserError(
                 f"{id_} would be written as {name!r}; a class and a name on disk are not empty, have no "
-                "slash and begin with no dot. Rename it, or use --layout arrays."
+                f"slash and begin with no dot. Rename it, or use {option('layout', 'arrays')}."
             )
     return names
 
@@ -414,10 +416,12 @@ def _row_names(images: Sequence[Surveyed]) -> dict[str, str]:
 def _check_arrays(suite: Suite, images: Sequence[Surveyed], canvas: Canvas) -> None:
     if any(sorted(suite.levels_of(unit)) != list(SEVERITIES) for unit in suite.corruptions):
         raise UserError(
-            "Arrays hold all five severities; leave severities out of --only, or use --layout folders."
+            f"Arrays hold all five severities; leave severities out of {option('only')}, or use "
+            f"{option('layout', 'folders')}."
         )
     sizes = {(one.width, one.height) for one in images}
     if not canvas.geometry.output_px and len(sizes) > 1:
         raise UserError(
-            f"The images have {len(sizes)} sizes; arrays need one. Use --layout {_layouts(suite)[0]}."
+            f"The images have {len(sizes)} sizes; arrays need one. Use "
+            f"{option('layout', _layouts(suite)[0])}."
         )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.models import (
     Model,
     Scores,
@@ -97,8 +98,8 @@ class CallableModel(Model):
         assumed = " (preset imagenet, since no preprocessing is declared)" if self.preprocess.assumed else ""
         raise UserError(
             f"{self.name} failed on two {width}x{height} images{assumed}: {type(failure).__name__}: "
-            f"{failure}. Declare its preprocessing with --preprocess: a preset (cifar for 32x32 images) "
-            'or a TOML file (rule = "none" under [geometry] for images at their own size).'
+            f"{failure}. Declare its preprocessing with {option('preprocess')}: a preset (cifar for 32x32 "
+            'images) or a TOML file (rule = "none" under [geometry] for images at their own size).'
         ) from failure
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:

@@ -56,9 +56,7 @@ def _table(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UserError(
-            f"There is no file {file}; give a run file, or MODEL and DATA (windtunnel run --help)."
-        ) from error
+        raise UserError(f"There is no file {file}; give a run file, or a model and data.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{file} is not valid TOML: {first_line(error)}.") from error
 

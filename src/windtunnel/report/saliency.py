@@ -10,6 +10,7 @@ from windtunnel.analysis.explain import Explanation, explain_seen
 from windtunnel.analysis.occlusion import patches_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.engine.work import fitted
 from windtunnel.metrics.scored_run import ScoredRun
@@ -70,7 +71,7 @@ def explain_with(
         raise UserError(
             f"{model.name} ({model.preprocess.origin}) is not what {run.path} was run with: "
             f"{run.info.model.name} ({run.info.model.preprocess_from}); give that model and its "
-            "--preprocess."
+            f"{option('preprocess')}."
         )
     names = class_names(run)
     promised: list[int] = []
