@@ -10,6 +10,9 @@ from windtunnel.analysis import gate as gates
 from windtunnel.metrics import slices as slicing
 from windtunnel.runs import Run, scored_runs
 
+# Images that a slice needs to be shown.
+SLICE_MINIMUM = slicing.MINIMUM
+
 
 def compare(*runs: Run | str | Path) -> comparison.Comparison:
     """Compare finished runs with the first of them, image by image where they share images and seeds."""
@@ -41,7 +44,7 @@ def slices(
     metric: str = "top1_error",
     condition: str | None = None,
     *,
-    minimum: int = slicing.MINIMUM,
+    minimum: int = SLICE_MINIMUM,
 ) -> list[slicing.Slice]:
     """A score of every slice with at least `minimum` images, the worst (shrunk) first.
 
@@ -54,3 +57,16 @@ def slices(
     """
     (scored,) = scored_runs([run])
     return slicing.slices(scored, by, metric, condition, minimum=minimum)
+
+
+def omitted_slices(
+    run: Run | str | Path,
+    by: str,
+    metric: str = "top1_error",
+    condition: str | None = None,
+    *,
+    minimum: int = SLICE_MINIMUM,
+) -> slicing.Omitted:
+    """The slices that `slices` leaves out, and why; the arguments are the same."""
+    (scored,) = scored_runs([run])
+    return slicing.omitted_slices(scored, by, metric, condition, minimum=minimum)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -149,6 +149,11 @@ def prepare(
     planned = _planned(model, data, suite, options, progress)
     folder = Path(options.out) if options.out else planned.default_folder()
     return PreparedRun(planned, folder, options, _source(model, options.preprocess, planned))
+
+
+def include_plugins(files: Iterable[str | Path]) -> None:
+    """Register the plug-ins of the user's own files; workers get them too."""
+    include_units(map(Path, files))
 
 
 def check_free(folder: str | Path) -> None:

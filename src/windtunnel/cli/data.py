@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.summary import print_lines
+from windtunnel.cli.printing import print_lines
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 from windtunnel.data.inspection import Inspection, inspect

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from windtunnel.analysis.distance import SPLITS, Distance, ImageSet, OverSplits, distance
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.summary import print_lines
+from windtunnel.cli.printing import print_lines
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 

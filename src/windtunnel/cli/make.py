@@ -11,11 +11,10 @@ from rich.console import Console
 
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, print_json, record_options
-from windtunnel.cli.summary import print_lines
+from windtunnel.cli.printing import print_lines
 from windtunnel.core.conditions import grid_text, is_uneven
 from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
-from windtunnel.make.plan import MakePlan
 from windtunnel.options import MakeOptions
 from windtunnel.options.make import STEPS_LAYOUT
 
@@ -73,7 +72,7 @@ def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> N
     )
 
 
-def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
+def _lines(plan: api.MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     lines = [
         ("data", f"{plan.dataset.location}   {counted(len(plan.images), 'image')}"),
@@ -94,7 +93,7 @@ def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     return lines
 
 
-def _contents(plan: MakePlan) -> str:
+def _contents(plan: api.MakePlan) -> str:
     """What the set will hold, in a few words."""
     if plan.layout == STEPS_LAYOUT:
         pairs = len(plan.conditions)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -17,9 +16,10 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _register(_context: click.Context, _option: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
-    from windtunnel.suites.units import include_units
+    if files:
+        from windtunnel import api
 
-    include_units(map(Path, files))
+        api.include_plugins(files)
     return files
 
 

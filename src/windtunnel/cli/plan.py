@@ -10,9 +10,10 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, asked_run, print_json, run_options
+from windtunnel.cli.printing import print_lines
 from windtunnel.cli.run import plan_with_progress
-from windtunnel.cli.summary import plan_lines, print_lines
 from windtunnel.options.run import EXECUTION
+from windtunnel.report.plan_summary import plan_lines
 
 
 @click.command(short_help="Show how much work a run is, without running it.")

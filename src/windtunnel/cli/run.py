@@ -12,13 +12,14 @@ from rich.console import Console
 
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, asked_run, print_json, run_options
+from windtunnel.cli.printing import print_lines
 from windtunnel.cli.report import explained_reports
-from windtunnel.cli.summary import plan_lines, print_lines, score_lines
 from windtunnel.core.progress_bar import Bar
-from windtunnel.metrics.score import score_run
-from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.options import RunFile
+from windtunnel.report.plan_summary import plan_lines
+from windtunnel.report.score_summary import score_lines
 from windtunnel.report.tables import run_document
+from windtunnel.runs import Run
 
 
 @click.command(short_help="Run a suite on a model and write scores and a report.")
@@ -54,7 +55,7 @@ def command(context: click.Context, /, explain: bool, as_json: bool, **given: An
     )
 
 
-def run_with_progress(console: Console, asked: RunFile) -> ScoredRun:
+def run_with_progress(console: Console, asked: RunFile) -> Run:
     """Plan and execute, showing what is done and how long it will take."""
     if asked.options.out is not None:
         api.check_free(asked.options.out)
@@ -67,8 +68,7 @@ def run_with_progress(console: Console, asked: RunFile) -> ScoredRun:
         )
     # Output that a model prints must not end up in what is piped.
     with Bar(console, "running") as bar, redirect_stdout(sys.stderr):
-        finished = prepared.execute(workers, bar, lambda time: print_lines(console, [("time", str(time))]))
-    return finished.scoring
+        return prepared.execute(workers, bar, lambda time: print_lines(console, [("time", str(time))]))
 
 
 def plan_with_progress(console: Console, asked: RunFile) -> api.PreparedRun:
@@ -79,16 +79,16 @@ def plan_with_progress(console: Console, asked: RunFile) -> api.PreparedRun:
 
 def finish(
     console: Console,
-    run: ScoredRun,
+    run: Run,
     *,
     as_json: bool,
     explain: str | None = None,
     preprocess: str | Path | None = None,
 ) -> None:
     """Write the reports and print the headline."""
-    scores = score_run(run)
+    scores = run.scores()
     written = explained_reports(console, run, scores, explain, preprocess)
     if as_json:
-        print_json(run_document(run, scores))
+        print_json(run_document(run.scoring, scores))
     out = console if as_json else Console()
-    print_lines(out, [*score_lines(run, scores), ("report", str(written.html))])
+    print_lines(out, [*score_lines(run.scoring, scores), ("report", str(written.html))])

@@ -8,17 +8,16 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.analysis.missing_scores import needed_run
 from windtunnel.cli.options import AS_JSON, print_json, record_options
+from windtunnel.cli.printing import print_lines, print_table
 from windtunnel.cli.run import finish
-from windtunnel.cli.summary import print_asked, print_lines, score_lines
 from windtunnel.core.errors import UserError
-from windtunnel.core.metrics import headline_titles, metric_named, metric_of
+from windtunnel.core.metrics import headline_titles, metric_named
 from windtunnel.core.progress_bar import Bar
-from windtunnel.metrics.score import score_run
-from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.options import ScoreOptions
+from windtunnel.report.score_summary import ASKED_HEADER, asked_lines, asked_rows, score_lines
 from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.runs import Run, load_run
 
 
 @click.command(short_help="Print the scores of a run, or score a file of predictions.")
@@ -62,14 +61,15 @@ def command(
     options = ScoreOptions(**given)
     console = Console(stderr=True)
     if predictions is None:
-        run = ScoredRun(str(run_folder)).scored_as(baseline, options.group)
+        run = load_run(str(run_folder), baseline=baseline, group=options.group)
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
         return
     if data is None:
         raise UserError("--predictions needs --data: the images they are of.")
     with Bar(console, "looking at the images") as bar:
-        imported = api.score_predictions(predictions, data, suite, options, progress=bar)
-    run = imported.scoring.scored_as(baseline)
+        run = api.score_predictions(predictions, data, suite, options, progress=bar)
+    if baseline is not None:
+        run = run.against(baseline)
     if remarks := run.info.remarks:
         print_lines(console, [("note", remark) for remark in remarks])
     if metrics or as_csv:
@@ -78,26 +78,25 @@ def command(
         finish(console, run, as_json=as_json)
 
 
-def _refuse_other_tests(run: ScoredRun, metrics: tuple[str, ...]) -> None:
+def _refuse_other_tests(run: Run, metrics: tuple[str, ...]) -> None:
     """Refuse metrics that are of another kind of run."""
     for metric in metrics:
-        name = metric.partition(":")[0]
-        known = metric_of(name)
-        other = known is not None and {"ood scores", "frame sets"} & set(known.needs)
-        if other and (needed := needed_run(run, name)):
+        if needed := api.kind_of_run_needed(run, metric.partition(":")[0]):
             raise UserError(f"{metric} needs {needed}; {run.path} is none.")
 
 
-def _print(run: ScoredRun, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:
+def _print(run: Run, metrics: tuple[str, ...], *, as_json: bool, as_csv: bool) -> None:
     metrics = tuple(map(metric_named, metrics))
     _refuse_other_tests(run, metrics)
-    scores = score_run(run, metrics or None)
+    scores = run.scores(metrics or None)
     if as_json:
-        print_json(run_document(run, scores))
+        print_json(run_document(run.scoring, scores))
     elif as_csv:
         click.echo(scores_csv(scores), nl=False)
     elif metrics:
-        print_asked(Console(), run, metrics, scores)
+        if scores:
+            print_table(Console(), ASKED_HEADER, asked_rows(scores))
+        print_lines(Console(), asked_lines(run.scoring, metrics, scores))
     else:
         heads = headline_titles()
         beside = [
@@ -105,4 +104,4 @@ def _print(run: ScoredRun, metrics: tuple[str, ...], *, as_json: bool, as_csv: b
             for score in scores
             if not score.condition and score.metric not in heads
         ]
-        print_lines(Console(), [*score_lines(run, scores), *beside])
+        print_lines(Console(), [*score_lines(run.scoring, scores), *beside])
