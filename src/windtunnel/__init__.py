@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
+    from windtunnel.options import MakeOptions, RunOptions, ScoreOptions, read_run_file
     from windtunnel.runs import Run, load_run
     from windtunnel.sequences import perturb
 
 # Public names and where they live; each is imported on first use, so that importing the package is light.
 _PUBLIC = {
+    "MakeOptions": "windtunnel.options",
     "Run": "windtunnel.runs",
+    "RunOptions": "windtunnel.options",
+    "ScoreOptions": "windtunnel.options",
     "UserError": "windtunnel.core.errors",
     "compare": "windtunnel.api",
     "corrupt": "windtunnel.corruptions",
@@ -33,13 +37,17 @@ _PUBLIC = {
     "open_dataset": "windtunnel.data",
     "perturb": "windtunnel.sequences",
     "plan": "windtunnel.api",
+    "read_run_file": "windtunnel.options",
     "run": "windtunnel.api",
     "score_predictions": "windtunnel.api",
     "slices": "windtunnel.api",
 }
 
 __all__ = [
+    "MakeOptions",
     "Run",
+    "RunOptions",
+    "ScoreOptions",
     "UserError",
     "compare",
     "corrupt",
@@ -53,6 +61,7 @@ __all__ = [
     "open_dataset",
     "perturb",
     "plan",
+    "read_run_file",
     "run",
     "score_predictions",
     "slices",

@@ -26,9 +26,10 @@ from windtunnel.analysis.pairing import join_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.cli import cli
 from windtunnel.cli.gate import show
-from windtunnel.core.phrasing import phrased_for_command_line
+from windtunnel.core.option_names import spelled_by
 from windtunnel.data.demo import demo_model_path
 from windtunnel.metrics.score import score_run
+from windtunnel.options.command_line import as_option
 from windtunnel.report.gate_outcome import check_cells, gate_junit, gate_markdown, sentence
 from windtunnel.runs import Run
 
@@ -399,7 +400,7 @@ def test_a_better_run_passes(invoke: object) -> None:
 def test_mistakes_are_one_line(invoke: object, arguments: tuple[str, ...], words: str) -> None:
     result = invoke(*arguments)  # type: ignore[operator]
     assert isinstance(result.exception, windtunnel.UserError)
-    with phrased_for_command_line():
+    with spelled_by(as_option):
         said = str(result.exception)
     assert words in said
     assert "\n" not in said

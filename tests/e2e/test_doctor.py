@@ -402,7 +402,9 @@ def test_images_that_cannot_be_made_are_left_out_and_counted(tmp_path: Path) -> 
     (tmp_path / "colour.onnx.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 32\n")
     seen: list[int] = []
     found = diagnose(
-        load_model(model), open_dataset(coloured_files(tmp_path)), advance=lambda done, _: seen.append(done)
+        load_model(model),
+        open_dataset(coloured_files(tmp_path)),
+        progress=lambda done, _total, _failed=0: seen.append(done),
     )
     assert len(found.declared.right) == 40
     assert len(found.remarks) == 1

@@ -18,9 +18,10 @@ from tests.natural_sets import WNIDS, clean_folder, put, write_model
 from tests.onnx_models import write_colour_model
 from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
-from windtunnel.core.phrasing import phrased_for_command_line
+from windtunnel.core.option_names import spelled_by
 from windtunnel.data.demo import demo_model_path
 from windtunnel.models import load_model
+from windtunnel.options.command_line import as_option
 from windtunnel.published.imagenet import imagenet_names
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.confusions import confusions, examples
@@ -233,7 +234,7 @@ def test_other_models_and_preprocesses_are_refused(demo: Path, tmp_path: Path) -
         (("--preprocess", "imagenet"), "give both or neither"),
     ):
         done = call("report", demo, *arguments)
-        with phrased_for_command_line():
+        with spelled_by(as_option):
             assert isinstance(done.exception, UserError) and words in str(done.exception)
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from windtunnel.cli.summary import plan_lines
 
 import windtunnel
 from tests.reference.test_stability import brute_force_distance
-from windtunnel.cli.summary import plan_lines
 from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
 from windtunnel.metrics.sequence_scores import TOP_FIVE, each, mean
 from windtunnel.report.source_images import class_names

@@ -26,6 +26,7 @@ from windtunnel.imaging.clips import encode_clip
 from windtunnel.make.executor import make
 from windtunnel.make.plan import plan_make
 from windtunnel.make.verification import verify
+from windtunnel.options import MakeOptions
 from windtunnel.sequences import REGISTRY
 from windtunnel.suites.suite_files import load_suite
 
@@ -362,10 +363,10 @@ def test_mistakes_are_told_in_one_line_before_any_work(
 def test_making_again_counts_every_chunk_once(
     cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
-    plan = plan_make("imagenet-p", open_dataset(cifar[0]), only=["tilt"])
+    plan = plan_make("imagenet-p", open_dataset(cifar[0]), MakeOptions(only=["tilt"]))
     make(plan, tmp_path / "made")
     looked: list[tuple[int, int]] = []
-    make(plan, tmp_path / "made", look=lambda done, total: looked.append((done, total)))
+    make(plan, tmp_path / "made", checking=lambda done, total, _failed=0: looked.append((done, total)))
     assert len(plan.chunks) > 1
     assert looked == [(1, len(plan.chunks))] * len(plan.chunks)
 
@@ -374,7 +375,9 @@ def test_another_seed_is_called_that_though_it_chooses_other_images(
     cifar: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
     for seed, told in ((0, ""), (1, "another seed")):
-        plan = plan_make("imagenet-p", open_dataset(cifar[0]), only=["tilt"], subset=2, seed=seed)
+        plan = plan_make(
+            "imagenet-p", open_dataset(cifar[0]), MakeOptions(only=["tilt"], subset=2, seed=seed)
+        )
         if told:
             with pytest.raises(windtunnel.UserError, match=told):
                 make(plan, tmp_path / "made")

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from sklearn.metrics import average_precision_score, roc_auc_score
+from windtunnel.cli.summary import score_lines
 
 import windtunnel
 from windtunnel import load_model, open_dataset
 from windtunnel.analysis.doctor import diagnose
 from windtunnel.api import score_predictions
-from windtunnel.cli.summary import score_lines
 from windtunnel.core.seeding import digest64
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.published.imagenet import imagenet_1k

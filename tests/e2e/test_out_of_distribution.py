@@ -15,10 +15,10 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import colour_weights, write_colour_model
-from windtunnel.cli.summary import score_lines
 from windtunnel.core.scores import Score
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
+from windtunnel.report.score_summary import score_lines
 from windtunnel.report.tables import notes
 
 UserError = windtunnel.UserError

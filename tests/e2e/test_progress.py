@@ -15,13 +15,13 @@ from rich.console import Console
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.api import model_source
-from windtunnel.core.progress import Bar
+from windtunnel.api import prepare
+from windtunnel.core.progress_bar import Bar
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import duration
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.engine.estimate import Expected
-from windtunnel.engine.local_executor import execute, expected_time
+from windtunnel.engine.local_executor import expected_time
 
 ESTIMATE = r"about .* on \d+ workers?; an?( rough)? estimate from \d[\d,]* predictions? timed on this machine"
 
@@ -38,11 +38,11 @@ class Clock:
 
 def test_a_log_gets_a_plain_line_now_and_then() -> None:
     log, clock = io.StringIO(), Clock()
-    with Bar(Console(file=log), "running", 1000, clock) as bar:
-        bar.advance(100)  # what an earlier run has done
+    with Bar(Console(file=log), "running", clock) as bar:
+        bar(100, 1000)  # what an earlier run has done
         for _ in range(900):
             clock.now += 0.1
-            bar.advance(1)
+            bar(1, 1000)
     lines = log.getvalue().splitlines()
     assert lines[0] == "running: 200 of 1,000 (20 %), 10/s, 80 s left"
     assert lines[-1] == "running: 1,000 of 1,000 (100 %), 10/s"
@@ -52,18 +52,18 @@ def test_a_log_gets_a_plain_line_now_and_then() -> None:
 
 def test_slow_work_is_heard_of_every_minute_and_fast_work_once() -> None:
     log, clock = io.StringIO(), Clock()
-    with Bar(Console(file=log), "running", 10_000, clock) as bar:
-        bar.advance(0)
+    with Bar(Console(file=log), "running", clock) as bar:
+        bar(0, 10_000)
         for _ in range(30):
             clock.now += 20
-            bar.advance(1, 1 if clock.now == 120 else 0)
+            bar(1, 10_000, 1 if clock.now == 120 else 0)
     lines = log.getvalue().splitlines()
     assert lines[0] == "running: 3 of 10,000 (0 %), 0.05/s, 2 d 8 h left, 1 image failed"
     assert len(lines) == 10
     log = io.StringIO()
-    with Bar(Console(file=log), "running", 10, clock) as bar:
+    with Bar(Console(file=log), "running", clock) as bar:
         for _ in range(10):
-            bar.advance(1)
+            bar(1, 10)
     assert log.getvalue().splitlines() == ["running: 10 of 10 (100 %)"]
 
 
@@ -71,14 +71,14 @@ def test_colour_that_is_forced_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -
     """Many CI services set FORCE_COLOR; their logs are no terminals all the same."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     log = io.StringIO()
-    with Bar(Console(file=log), "running", 10) as bar:
-        bar.advance(10)
+    with Bar(Console(file=log), "running") as bar:
+        bar(10, 10)
     assert log.getvalue().splitlines() == ["running: 10 of 10 (100 %)"]
 
 
 def test_work_that_never_began_leaves_no_line() -> None:
     log = io.StringIO()
-    with Bar(Console(file=log), "running", 10):
+    with Bar(Console(file=log), "running"):
         pass
     assert not log.getvalue()
 
@@ -153,15 +153,16 @@ def test_time_is_measured_with_the_threads_of_a_worker(
         data = tmp_path / "set"
         windtunnel.make_set("smoke", digit_folder, data, layout="folders", codec="png")
     model = f"{file}:make"
-    plan = windtunnel.plan(model, data, None if finished else "smoke", chunk=20)
+    options = windtunnel.RunOptions(chunk=20, out=tmp_path / "run", workers=2)
+    prepared = prepare(model, data, None if finished else "smoke", options)
+    plan = prepared.plan
     assert len(plan.chunks) == 2
-    source = model_source(model, None, plan)
     threads = torch.get_num_threads()
     torch.set_num_threads(max(2, threads))
     told: list[Expected] = []
     try:
-        planned = expected_time(plan, tmp_path / "run", 2, source)
-        execute(plan, tmp_path / "run", workers=2, source=source, expect=told.append)
+        planned = prepared.expected_time()
+        prepared.execute(2, expect=told.append)
     finally:
         torch.set_num_threads(threads)
     assert planned is not None

@@ -15,8 +15,9 @@ from sklearn.calibration import calibration_curve
 import windtunnel
 from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
-from windtunnel.core.phrasing import phrased_for_command_line
+from windtunnel.core.option_names import spelled_by
 from windtunnel.metrics.calibration import ece_by_chance, ece_values, reliability
+from windtunnel.options.command_line import as_option
 from windtunnel.report.footguns import TRAPS
 from windtunnel.report.tables import run_document
 
@@ -179,7 +180,7 @@ def test_several_runs_make_one_page_and_leave_the_runs_alone(demo: Path, tmp_pat
 def test_options_that_do_not_go_together(demo: Path, arguments: tuple[str, ...], words: str) -> None:
     done = call("report", demo, *arguments)
     assert isinstance(done.exception, UserError)
-    with phrased_for_command_line():
+    with spelled_by(as_option):
         assert words in str(done.exception)
 
 

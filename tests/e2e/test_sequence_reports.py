@@ -16,9 +16,10 @@ from PIL import Image
 import windtunnel
 from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
-from windtunnel.core.phrasing import phrased_for_command_line
+from windtunnel.core.option_names import spelled_by
 from windtunnel.metrics.flip_rates import THE_TEN
 from windtunnel.metrics.published_results import measured_on
+from windtunnel.options.command_line import as_option
 from windtunnel.report.comparison import changed_columns, changed_rows
 from windtunnel.report.figures import flip_changes
 from windtunnel.report.markdown import comparison_markdown
@@ -485,7 +486,7 @@ def test_show_takes_grey_images_and_any_size(tmp_path: Path, mode: str, size: tu
 def test_mistakes_in_show_are_one_line(arguments: tuple[str, ...], words: str) -> None:
     done = call("show", *arguments)
     assert isinstance(done.exception, UserError)
-    with phrased_for_command_line():
+    with spelled_by(as_option):
         said = str(done.exception)
     assert words in said and "\n" not in said
 

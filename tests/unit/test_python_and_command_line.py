@@ -1,8 +1,9 @@
-"""Python and the command line: each is told in its own terms, and what Python hands over stays as it was."""
+"""Python and the command line: messages in the terms of each; models from Python stay unchanged."""
 
 from __future__ import annotations
 
 import ast
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,87 +17,96 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.cli import cli
 from windtunnel.core.errors import RunFailed, UserError
-from windtunnel.core.phrasing import phrased, phrased_for_command_line
-from windtunnel.suites.suite_files import suite_names
+from windtunnel.core.option_names import option, spelled_by
+from windtunnel.options.command_line import as_option
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
+PIP_OPTION = "--force-reinstall"
 
 
 @pytest.mark.parametrize(
-    ("typed", "passed"),
+    ("token", "passed", "typed"),
     [
-        ("run with --keep logits.", 'run with keep="logits".'),
-        ("--keep summary drops them", 'keep="summary" drops them'),
-        ("--keep is 'x'; give auto", "keep is 'x'; give auto"),
-        ("pass --labels-are-outputs if", "pass labels_are_outputs=True if"),
-        ("with --map FILE.csv (columns", 'with label_map="FILE.csv" (columns'),
-        ("--set frost.textures=DIR.", 'settings=["frost.textures=DIR"].'),
-        ("give --clean DATA.", "give clean=DATA."),
-        ("use --workers 1.", "use workers=1."),
-        ("give --group ''.", 'give group="".'),
-        ("choose another with --out.", "choose another with out."),
-        ("--only fog is no sequence", 'only=["fog"] is no sequence'),
-        ("--only takes the same levels", "only takes the same levels"),
-        ("give --suite imagenet-c or other", 'give suite="imagenet-c" or other'),
-        ("pip install --force-reinstall x", "pip install --force-reinstall x"),
-        ("if they are not, pass --labels indices.", 'if they are not, pass labels="indices".'),
-        ("with --unsure fail they do", 'with unsure="fail" they do'),
-        ("a--b", "a--b"),
+        (option("keep", "logits"), 'keep="logits"', "--keep logits"),
+        (option("keep"), "keep", "--keep"),
+        (option("labels_are_outputs", True), "labels_are_outputs=True", "--labels-are-outputs"),
+        (option("label_map", "FILE.csv"), 'label_map="FILE.csv"', "--map FILE.csv"),
+        (
+            option("settings", ["frost.textures=DIR"]),
+            'settings=["frost.textures=DIR"]',
+            "--set frost.textures=DIR",
+        ),
+        (option("clean", "DATA"), "clean=DATA", "--clean DATA"),
+        (option("workers", 1), "workers=1", "--workers 1"),
+        (option("group", ""), 'group=""', "--group ''"),
+        (option("only", ["fog"]), 'only=["fog"]', "--only fog"),
+        (option("suite", "imagenet-c"), 'suite="imagenet-c"', "--suite imagenet-c"),
+        (option("rules"), "rules", "--rule"),
+        (option("unsure", "fail"), 'unsure="fail"', "--unsure fail"),
+        (
+            "pip install --force-reinstall x",
+            "pip install --force-reinstall x",
+            "pip install --force-reinstall x",
+        ),
     ],
 )
-def test_an_option_is_an_argument_in_python(typed: str, passed: str) -> None:
-    assert phrased(typed) == passed
-    assert str(UserError(typed)) == passed
-    with phrased_for_command_line():
-        assert phrased(typed) == str(UserError(typed)) == typed
+def test_an_option_is_spelled_by_the_interface(token: str, passed: str, typed: str) -> None:
+    error = UserError(f"give {token}, or {token}.")
+    assert str(error) == f"give {passed}, or {passed}."
+    with spelled_by(as_option):
+        assert str(error) == str(pickle.loads(pickle.dumps(error))) == f"give {typed}, or {typed}."
+        # A message made of another one keeps its options.
+        assert str(UserError(f"{error} Then go on.")) == f"give {typed}, or {typed}. Then go on."
+    assert str(error) == f"give {passed}, or {passed}."
 
 
-def allowed_values() -> dict[str, set[str]]:
-    """Option -> the words that it takes, as Click's choices, metavars (`auto|logits`) and suites say."""
-    found: dict[str, set[str]] = {"suite": set(suite_names())}
-    for command in ("run", "make", "gate", "score"):
-        for option in cli.get_command(click.Context(cli), command).params:  # type: ignore[union-attr]
-            if isinstance(option.type, click.Choice):
-                values = {str(choice) for choice in option.type.choices}
-            else:
-                values = set(re.findall(r"(?<![\w.])[a-z][\w:-]*(?=[|]|$)", option.metavar or ""))
-            for name in option.opts if values else ():
-                found.setdefault(name.removeprefix("--"), set()).update(values)
-    return found
-
-
-def literals() -> Iterator[str]:
-    """Every text in the source outside the command line, with implicit concatenations joined."""
-    root = Path(windtunnel.__file__).parent
+def calls(root: Path) -> Iterator[tuple[Path, ast.Call]]:
     for file in root.rglob("*.py"):
-        if file.is_relative_to(root / "cli"):
-            continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
-            elif isinstance(node, ast.JoinedStr):
-                yield "".join(
-                    str(part.value) if isinstance(part, ast.Constant) else "0" for part in node.values
-                )
+            if isinstance(node, ast.Call):
+                yield file, node
 
 
-def test_every_value_of_an_option_in_a_message_is_quoted_in_python() -> None:
-    allowed = allowed_values()
-    assert {"auto", "logits", "summary"} <= allowed["keep"] and {"pass", "fail"} == allowed["unsure"]
+def test_options_in_messages_are_real_and_their_values_allowed() -> None:
+    """Every `option("name", value)` in the source is an option of a command, of the right kind."""
+    known: dict[str, list[click.Parameter]] = {}
+    for command in ("run", "make", "gate", "score"):
+        for parameter in cli.get_command(click.Context(cli), command).params:  # type: ignore[union-attr]
+            known.setdefault(str(parameter.name), []).append(parameter)
     seen = set()
-    for text in literals():
-        for name, value in re.findall(r"(?<![\w-])--([a-z-]+) ([\w:-]+)", text):
-            if value in allowed.get(name, ()):
-                seen.add((name, value))
-                assert phrased(f"give --{name} {value}.") == f'give {name}="{value}".', text
-    assert {("labels", "indices"), ("unsure", "fail"), ("keep", "logits"), ("suite", "as-stored")} <= seen
+    for file, call in calls(Path(windtunnel.__file__).parent):
+        if not (isinstance(call.func, ast.Name) and call.func.id == "option" and call.args):
+            continue
+        if not isinstance(call.args[0], ast.Constant):
+            continue
+        name = str(call.args[0].value)
+        seen.add(name)
+        assert name in known, (file, name)
+        (*_, value) = call.args
+        for parameter in known[name] if len(call.args) > 1 else ():
+            assert isinstance(value, ast.List) == bool(parameter.multiple), (file, name)
+            assert (isinstance(value, ast.Constant) and value.value is True) == bool(
+                getattr(parameter, "is_flag", False)
+            ), (file, name)
+            if isinstance(parameter.type, click.Choice) and isinstance(value, ast.Constant):
+                assert value.value in parameter.type.choices, (file, name)
+    assert {"keep", "only", "settings", "label_map", "clean", "rules", "split", "partial"} <= seen
 
 
-@pytest.mark.parametrize("name", ["keep", "labels", "layout", "split", "unsure", "codec", "suite"])
-def test_every_value_that_an_option_takes_is_known(name: str) -> None:
-    for value in allowed_values()[name]:
-        if name != "suite" or value.startswith("imagenet-"):
-            assert phrased(f"give --{name} {value}.") == f'give {name}="{value}".'
+def test_no_error_outside_the_command_line_types_an_option() -> None:
+    """Errors name options by tokens: Python has no `--keep`."""
+    root = Path(windtunnel.__file__).parent
+    for file, call in calls(root):
+        if file.is_relative_to(root / "cli") or not isinstance(call.func, ast.Name):
+            continue
+        if call.func.id in ("UserError", "RunFailed", "unknown_name"):
+            texts = [
+                str(node.value)
+                for node in ast.walk(call)
+                if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            ]
+            typed = [text for text in texts if OPTION.search(text) and text != PIP_OPTION]
+            assert not typed, (file, call.lineno)
 
 
 MISTAKES: dict[str, tuple[Callable[[Path], object], list[str]]] = {

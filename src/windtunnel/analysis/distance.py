@@ -12,7 +12,7 @@ than n others, the two sets' biases differ, and their mean is not A to B's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Sample
 from windtunnel.core.seeding import digest64
 from windtunnel.data import Dataset, path_and_part, stratified_subset
@@ -45,7 +46,6 @@ RANGE = (0.025, 0.975)
 TOO_NEAR = 0.05
 
 Features = NDArray[np.float32]
-Advance = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def distance(
     splits: int = SPLITS,
     subset: int = 0,
     seed: int = 0,
-    advance: Advance = lambda _done, _failed, _total: None,
-    advance_splits: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Progress = silent,
+    progress_splits: Progress = silent,
 ) -> Distance:
     """Measure how far one set of images is from another in the features of a network.
 
@@ -147,8 +147,8 @@ def distance(
         splits: how many times groups are drawn.
         subset: only this many images of each set, each class in proportion; 0 for all.
         seed: of the splits and the subset.
-        advance: told of images done and failed, of how many.
-        advance_splits: told of splits done, of how many.
+        progress: counts images whose features are computed.
+        progress_splits: counts splits.
 
     Returns:
         The distance, the same of two groups of A and of two groups of B, and the excess over those.
@@ -168,7 +168,7 @@ def distance(
     total = sum(map(len, chosen))
     with pillow_quiet(), opencv_on_one_thread():
         found = [
-            _features(network, dataset, samples, lambda done, failed: advance(done, failed, total))
+            _features(network, dataset, samples, total, progress)
             for dataset, samples in zip(sets, chosen, strict=True)
         ]
     ids, values, failed = zip(*found, strict=True)
@@ -176,7 +176,7 @@ def distance(
     distances = []
     for split in range(splits):
         distances.append(split_distances(ids, values, videos, n, seed, split))
-        advance_splits(1, splits)
+        progress_splits(1, splits)
     between, within_a, within_b = np.array(distances).T
     null = (within_a + within_b) / 2
     excess = _over(between - null)
@@ -227,7 +227,8 @@ def _features(
     network: FeatureNetwork,
     dataset: Dataset,
     samples: Sequence[Sample],
-    advance: Callable[[int, int], None],
+    total: int,
+    progress: Progress,
 ) -> tuple[list[str], Features, Counter[str]]:
     """Ids and features of every image that can be read, and why the others cannot."""
     ids: list[str] = []
@@ -252,7 +253,7 @@ def _features(
                     f"{dataset.location}; check its preprocess, or name another output."
                 )
             rows.append(found)
-        advance(len(batch), lost)
+        progress(len(batch), total, lost)
     return ids, np.concatenate([np.empty((0, network.count), np.float32), *rows]), failed
 
 

@@ -6,7 +6,7 @@ images; `analysis/trials.py` says when a change is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from windtunnel.analysis.preprocess_grid import (
 )
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace, Projection
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, group_sizes, one_per_group, require_column, stratified_subset
@@ -145,7 +146,7 @@ def diagnose(
     labels: str | None = None,
     label_map: str | Path | None = None,
     group: str = "",
-    advance: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Progress = silent,
 ) -> Diagnosis:
     """Try other preprocesses on labelled images and say whether one is surely better than the declared.
 
@@ -159,7 +160,7 @@ def diagnose(
         label_map: CSV file with the columns output,class, as of `run`; other orders are then not tried.
         group: a column of the data's table; of images alike in it (of one patient) one is used, since the
             tests take images as independent. Of several frames of a video one is used without being asked.
-        advance: told of images predicted, of how many.
+        progress: counts predicted images.
     """
     samples = [sample for sample in sorted(dataset.samples(), key=lambda one: one.id) if sample.labels]
     if not samples:
@@ -188,7 +189,7 @@ def diagnose(
                 f"{len(left_out)} of {len(chosen)} images are left out of every trial ({left_out[0]}"
                 f"{' ...' if len(left_out) > 1 else ''})."
             )
-        found = _Search(model, dataset, space, _mixed(kept), orders, projection, remarks, advance).run()
+        found = _Search(model, dataset, space, _mixed(kept), orders, projection, remarks, progress).run()
     order = found.best.order.name
     if order not in found.best.changed:
         return found
@@ -276,7 +277,7 @@ class _Search:
         orders: list[Order],
         projection: Projection,
         remarks: list[str],
-        advance: Callable[[int, int], None],
+        progress: Progress,
     ) -> None:
         self._bench = Bench(model, dataset, images, orders, projection, self._step)
         self._orders = orders
@@ -300,7 +301,7 @@ class _Search:
                 f"give {needed} or more."
             )
         self._ahead = (1 + kinds) * len(images) + (1 + len(self._tensors)) * min(SCREEN, len(images))
-        self._advance = advance
+        self._progress = progress
         self._runner_up: Trial | None = None
         self._seen: list[Trial] = []
         self._remarks = remarks + self._untried()
@@ -416,4 +417,4 @@ class _Search:
         return found
 
     def _step(self, images: int) -> None:
-        self._advance(images, self._ahead)
+        self._progress(images, self._ahead)

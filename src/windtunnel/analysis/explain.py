@@ -24,6 +24,7 @@ from windtunnel.analysis.occlusion import (
 from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
+from windtunnel.core.progress import Progress, silent
 from windtunnel.engine.images import stages_of
 from windtunnel.imaging.files import read_file
 from windtunnel.imaging.geometry import colour_step, decode_step
@@ -142,7 +143,7 @@ def explain(
     kind: Kind = "probability",
     layer: str | None = None,
     preprocess: str | Path | None = None,
-    advance: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Progress = silent,
 ) -> Explanation:
     """Say what a model sees in an image, and on which part of it an answer hangs.
 
@@ -157,7 +158,7 @@ def explain(
         layer: of Grad-CAM, the part of the module that gives the feature maps; by default its last
             convolution.
         preprocess: preset or TOML file that says how the model wants its images.
-        advance: called with (patches covered just now, patches in all).
+        progress: counts occluded patches.
 
     Raises:
         UserError: something given does not fit.
@@ -170,7 +171,7 @@ def explain(
     target = None if of is None else find_class(loaded, of)
     canvas = _seen(image, loaded)
     if method == "occlusion":
-        return explain_seen(loaded, canvas, target, cover=cover, kind=kind, advance=advance)
+        return explain_seen(loaded, canvas, target, cover=cover, kind=kind, progress=progress)
     return _by_gradient(loaded, canvas, target, cover, layer)
 
 
@@ -183,7 +184,7 @@ def explain_seen(
     kind: Kind = "probability",
     projection: Projection | None = None,
     name: Callable[[int], str] | None = None,
-    advance: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Progress = silent,
 ) -> Explanation:
     """The same by occlusion, of an image as the model takes it.
 
@@ -192,7 +193,7 @@ def explain_seen(
     """
     asked = _Asked(model, image, target, cover, projection, name or partial(class_name, model))
     found = occlude(
-        model, image, asked.target, cover=cover, kind=kind, projection=projection, advance=advance
+        model, image, asked.target, cover=cover, kind=kind, projection=projection, progress=progress
     )
     best = int(found.falls.argmax())
     return asked.explained(

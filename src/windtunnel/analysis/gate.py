@@ -29,6 +29,7 @@ from windtunnel.analysis.missing_scores import has_score, why_no_score
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
+from windtunnel.core.option_names import option
 from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
@@ -178,7 +179,8 @@ def gate(
         raise UserError(f"{new.path} cannot be held against {base.path}: {why}; give two runs of one.")
     if why := why_other_answers([base, new]):
         raise UserError(
-            f"{new.path} cannot be held against {base.path}: {why}; run both with the same --mask and --map."
+            f"{new.path} cannot be held against {base.path}: {why}; run both with the same "
+            f"{option('mask')} and {option('label_map')}."
         )
     joined = join_runs([base, new])
     if not joined.paired:
@@ -229,7 +231,7 @@ def default_rules(joined: Joined) -> list[Rule]:
     fit = [rule for rule in found if (rule.metric, rule.pattern) in keys]
     if not fit:
         metrics = " nor ".join(rule.metric for rule in found)
-        raise UserError(f"Neither {metrics} is shared by both runs; give --rule.")
+        raise UserError(f"Neither {metrics} is shared by both runs; give {option('rules')}.")
     return fit
 
 

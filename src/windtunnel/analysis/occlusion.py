@@ -9,7 +9,6 @@ ones end at the border. Any model can be asked: nothing but its answers is neede
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
+from windtunnel.core.progress import Progress, silent
 from windtunnel.kernels.window import Window
 from windtunnel.models import Model
 
@@ -74,7 +74,7 @@ def occlude(
     cover: Cover = "mean",
     kind: Kind = "probability",
     projection: Projection | None = None,
-    advance: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Progress = silent,
 ) -> Occlusion:
     """Cover an image patch by patch and note how far a class's score falls.
 
@@ -85,7 +85,7 @@ def occlude(
         cover: `mean`, the image's own mean colour, or `blur`, a blur of it as wide as a patch.
         kind: the score: `probability`, or `logit` of models that give logits.
         projection: how the model's outputs become classes; as they are by default.
-        advance: called with (patches done just now, patches in all) as work goes on.
+        progress: counts occluded patches.
     """
     patches = patches_of(*image.shape[:2])
     covering = covered_image(image, cover)
@@ -98,7 +98,7 @@ def occlude(
         )
         after.append(scores[:, target])
         said.append(scores.argmax(axis=1))
-        advance(len(some), len(patches))
+        progress(len(some), len(patches))
     return Occlusion(image.shape[:2], patches, float(before), np.concatenate(after), np.concatenate(said))
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of
+from windtunnel.core.option_names import option
 from windtunnel.metrics.comparability import why_other_conditions, why_other_pixels
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
@@ -139,7 +140,7 @@ def _group_column(runs: Sequence[ScoredRun]) -> str:
     if len(columns) > 1:
         raise UserError(
             f"The runs group their images by {' and by '.join(columns)}; run one of them again with the "
-            "other's --group (nothing is predicted anew)."
+            f"other's {option('group')} (nothing is predicted anew)."
         )
     return columns[0] if columns else ""
 
@@ -150,7 +151,8 @@ def _grouped(run: ScoredRun, column: str) -> ScoredRun:
         return run
     if column not in run.columns:
         raise UserError(
-            f"{run.path} has no column {column}, by which another run groups its images; give --group ''."
+            f"{run.path} has no column {column}, by which another run groups its images; give "
+            f"{option('group', '')}."
         )
     return run.scored_as(group=column)
 

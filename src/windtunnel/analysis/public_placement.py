@@ -11,6 +11,7 @@ from typing import Any
 from windtunnel.analysis.public_models import Fit, PublicField, known_tables, public_field
 from windtunnel.analysis.shifts import Share, Shift, shift_of
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.metrics.parts import part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.natural_sets import masked_classes, natural_set
@@ -91,7 +92,7 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
             raise UserError(f"{path} holds results on {of}, and no run with clean images is over that set.")
         raise UserError(
             f"None of the runs can be placed among {path}: it takes a run over {', '.join(known_tables())} "
-            "with clean images (--clean), or the CSV file of the shifted set."
+            f"with clean images ({option('clean')}), or the CSV file of the shifted set."
         )
     return found
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import click
 
 from windtunnel.core.errors import RunFailed, UserError
-from windtunnel.core.phrasing import phrased_for_command_line
+from windtunnel.core.option_names import spelled_by
+from windtunnel.options.command_line import as_option
 
 # Command to the module that holds it, and its line in the help; a module is imported when its command is
 # used.
@@ -94,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(cli, {}, "windtunnel", COMPLETION, instruction))
-    with phrased_for_command_line():
+    with spelled_by(as_option):
         _run(arguments)
 
 

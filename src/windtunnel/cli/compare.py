@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.analysis.comparison import Comparison, compare
+from windtunnel import api
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
-from windtunnel.cli.summary import print_lines, print_table
+from windtunnel.cli.printing import print_lines, print_table
 from windtunnel.core.errors import UserError
-from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.comparison import (
     changed_columns,
     changed_rows,
@@ -22,6 +21,7 @@ from windtunnel.report.comparison import (
     run_names,
     summary_lines,
 )
+from windtunnel.runs import load_run
 
 CHANGED_SHOWN = 20
 
@@ -47,7 +47,7 @@ def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: boo
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    found = compare(*(ScoredRun(run).scored_as(group=group) for run in runs))
+    found = api.compare(*(load_run(run, group=group) for run in runs))
     if flips:
         if found.unpaired_because:
             raise UserError(f"--flips needs the same images: {found.unpaired_because}.")
@@ -60,7 +60,7 @@ def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: boo
         show(Console(), found)
 
 
-def show(console: Console, found: Comparison) -> None:
+def show(console: Console, found: api.Comparison) -> None:
     """Print a comparison for people."""
     names = run_names(found)
     print_lines(console, summary_lines(found))

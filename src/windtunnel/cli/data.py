@@ -10,8 +10,8 @@ import click
 from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.summary import print_lines
-from windtunnel.core.progress import Bar
+from windtunnel.cli.printing import print_lines
+from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 from windtunnel.data.inspection import Inspection, inspect
 from windtunnel.data.single_condition import open_as_run_reads
@@ -34,8 +34,8 @@ def command() -> None:
 def inspect_command(data: str, as_json: bool) -> None:
     """Say what DATA holds: images, classes, sizes, formats, rotated and unreadable files, class order."""
     dataset, remarks = open_as_run_reads(data)
-    with Bar(Console(stderr=True), "looking at the images", len(dataset.samples())) as bar:
-        found = inspect(dataset, bar.advance, remarks)
+    with Bar(Console(stderr=True), "looking at the images") as bar:
+        found = inspect(dataset, bar, remarks)
     if as_json:
         print_json(found.to_json())
     else:
@@ -79,7 +79,7 @@ def _lines(found: Inspection) -> list[tuple[str, str]]:
 def verify_command(folder: str, as_json: bool) -> None:
     """Check every file that `windtunnel make` wrote to FOLDER against its checksum; exit 1 for damage."""
     with Bar(Console(stderr=True), "checking") as bar:
-        found = verify(Path(folder), bar.look)
+        found = verify(Path(folder), bar)
     if as_json:
         print_json({**asdict(found), "sound": found.sound})
     else:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from windtunnel.cli.options import AS_JSON
 from windtunnel.cli.run import finish, run_with_progress
+from windtunnel.options import RunFile, RunOptions
 
 
 @click.command()
@@ -18,14 +19,5 @@ from windtunnel.cli.run import finish, run_with_progress
 def command(out: str | None, workers: int, as_json: bool) -> None:
     """Run a small network on 599 scanned digits and leave a report: nothing is downloaded."""
     console = Console(stderr=True)
-    run = run_with_progress(
-        console,
-        out=out,
-        workers=workers,
-        strict=False,
-        model="demo",
-        data="demo",
-        suite="demo",
-        preprocess=None,
-    )
+    run = run_with_progress(console, RunFile("demo", "demo", "demo", RunOptions(out=out, workers=workers)))
     finish(console, run, as_json=as_json)

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from windtunnel.analysis.distance import SPLITS, Distance, ImageSet, OverSplits, distance
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.summary import print_lines
-from windtunnel.core.progress import Bar
+from windtunnel.cli.printing import print_lines
+from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
 
 
@@ -69,9 +69,9 @@ def command(
     console = Console(stderr=True)
     with Bar(console, "features") as bar, Bar(console, "splits") as splitting:
 
-        def count_split(done: int, total: int) -> None:
+        def count_split(done: int, total: int, _failed: int = 0) -> None:
             bar.finish()
-            splitting.look(done, total)
+            splitting(done, total)
 
         found = distance(
             a,
@@ -83,8 +83,8 @@ def command(
             splits=splits,
             subset=subset,
             seed=seed,
-            advance=bar.see,
-            advance_splits=count_split,
+            progress=bar,
+            progress_splits=count_split,
         )
     if as_json:
         print_json(found.to_json())

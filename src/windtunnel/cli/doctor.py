@@ -18,13 +18,14 @@ from rich.console import Console
 from windtunnel.analysis.doctor import IMAGES, Diagnosis, diagnose
 from windtunnel.analysis.doctor_trials import LEAST_GAIN, Trial, gain
 from windtunnel.cli.options import AS_JSON, INCLUDE, LABELS, print_json
-from windtunnel.cli.summary import describe_model, print_lines
+from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
-from windtunnel.core.progress import Bar
+from windtunnel.core.progress_bar import Bar
 from windtunnel.data.demo import demo_model_path
 from windtunnel.data.single_condition import open_as_run_reads
 from windtunnel.models import Model, load_model
 from windtunnel.models.declaration import declaration_text, declared_before
+from windtunnel.report.plan_summary import describe_model
 
 # Probabilities below this are not told apart.
 LEAST_P = 1e-6
@@ -111,7 +112,7 @@ def command(
             labels=labels,
             label_map=label_map,
             group=group,
-            advance=bar.look,
+            progress=bar,
         )
     found = replace(found, remarks=[*remarks, *found.remarks])
     remark = (

@@ -13,10 +13,11 @@ from rich.console import Console
 from windtunnel.analysis.explain import Explanation, Method, explain
 from windtunnel.analysis.occlusion import Cover, Kind
 from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.summary import describe_model, print_lines
+from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
-from windtunnel.core.progress import Bar
+from windtunnel.core.progress_bar import Bar
 from windtunnel.models import load_model
+from windtunnel.report.plan_summary import describe_model
 from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, side_by_side
 
 
@@ -64,7 +65,7 @@ def command(
     console = Console(stderr=True)
     loaded = load_model(model, preprocess)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
-        found = explain(loaded, image, advance=bar.look, **options)
+        found = explain(loaded, image, progress=bar, **options)
     side_by_side(found).save(target, "PNG")
     if as_json:
         print_json({"model": loaded.name, "image": image, "written": str(target), **found.to_json()})

@@ -8,10 +8,9 @@ from typing import Literal
 import click
 from rich.console import Console
 
-from windtunnel.analysis.gate import Gate, gate
+from windtunnel import api
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
-from windtunnel.cli.summary import print_table
-from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.cli.printing import print_table
 from windtunnel.report.gate_outcome import (
     HEADER,
     INTERVALS,
@@ -23,6 +22,7 @@ from windtunnel.report.gate_outcome import (
     gate_markdown,
     undecided,
 )
+from windtunnel.runs import load_run
 
 EXIT_WORSE = 1
 STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold red"}
@@ -77,8 +77,8 @@ def command(
     Example:
       windtunnel gate new-run --against old-run --rule 'mce <= +1.0' --rule 'fog:* error <= +3'
     """
-    new, base = (ScoredRun(one).scored_as(group=group) for one in (run, against))
-    found = gate(new, base, rules, unsure=unsure)
+    new, base = (load_run(folder, group=group) for folder in (run, against))
+    found = api.gate(new, base, rules, unsure=unsure)
     if markdown:
         Path(markdown).write_text(gate_markdown(found), encoding="utf-8")
     if junit:
@@ -93,7 +93,7 @@ def command(
     context.exit(EXIT_WORSE if found.failed else 0)
 
 
-def show(console: Console, found: Gate) -> None:
+def show(console: Console, found: api.Gate) -> None:
     """Print a gate for people."""
     print_table(console, HEADER, [check_cells(check) for check in found.checks])
     console.print(INTERVALS, markup=False, highlight=False, soft_wrap=True)

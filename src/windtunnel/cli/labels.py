@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.cli.summary import print_lines
+from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.data.wordnet import LeafMap, map_leaves, read_is_a, read_targets
 from windtunnel.published.imagenet import imagenet_names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -10,74 +9,23 @@ from typing import Any
 import click
 from rich.console import Console
 
-from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
-from windtunnel.cli.summary import print_lines
+from windtunnel import api
+from windtunnel.cli.options import AS_JSON, print_json, record_options
+from windtunnel.cli.printing import print_lines
 from windtunnel.core.conditions import grid_text, is_uneven
-from windtunnel.core.progress import Bar
-from windtunnel.core.registry import included_files
+from windtunnel.core.progress_bar import Bar
 from windtunnel.core.wording import counted
-from windtunnel.data import open_dataset
-from windtunnel.data.label_spaces import DECLARABLE
-from windtunnel.make.executor import check_target, make
-from windtunnel.make.imagenet_s import SPLITS
-from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
+from windtunnel.options import MakeOptions
+from windtunnel.options.make import STEPS_LAYOUT
 
 
 @click.command()
 @click.argument("suite")
 @click.argument("data")
 @click.argument("out")
-@click.option(
-    "--layout",
-    type=click.Choice(LAYOUTS),
-    default="auto",
-    show_default=True,
-    help="Images as folders of files or arrays; sequences as PNG frames, arrays or videos; imagenet-s as "
-    "npy, which training programs read and windtunnel run does not. auto takes arrays for 32-pixel images, "
-    "else folders or frames.",
-)
-@click.option("--only", multiple=True, metavar="UNIT[:LEVEL]", help="Make only this; may be repeated.")
-@click.option(
-    "--split",
-    type=click.Choice(SPLITS),
-    default=SPLITS[0],
-    show_default=True,
-    help="Of imagenet-s: centre crops, or random resized crops for training, the same by every decoder.",
-)
-@click.option("--seed", default=0, show_default=True, help="Seed of every random draw.")
-@click.option(
-    "--subset",
-    type=click.IntRange(min=0),
-    help="Only this many images, each class in proportion; 0 for all, default as the suite says.",
-)
-@click.option("--edition", type=int, help="32, 64, 224 or 299, if not as the images' size says.")
-@click.option("--difficulty", type=int, help="1, 2 or 3, of sequences: noise is stronger.")
-@click.option("--codec", metavar="none|png|jpeg:85|h264", help="How images are stored, if not as published.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="UNIT.SETTING=VALUE",
-    help="Give a unit something of your own, such as frost.textures=DIR; may be repeated.",
-)
-@click.option(
-    "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."
-)
-@click.option(
-    "--labels",
-    type=click.Choice(DECLARABLE),
-    help="What the data's class indices are; imagenet-1k writes folders of WordNet ids. Default: indices.",
-)
-@INCLUDE
+@record_options(MakeOptions)
 @AS_JSON
-def command(
-    suite: str,
-    data: str,
-    out: str,
-    workers: int | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def command(suite: str, data: str, out: str, as_json: bool, **options: Any) -> None:
     """Write DATA corrupted by SUITE to the folder OUT, with the clean images beside it.
 
     SUITE is imagenet-c (the fifteen corruptions and the four extra ones, as published), imagenet-p (the ten
@@ -93,22 +41,13 @@ def command(
       windtunnel make imagenet-p ./val ./ImageNet-P-of-mine --layout videos
     """
     console = Console(stderr=True)
-    dataset = open_dataset(data)
     target = Path(out)
     with Bar(console, "looking at the images") as bar:
-        plan = plan_make(suite, dataset, **options, advance=bar.look)
-    check_target(plan, target)
-    count = min(workers or os.cpu_count() or 1, len(plan.chunks)) if dataset.portable else 1
-    print_lines(console, _lines(plan, target, count))
-    with Bar(console, "checking what is there") as checking, Bar(console, "making", plan.files) as making:
-        manifest = make(
-            plan,
-            target,
-            workers=count,
-            includes=included_files(),
-            look=checking.look,
-            advance=making.advance,
-        )
+        prepared = api.prepare_set(suite, data, out, MakeOptions(**options), bar)
+    plan, workers = prepared.plan, prepared.workers
+    print_lines(console, _lines(plan, target, workers))
+    with Bar(console, "checking what is there") as checking, Bar(console, "making") as making:
+        manifest = prepared.make(workers, making, checking)
     if as_json:
         print_json(
             {
@@ -133,7 +72,7 @@ def command(
     )
 
 
-def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
+def _lines(plan: api.MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     lines = [
         ("data", f"{plan.dataset.location}   {counted(len(plan.images), 'image')}"),
@@ -154,7 +93,7 @@ def _lines(plan: MakePlan, target: Path, workers: int) -> list[tuple[str, str]]:
     return lines
 
 
-def _contents(plan: MakePlan) -> str:
+def _contents(plan: api.MakePlan) -> str:
     """What the set will hold, in a few words."""
     if plan.layout == STEPS_LAYOUT:
         pairs = len(plan.conditions)

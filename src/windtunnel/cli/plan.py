@@ -9,29 +9,27 @@ from typing import Any
 import click
 from rich.console import Console
 
-from windtunnel import api
-from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
+from windtunnel.cli.options import AS_JSON, asked_run, print_json, run_options
+from windtunnel.cli.printing import print_lines
 from windtunnel.cli.run import plan_with_progress
-from windtunnel.cli.summary import plan_lines, print_lines, unlabelled_images
-from windtunnel.core.registry import included_files
-from windtunnel.engine.local_executor import expected_time, finished_predictions, usable_workers
+from windtunnel.options.run import EXECUTION
+from windtunnel.report.plan_summary import plan_lines, unlabelled_images
 
 
 @click.command()
-@plan_options
+@run_options(*EXECUTION)
 @AS_JSON
-def command(as_json: bool, out: str | None, **options: Any) -> None:
+@click.pass_context
+def command(context: click.Context, /, as_json: bool, **given: Any) -> None:
     """Count the work of a run on MODEL over DATA: how much is done already, how long the rest will take.
 
-    The time is an estimate: a few images are made and predicted, which takes a few seconds.
+    Instead of MODEL and DATA, one TOML file may describe the run; options override it. The time is an
+    estimate: a few images are made and predicted, which takes a few seconds.
     """
-    plan = plan_with_progress(Console(stderr=True), **options)
-    folder = folder_for(out, plan.default_folder())
-    done = finished_predictions(plan, folder)
-    workers = usable_workers(plan)
-    source = api.model_source(options["model"], options["preprocess"], plan)
+    prepared = plan_with_progress(Console(stderr=True), asked_run(context, **given))
+    plan, folder, workers, done = prepared.plan, prepared.folder, prepared.workers, prepared.done
     with redirect_stdout(sys.stderr):
-        time = expected_time(plan, folder, workers, source, included_files())
+        time = prepared.expected_time()
     if as_json:
         print_json(
             {

@@ -10,21 +10,17 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from windtunnel.analysis.multi_run import Several, several
-from windtunnel.analysis.public_placement import Placed, place_runs
+from windtunnel import api
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
 from windtunnel.core.errors import UserError
-from windtunnel.core.progress import Bar
+from windtunnel.core.progress_bar import Bar
 from windtunnel.core.scores import Score
-from windtunnel.metrics.score import score_run
-from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.models import load_model
 from windtunnel.report.comparison import comparison_csv
-from windtunnel.report.files import Written, write_reports, write_several
+from windtunnel.report.files import write_several
 from windtunnel.report.markdown import run_markdown, several_markdown
 from windtunnel.report.multi_suite import several_document, shifts_csv
-from windtunnel.report.saliency import explain_with
 from windtunnel.report.tables import run_document, scores_csv
+from windtunnel.runs import Run, load_run
 
 SEVERAL_FILE = "windtunnel-report.html"
 
@@ -89,26 +85,26 @@ def command(
     if len(runs) > 1:
         if baseline:
             raise UserError("--baseline is for one run; several are compared with the first of them.")
-        found = several(*(ScoredRun(run).scored_as(group=group) for run in runs), public=public)
+        found = api.summarise_runs([load_run(run, group=group) for run in runs], public)
         _several(found, Path(out or SEVERAL_FILE), as_json, as_csv, as_markdown)
         return
     if out:
         raise UserError("--out is for the page of several runs; one run's reports lie in its own folder.")
-    run = ScoredRun(runs[0]).scored_as(baseline, group)
-    scores = score_run(run)
-    placed = place_runs([run], public) if public else []
+    run = load_run(runs[0], baseline=baseline, group=group)
+    scores = run.scores()
+    placed = api.place_among_public(run, public) if public else []
     if as_json:
-        print_json(run_document(run, scores, placed))
+        print_json(run_document(run.scoring, scores, placed))
     elif as_csv:
         click.echo(scores_csv(scores), nl=False)
     elif as_markdown:
-        click.echo(run_markdown(run_document(run, scores, placed)), nl=False)
+        click.echo(run_markdown(run_document(run.scoring, scores, placed)), nl=False)
     else:
         page = explained_reports(Console(stderr=True), run, scores, explain, preprocess, placed).html
         click.echo(str(page))
 
 
-def _several(found: Several, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
+def _several(found: api.Several, out: Path, as_json: bool, as_csv: bool, as_markdown: bool) -> None:
     if as_json:
         print_json(several_document(found))
     elif as_csv:
@@ -123,17 +119,15 @@ def _several(found: Several, out: Path, as_json: bool, as_csv: bool, as_markdown
 
 def explained_reports(
     console: Console,
-    run: ScoredRun,
+    run: Run,
     scores: list[Score],
     model: str | None,
-    preprocess: str | None,
-    placed: Sequence[Placed] = (),
-) -> Written:
-    """Write a run's reports; with a model given, with maps of what its wrong answers hang on.
+    preprocess: str | Path | None,
+    placed: Sequence[api.Placed] = (),
+) -> api.Written:
+    """Write a run's reports; with a model given, with saliency maps of misclassified images.
 
     `placed` is the run among public models, where tables of those were given.
     """
-    if model is None:
-        return write_reports(run, scores, placed=placed)
     with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
-        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar.look), placed)
+        return api.write_report(run, scores, model=model, preprocess=preprocess, placed=placed, progress=bar)

@@ -11,100 +11,84 @@ import click
 from rich.console import Console
 
 from windtunnel import api
-from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
+from windtunnel.cli.options import AS_JSON, asked_run, print_json, run_options
+from windtunnel.cli.printing import print_lines
 from windtunnel.cli.report import explained_reports
-from windtunnel.cli.summary import plan_lines, print_lines, score_lines
-from windtunnel.core.progress import Bar
-from windtunnel.core.registry import included_files
-from windtunnel.engine.local_executor import execute, finished_predictions, mended_count, usable_workers
-from windtunnel.engine.plan import Plan
-from windtunnel.metrics.score import score_run
-from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.core.progress_bar import Bar
+from windtunnel.options import RunFile
+from windtunnel.report.plan_summary import plan_lines
+from windtunnel.report.score_summary import score_lines
 from windtunnel.report.tables import run_document
-from windtunnel.store.folder import RunFolder
+from windtunnel.runs import Run
 
 
 @click.command()
-@plan_options
-@click.option(
-    "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."
-)
-@click.option("--strict", is_flag=True, help="Stop at the first image that cannot be scored.")
+@run_options()
 @click.option(
     "--explain",
     is_flag=True,
-    help="Draw into the report what the wrong answers of shown images hang on; a minute or two.",
+    help="Add saliency maps for the misclassified images shown in the report (a minute or two).",
 )
 @AS_JSON
-def command(
-    workers: int | None, strict: bool, explain: bool, as_json: bool, out: str | None, **options: Any
-) -> None:
+@click.pass_context
+def command(context: click.Context, /, explain: bool, as_json: bool, **given: Any) -> None:
     """Run a suite on MODEL (an .onnx file, module:factory, file.py:factory or demo) over DATA.
 
     DATA is a folder with one folder per class, a CSV, TSV or JSONL table, a zip or tar, an .npy or .npz
-    file, or demo. The same command continues a run that was stopped.
+    file, or demo. The same command continues a run that was stopped. Instead of MODEL and DATA, one TOML file
+    may describe the run; options override it.
 
     \b
-    Example:
+    Examples:
       windtunnel run resnet50.onnx ./val --workers 2
+      windtunnel run run.toml --seed 3
     """
     console = Console(stderr=True)
-    run = run_with_progress(console, out=out, workers=workers, strict=strict, **options)
+    asked = asked_run(context, **given)
+    run = run_with_progress(console, asked)
     finish(
         console,
         run,
-        explain=options["model"] if explain else None,
-        preprocess=options["preprocess"],
+        explain=asked.model if explain else None,
+        preprocess=asked.options.preprocess,
         as_json=as_json,
     )
 
 
-def run_with_progress(
-    console: Console, *, out: str | None, workers: int | None, strict: bool, **options: Any
-) -> ScoredRun:
+def run_with_progress(console: Console, asked: RunFile) -> Run:
     """Plan and execute, showing what is done and how long it will take."""
-    if out is not None:
-        RunFolder(Path(out)).check_free()
-    plan = plan_with_progress(console, **options)
-    folder = folder_for(out, plan.default_folder())
-    done = finished_predictions(plan, folder)
-    count = usable_workers(plan, workers)
-    print_lines(console, plan_lines(plan, folder, count, done))
-    if mended := mended_count(plan, folder):
-        print_lines(console, [("note", f"Images that failed and can be read now, scored again: {mended:,}.")])
-    # A model that prints must not spoil what is piped.
-    with Bar(console, "running", plan.predictions) as bar, redirect_stdout(sys.stderr):
-        finished = execute(
-            plan,
-            folder,
-            workers=count,
-            source=api.model_source(options["model"], options["preprocess"], plan),
-            includes=included_files(),
-            strict=strict,
-            advance=bar.advance,
-            expect=lambda time: print_lines(console, [("time", str(time))]),
+    if asked.options.out is not None:
+        api.check_free(asked.options.out)
+    prepared = plan_with_progress(console, asked)
+    workers = prepared.workers
+    print_lines(console, plan_lines(prepared.plan, prepared.folder, workers, prepared.done))
+    if count := prepared.readable_again:
+        print_lines(
+            console, [("note", f"{count:,} images that failed earlier are readable and are scored again.")]
         )
-    return ScoredRun(finished)
+    # Output that a model prints must not end up in what is piped.
+    with Bar(console, "running") as bar, redirect_stdout(sys.stderr):
+        return prepared.execute(workers, bar, lambda time: print_lines(console, [("time", str(time))]))
 
 
-def plan_with_progress(console: Console, **options: Any) -> Plan:
-    """Make a plan while showing that the images are being looked at."""
+def plan_with_progress(console: Console, asked: RunFile) -> api.PreparedRun:
+    """Make a plan while showing how many images are surveyed."""
     with Bar(console, "looking at the images") as bar, redirect_stdout(sys.stderr):
-        return api.plan(**options, advance=bar.look)
+        return api.prepare(asked.model, asked.data, asked.suite, asked.options, bar)
 
 
 def finish(
     console: Console,
-    run: ScoredRun,
+    run: Run,
     *,
     as_json: bool,
     explain: str | None = None,
-    preprocess: str | None = None,
+    preprocess: str | Path | None = None,
 ) -> None:
     """Write the reports and print the headline."""
-    scores = score_run(run)
+    scores = run.scores()
     written = explained_reports(console, run, scores, explain, preprocess)
     if as_json:
-        print_json(run_document(run, scores))
+        print_json(run_document(run.scoring, scores))
     out = console if as_json else Console()
-    print_lines(out, [*score_lines(run, scores), ("report", str(written.html))])
+    print_lines(out, [*score_lines(run.scoring, scores), ("report", str(written.html))])

@@ -7,15 +7,15 @@ from dataclasses import asdict
 import click
 from rich.console import Console
 
+from windtunnel import api
 from windtunnel.cli.options import AS_JSON, GROUP, INCLUDE, print_json
-from windtunnel.cli.summary import print_lines
+from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import unit_of
 from windtunnel.core.wording import counted
-from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.metrics.slices import MINIMUM, Omitted, Slice, omitted_slices, slices
 from windtunnel.report.tables import csv_text
 from windtunnel.report.worst_slices import group_name
+from windtunnel.runs import Run, load_run
 
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
 
@@ -25,7 +25,9 @@ COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition"
 @click.option("--by", required=True, metavar="class|size|COLUMN", help="What divides the images.")
 @click.option("--metric", default="top1_error", show_default=True, help="A metric that is a mean.")
 @click.option("--condition", metavar="NAME", help="As fog:3; default clean, or all corruptions together.")
-@click.option("--minimum", default=MINIMUM, show_default=True, help="Images a slice needs to be shown.")
+@click.option(
+    "--minimum", default=api.SLICE_MINIMUM, show_default=True, help="Images a slice needs to be shown."
+)
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -54,9 +56,9 @@ def command(
     """
     if as_json and as_csv:
         raise UserError("--json and --csv exclude each other; give one.")
-    run = ScoredRun(run_folder).scored_as(group=group)
-    found = slices(run, by, metric, condition, minimum=minimum)
-    omitted = omitted_slices(run, by, metric, condition, minimum=minimum)
+    run = load_run(run_folder, group=group)
+    found = api.slices(run, by, metric, condition, minimum=minimum)
+    omitted = api.omitted_slices(run, by, metric, condition, minimum=minimum)
     left_out = _left_out_lines(run, by, omitted, minimum)
     if as_json:
         print_json([asdict(one) for one in found])
@@ -69,7 +71,7 @@ def command(
         print_lines(Console(stderr=True), left_out)
 
 
-def _left_out_lines(run: ScoredRun, by: str, omitted: Omitted, minimum: int) -> list[tuple[str, str]]:
+def _left_out_lines(run: Run, by: str, omitted: api.Omitted, minimum: int) -> list[tuple[str, str]]:
     """How many slices are not shown, why, and which minimum would show one more."""
     lines = []
     if omitted.small:
@@ -93,13 +95,13 @@ def _left_out_lines(run: ScoredRun, by: str, omitted: Omitted, minimum: int) -> 
     return lines
 
 
-def _full_name(run: ScoredRun, by: str, group: str) -> str:
+def _full_name(run: Run, by: str, group: str) -> str:
     """A group with its name in words, where it has one: `n01440764 tench`."""
-    return " ".join(dict.fromkeys((group.strip(), group_name(run, by, group))))
+    return " ".join(dict.fromkeys((group.strip(), group_name(run.scoring, by, group))))
 
 
 def _lines(
-    run: ScoredRun, found: list[Slice], top: int, left_out: list[tuple[str, str]]
+    run: Run, found: list[api.Slice], top: int, left_out: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     if not found:
         return [("slices", "none"), *left_out]

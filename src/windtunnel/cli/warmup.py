@@ -8,7 +8,7 @@ from collections import deque
 import click
 from rich.console import Console
 
-from windtunnel.core.progress import Bar
+from windtunnel.core.progress_bar import Bar
 from windtunnel.corruptions import EDITIONS, REGISTRY, SEVERITIES
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.suites.golden_digests import golden_image
@@ -20,18 +20,19 @@ def command() -> None:
     begin = time.perf_counter()
     corruptions, sequences = REGISTRY.names(), SEQUENCES.names()
     image = golden_image(EDITIONS[0])
-    with Bar(Console(stderr=True), "compiling", len(corruptions) + len(sequences)) as bar:
+    total = len(corruptions) + len(sequences)
+    with Bar(Console(stderr=True), "compiling") as bar:
         for name in corruptions:
             unit = REGISTRY.get(name)
             edition = min(unit.severities)
             for severity in SEVERITIES:
                 unit.apply(image, unit.draws(0, "", severity), severity, edition)
-            bar.advance(1)
+            bar(1, total)
         for name in sequences:
             clip = SEQUENCES.get(name)
             for difficulty in clip.difficulties:
                 deque(clip.apply(image, clip.draws(0, "", difficulty), difficulty, min(clip.tables)), 0)
-            bar.advance(1)
+            bar(1, total)
     click.echo(
         f"{len(corruptions)} corruptions and {len(sequences)} sequences ready in "
         f"{time.perf_counter() - begin:.1f} s"

@@ -33,12 +33,12 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.imagenet_s import (
     DECODERS,
     RESIZES,
-    SPLITS,
     meta_text,
     npy_bytes,
     training_image,
 )
 from windtunnel.make.layouts import write_image
+from windtunnel.options.make import SPLITS
 
 __all__ = ["ImageTransfer"]
 

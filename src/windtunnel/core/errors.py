@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal
 
-from windtunnel.core.phrasing import phrased
+from windtunnel.core.option_names import spelled
 
 Status = Literal["ok", "unreadable", "too_small", "too_large", "model_error", "not_finite"]
 
@@ -19,14 +19,14 @@ Status = Literal["ok", "unreadable", "too_small", "too_large", "model_error", "n
 MAX_NAMES_SHOWN = 16
 
 
-class _Phrased(Exception):
-    """An error that names options as its reader passes them: see `phrasing.py`."""
+class _Spelled(Exception):
+    """An error that names options as its reader passes them: see `option_names.py`."""
 
     def __str__(self) -> str:
-        return phrased(super().__str__())
+        return spelled(super().__str__())
 
 
-class UserError(_Phrased):
+class UserError(_Spelled):
     """What was given, what is allowed, what to do: shown as one line."""
 
 
@@ -39,7 +39,7 @@ class ImageError(Exception):
         self.reason = " ".join(reason.split())
 
 
-class RunFailed(_Phrased):
+class RunFailed(_Spelled):
     """Work stopped for a reason that is not the user's; finished shards are kept."""
 
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 IMAGENET_1K = "imagenet-1k"
 INDICES = "indices"
+# What a user may declare class indices to be.
+DECLARABLE = (IMAGENET_1K, INDICES)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from windtunnel.core.images import UPRIGHT
 from windtunnel.core.labels import INDICES
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
 from windtunnel.data.label_maps import odd_labels
@@ -44,11 +45,9 @@ class Inspection:
         return asdict(self)
 
 
-def inspect(
-    dataset: Dataset, advance: Callable[[int], None] = lambda _: None, remarks: Sequence[str] = ()
-) -> Inspection:
+def inspect(dataset: Dataset, progress: Progress = silent, remarks: Sequence[str] = ()) -> Inspection:
     """Decode every image and count what is there; `remarks` say how it was opened."""
-    surveyed = survey(dataset, dataset.samples(), advance, decoded=True)
+    surveyed = survey(dataset, dataset.samples(), progress, decoded=True)
     readable = [one for one in surveyed if one.status == "ok"]
     per_class = Counter(label for one in surveyed for label in one.sample.labels)
     names = dataset.label_space.classes

@@ -6,12 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, index_space
+from windtunnel.core.labels import DECLARABLE, IMAGENET_1K, INDICES, LabelSpace, index_space
 from windtunnel.published.imagenet import imagenet_1k, imagenet_names
-
-# What a user may declare class indices to be.
-DECLARABLE = (IMAGENET_1K, INDICES)
-
 
 # A WordNet id of a noun.
 WNID = re.compile(r"n\d{8}")

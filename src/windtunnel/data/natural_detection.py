@@ -7,6 +7,7 @@ import re
 from itertools import islice
 from pathlib import Path
 
+from windtunnel.core.option_names import option
 from windtunnel.data import Dataset
 from windtunnel.data.frame_json import find_json
 from windtunnel.data.frame_layouts import holds_frame_sets, lists_frame_sets
@@ -110,7 +111,11 @@ def perhaps_natural(dataset: Dataset) -> str:
             ids = {imagenet_1k().classes[index] for index in counted_imagenet_classes(one)}
             fits = one.layout == "wordnet" and one.role == "shifted" and used <= ids
         fitting += [one.name] if fits and used else []
-    return f" by its name; its folders may be those of {' or '.join(fitting)}: say --suite" if fitting else ""
+    return (
+        f" by its name; its folders may be those of {' or '.join(fitting)}: say {option('suite')}"
+        if fitting
+        else ""
+    )
 
 
 def how_found(name: str, source: object) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, LabelSpace
+from windtunnel.core.option_names import option
 from windtunnel.core.samples import Sample
 from windtunnel.core.wording import counted
 from windtunnel.data import Dataset, open_dataset
@@ -59,12 +60,13 @@ def open_natural(
     natural = natural_set(name)
     if clean is None and natural.role == "out":
         raise UserError(
-            f"{natural.title} needs the in-distribution images it is told from: give --clean DATA."
+            f"{natural.title} needs the in-distribution images it is told from: give "
+            f"{option('clean', 'DATA')}."
         )
     if clean is not None and _same_place(source, clean):
         raise UserError(
             f"{source} is given as {natural.title} and as the clean images; give ordinary images with "
-            "--clean, such as ImageNet's validation set."
+            f"{option('clean')}, such as ImageNet's validation set."
         )
     beside = None if clean is None else _plain(clean)
     images = _images(natural, source, beside)
@@ -128,7 +130,7 @@ def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Images:
         )
         raise UserError(
             f"{dataset.location} is not {natural.title}, whose folders are {len(allowed):,} WordNet ids: "
-            f"{what}. Remove them, or name another --suite (natural takes any class folders)."
+            f"{what}. Remove them, or name another {option('suite')} (natural takes any class folders)."
         )
     place = {name: index for index, name in enumerate(names)}
     labels = {label: () if natural.role == "out" else (place[classes[label]],)
@@ -157,7 +159,7 @@ def _numbered(natural: NaturalSet, dataset: Dataset) -> Images:
         shown = space.classes[max(used)] if used else "none"
         raise UserError(
             f"{dataset.location} is not {natural.title}, whose folders are the numbers 0 to 999: there is "
-            f"'{shown}'. Name another --suite (natural takes any class folders)."
+            f"'{shown}'. Name another {option('suite')} (natural takes any class folders)."
         )
     samples = [one for one in dataset.samples() if one.labels]
     version = v2_version(dataset.location)
@@ -197,7 +199,8 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
     if not samples:
         raise UserError(
             f"{dataset.location} holds none of {natural.title}'s {len(table)} folders that overlap with "
-            f"ImageNet, such as '{next(iter(table))}'; give the folder around them, or another --suite."
+            f"ImageNet, such as '{next(iter(table))}'; give the folder around them, or "
+            f"another {option('suite')}."
         )
     remarks = _count_remarks(natural, len(used), len(table), 0)
     if others:

@@ -24,6 +24,7 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.option_names import option
 from windtunnel.core.records import PrecomputedIdentity
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.wording import counted
@@ -377,8 +378,8 @@ def open_with_clean(
         return dataset
     if dataset.precomputed is None:
         raise UserError(
-            f"--clean goes with a finished set such as ImageNet-C, or with a natural one (--suite "
-            f"imagenet-a, natural ...); {dataset.location} is none{hint(dataset)}."
+            f"{option('clean')} goes with a finished set such as ImageNet-C, or with a natural one "
+            f"({option('suite')} imagenet-a, natural ...); {dataset.location} is none{hint(dataset)}."
         )
     return dataset.precomputed.with_clean(open_dataset(clean))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 
 from windtunnel.core.errors import ImageError
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.data import Dataset, content_hash
 from windtunnel.imaging.decoders import decode
@@ -23,7 +24,7 @@ TRIED = 10
 def survey(
     dataset: Dataset,
     samples: Sequence[Sample],
-    advance: Callable[[int], None] = lambda _: None,
+    progress: Progress = silent,
     *,
     decoded: bool = False,
 ) -> list[Surveyed]:
@@ -39,7 +40,7 @@ def survey(
         ThreadPoolExecutor(THREADS if dataset.parallel_reads else 1) as pool,
     ):
         for one in pool.map(look, samples):
-            advance(1)
+            progress(1, len(samples))
             found.append(one)
     return found
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.option_names import option
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset
 from windtunnel.data.label_spaces import read_indices
@@ -14,8 +15,8 @@ from windtunnel.published.imagenet import imagenet_1k
 
 # What helps where class indices of the data may be ImageNet's.
 LABELS_ARE_IMAGENET = (
-    "pass --labels imagenet-1k, or declare `labels = \"imagenet-1k\"` in the model's TOML, if the data's "
-    "class indices are ImageNet-1k's"
+    f'pass {option("labels", "imagenet-1k")}, or declare `labels = "imagenet-1k"` in the model\'s TOML, if '
+    "the data's class indices are ImageNet-1k's"
 )
 # The same where the user has declared them to be indices of no known classes.
 NOT_PLAIN_INDICES = (

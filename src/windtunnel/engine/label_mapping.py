@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace, Projection
+from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted
 from windtunnel.data.natural_classes import counted_imagenet_classes
 from windtunnel.published.imagenet import imagenet_1k
@@ -82,8 +83,9 @@ def refuse_mask(natural: NaturalSet) -> None:
     if natural.answers in ("mask", "collapse") or natural.masked:
         into = f" as {len(natural.classes)} classes" if natural.answers == "collapse" else ""
         raise UserError(
-            f"--mask would count other outputs than {natural.title} does, which counts "
-            f"{len(counted_imagenet_classes(natural))} of ImageNet's{into} already; leave --mask away."
+            f"{option('mask', True)} would count other outputs than {natural.title} does, which counts "
+            f"{len(counted_imagenet_classes(natural))} of ImageNet's{into} already; leave out "
+            f"{option('mask')}."
         )
 
 

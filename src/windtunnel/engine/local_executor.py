@@ -11,6 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.engine.estimate import (
     Expected,
@@ -37,7 +39,7 @@ def execute(
     source: ModelSource | None = None,
     includes: tuple[Path, ...] = (),
     strict: bool = False,
-    advance: Advance = lambda _done, _failed: None,
+    progress: Progress = silent,
     expect: Callable[[Expected], None] | None = None,
 ) -> Path:
     """Do what is missing of a plan and return the run.
@@ -49,13 +51,15 @@ def execute(
         source: where workers load the model from.
         includes: files of the user's units, which workers need too.
         strict: stop at the first image that cannot be scored.
-        advance: told of finished and failed predictions.
-        expect: told how long it will take, as soon as that is known; None where nobody asks.
+        progress: counts predictions, and images that failed.
+        expect: receives the expected time as soon as it is known; None where nobody asks.
     """
     if workers < 1:
-        raise UserError(f"--workers is {workers}; give at least 1.")
+        raise UserError(f"{option('workers')} is {workers}; give at least 1.")
     if workers > 1 and not (source and plan.model.portable and plan.dataset.portable):
-        raise UserError("A live Python model or array cannot be sent to worker processes; use workers=1.")
+        raise UserError(
+            f"A live Python model or array cannot be sent to worker processes; use {option('workers', 1)}."
+        )
     target = RunFolder(folder)
     work = _work(plan, strict=strict)
     if strict:
@@ -64,9 +68,9 @@ def execute(
     with target.locked():
         target.open_for(plan.recipe, plan.info, plan.samples_table, plan.groups_table)
         missing = [chunk for chunk in plan.chunks if not _is_done(plan, target, chunk)]
-        advance(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), 0)
+        progress(plan.predictions - sum(_rows(plan, chunk) for chunk in missing), plan.predictions)
         if missing:
-            counter = _Counter(advance)
+            counter = _Counter(progress, plan.predictions)
             with _says_what_is_kept(plan, target, missing, counter):
                 _do(plan, target, work, missing, workers, source, includes, counter, expect)
     return folder
@@ -75,13 +79,14 @@ def execute(
 class _Counter:
     """Counts the predictions that are passed on."""
 
-    def __init__(self, advance: Advance) -> None:
-        self._advance = advance
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
         self.done = 0
 
     def __call__(self, done: int, failed: int) -> None:
         self.done += done
-        self._advance(done, failed)
+        self._progress(done, self._total, failed)
 
 
 @contextmanager
@@ -194,10 +199,12 @@ def usable_workers(plan: Plan, asked: int | None = None) -> int:
 
 
 def _refuse_failures(plan: Plan, target: RunFolder) -> None:
-    """What --strict refuses before any work: images that cannot be read, and failures already stored."""
+    """What `strict` refuses before any work: images that cannot be read, and failures already stored."""
     for one in plan.surveyed:
         if one.status != "ok":
-            raise UserError(f"{one.sample.id}: {one.reason}. --strict stops at the first such image.")
+            raise UserError(
+                f"{one.sample.id}: {one.reason}. {option('strict', True)} stops at the first such image."
+            )
     for chunk in plan.chunks:
         if mended_images(plan, target, chunk):
             continue
@@ -206,7 +213,7 @@ def _refuse_failures(plan: Plan, target: RunFolder) -> None:
                 continue
             raise UserError(
                 f"{row['sample_id']} under {row['condition']}: {row['reason']}. "
-                "--strict stops at the first such image."
+                f"{option('strict', True)} stops at the first such image."
             )
 
 
@@ -276,7 +283,8 @@ class Scoring:
         model = load_model(self.source)
         if model.fingerprint != self.fingerprint:
             raise UserError(
-                f"{model.name} is another model in every process (weights drawn at random?); use --workers 1."
+                f"{model.name} is another model in every process (weights drawn at random?); use "
+                f"{option('workers', 1)}."
             )
         return lambda chunk, advance: _packed(score_chunk(self.work, model, chunk.images, advance))
 

@@ -15,6 +15,8 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, Projection, mask_to
 from windtunnel.core.metrics import needing
+from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import ProjectionRecipe, Recipe, RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
@@ -29,6 +31,7 @@ from windtunnel.engine.label_mapping import count_answers, refuse_mask, taken_on
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
+from windtunnel.options.run import KEEP, RunOptions
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.sequences import published_frames
 from windtunnel.store.folder import groups_table, samples_table
@@ -44,12 +47,13 @@ MAX_CHUNK = 512
 # Few images are cut finer, so that workers share them evenly.
 MIN_SHARDS = 16
 
-KEEP = ("auto", "logits", "summary")
 # Conditions whose full outputs later scores need; the rest keep summaries.
 KEPT_BY_AUTO = ("clean", "native")
 
 # What helps where the data's classes are wider than a model's outputs, or called otherwise.
-MAP_THEM = "say with --map FILE.csv (columns output,class) which outputs stand for a class"
+MAP_THEM = (
+    f"say with {option('label_map', 'FILE.csv')} (columns output,class) which outputs stand for a class"
+)
 
 RUNS_FOLDER = "windtunnel-runs"
 
@@ -104,26 +108,18 @@ def make_plan(
     model: Model,
     dataset: Dataset,
     suite: Suite,
+    options: RunOptions = RunOptions(),  # noqa: B008 (frozen)
     *,
-    seed: int = 0,
-    subset: int | None = None,
-    mask: bool = False,
-    keep: str = "auto",
-    chunk: int | None = None,
-    labels_are_outputs: bool = False,
-    labels: str | None = None,
-    label_map_file: Path | None = None,
-    settings: Sequence[str] = (),
-    group: str = "",
     present: Callable[[Sequence[Condition]], Sequence[Condition]] = lambda conditions: conditions,
-    advance: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Progress = silent,
 ) -> Plan:
-    """Check that model, data and suite fit, look at every image, and cut the work.
+    """Check that model, data and suite fit, survey every image, and divide the work into chunks.
 
     Everything that can be refused is refused here, before any prediction. `present` chooses which of the
     suite's conditions there are predictions of.
     """
-    _refuse_mistakes(dataset, suite, subset, keep, chunk, settings)
+    _refuse_mistakes(dataset, suite, options)
+    seed, group, trust = options.seed, options.group or "", options.labels_are_outputs
     total = sorted(dataset.samples(), key=lambda sample: sample.id)
     refuse_duplicates(total, dataset.location)
     if group:
@@ -131,10 +127,10 @@ def make_plan(
     finished = dataset.precomputed
     made = finished.manifest if finished else None
     own_space, remarks = data_space(
-        dataset, total, model, labels, mapped=label_map_file is not None, trust=labels_are_outputs
+        dataset, total, model, options.labels, mapped=options.label_map is not None, trust=trust
     )
     space, label_map, collapsed, more = _labels(
-        model, dataset, suite, own_space, total, label_map_file, trust=labels_are_outputs, labels=labels
+        model, dataset, suite, own_space, total, options.label_map, trust=trust, labels=options.labels
     )
     remarks += more
     # Images without labels are named by the model's classes.
@@ -142,27 +138,28 @@ def make_plan(
     detects = dataset.natural is not None and bool(needing("ood scores", suite.metrics))
     if not (finished or detects):  # out-of-distribution scores need no labels
         refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
-    chosen = dataset.subset(total, suite.subset if subset is None else subset, seed)
+    subset = suite.subset if options.subset is None else options.subset
+    chosen = dataset.subset(total, subset, seed)
     frames = _frames_of(dataset, chosen)
     remarks += dataset.subset_remarks(chosen)
-    remarks += without_images(own_space, space) if label_map_file else []
-    surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
+    remarks += without_images(own_space, space) if options.label_map else []
+    surveyed = tuple(survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
     grouping, one_video = _grouping(group, frames, readable)
     canvas = _canvas(suite, model, dataset, readable)
     suite, left_out = _available(suite, model, dataset, canvas, readable)
-    conditions, missing = _conditions(suite, dataset, canvas, settings, present)
+    conditions, missing = _conditions(suite, dataset, canvas, options.settings, present)
     suite.check_frames(conditions)
     if finished:  # that it holds nothing of the suite is the better reason
         refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
-    masked = mask or suite.mask
+    masked = options.mask or suite.mask
     remarks += dataset.check_content(readable)
     if dataset.natural and masked:
         refuse_mask(dataset.natural)
     remarks += [*one_video, *left_out]
     projection = _projection(label_map, collapsed, surveyed, masked=masked)
-    logits_for = _logits_for(keep, conditions)
-    size = chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
+    logits_for = _logits_for(options.keep, conditions)
+    size = options.chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
     recipe = Recipe(
         model=model_recipe(model),
         data=data_recipe(dataset, called, total, surveyed, frames, seed),
@@ -182,7 +179,7 @@ def make_plan(
         data=data_info(dataset, called, space),
         suite=suite.citation,
         scoring=ScoringInfo(suite.metrics, dict(suite.weights), **grouping),
-        settings=made.info.settings if made else tuple(settings),
+        settings=made.info.settings if made else tuple(options.settings),
         missing=tuple(missing),
         remarks=(
             *dataset.remarks,
@@ -199,23 +196,23 @@ def make_plan(
     )  # fmt: skip
 
 
-def _refuse_mistakes(
-    dataset: Dataset, suite: Suite, subset: int | None, keep: str, chunk: int | None, settings: Sequence[str]
-) -> None:
-    """Refuse what can be told wrong before anything is read."""
-    if keep not in KEEP:
-        raise UserError(f"--keep is '{keep}'; give {', '.join(KEEP)}.")
-    if keep == "summary" and needing("ood scores", suite.metrics):
+def _refuse_mistakes(dataset: Dataset, suite: Suite, options: RunOptions) -> None:
+    """Refuse wrong options before anything is read."""
+    if options.keep not in KEEP:
+        raise UserError(f"{option('keep')} is '{options.keep}'; give {', '.join(KEEP)}.")
+    if options.keep == "summary" and needing("ood scores", suite.metrics):
         raise UserError(
-            f"Suite {suite.name} needs every class's score of an image, which --keep summary drops; give "
-            "--keep auto."
+            f"Suite {suite.name} needs every class's score of an image, which {option('keep', 'summary')} "
+            f"drops; give {option('keep', 'auto')}."
         )
-    if subset is not None and subset < 0:
-        raise UserError(f"subset is {subset}; give a number of images, or 0 for all.")
-    if chunk is not None and chunk < 1:
-        raise UserError(f"--chunk is {chunk}; give at least 1 image per shard.")
-    if settings and dataset.precomputed:
-        raise UserError(f"--set makes images differently; those of {dataset.location} are made already.")
+    if options.subset is not None and options.subset < 0:
+        raise UserError(f"{option('subset')} is {options.subset}; give a number of images, or 0 for all.")
+    if options.chunk is not None and options.chunk < 1:
+        raise UserError(f"{option('chunk')} is {options.chunk}; give at least 1 image per shard.")
+    if options.settings and dataset.precomputed:
+        raise UserError(
+            f"{option('settings')} makes images differently; those of {dataset.location} are made already."
+        )
 
 
 def _labels(
@@ -224,7 +221,7 @@ def _labels(
     suite: Suite,
     space: LabelSpace,
     samples: Sequence[Sample],
-    file: Path | None,
+    file: str | Path | None,
     *,
     trust: bool,
     labels: str | None,
@@ -232,7 +229,7 @@ def _labels(
     """The classes that are scored, the output of each, how outputs collapse if they do, and what to say."""
     used = sorted({label for sample in samples for label in sample.labels})
     if file is not None:
-        mapped, collapsed = read_map(file, space, used, model.classes, model.class_count)
+        mapped, collapsed = read_map(Path(file), space, used, model.classes, model.class_count)
         return mapped, tuple(range(len(mapped))), collapsed, []
     if rules := dataset.counting_rules:
         label_map, counted = count_answers(rules, space, model)
@@ -368,7 +365,9 @@ def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:
         place, equals, value = item.partition("=")
         unit, dot, name = place.partition(".")
         if not (equals and dot and unit and name and value):
-            raise UserError(f"--set is '{item}'; write UNIT.SETTING=VALUE, such as frost.textures=DIR.")
+            raise UserError(
+                f"{option('settings')} is '{item}'; write UNIT.SETTING=VALUE, such as frost.textures=DIR."
+            )
         found.setdefault(unit, {})[name] = value
     return found
 
@@ -412,7 +411,7 @@ def map_labels(
     )
     cure = f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
     if space.name == INDICES and len(space) < count:
-        cure = "pass --labels-are-outputs if the data's class indices are the model's"
+        cure = f"pass {option('labels_are_outputs', True)} if the data's class indices are the model's"
         if count == len(imagenet_1k()):
             cure = f"{NOT_PLAIN_INDICES if labels == INDICES else LABELS_ARE_IMAGENET}, or {cure}"
     if space.name == INDICES and len(space) == count + 1 and used[0] == 1:

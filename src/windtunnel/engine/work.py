@@ -19,6 +19,7 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.labels import Projection
+from windtunnel.core.option_names import option
 from windtunnel.core.samples import Surveyed
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset
@@ -199,7 +200,7 @@ class _Rows:
         if self._work.strict:
             raise UserError(
                 f"{id_} under {self._work.views[offset][0].name}: {error.reason}. "
-                "--strict stops at the first such image."
+                f"{option('strict', True)} stops at the first such image."
             )
         self._status[place] = error.status
         self._reason[place] = error.reason

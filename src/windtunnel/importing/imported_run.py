@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import RunInfo
 from windtunnel.data import Dataset
 from windtunnel.data.label_spaces import MAX_CLASS_INDEX
@@ -26,6 +27,7 @@ from windtunnel.importing.prediction_rows import Rows
 from windtunnel.importing.unscored_rows import Ignored
 from windtunnel.models import Model, Scores, probe_outputs
 from windtunnel.models.preprocess import About, Preprocess
+from windtunnel.options import RunOptions, ScoreOptions
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import natural_set
 from windtunnel.store.folder import RunFolder
@@ -72,42 +74,13 @@ def score_predictions(
     predictions: str | Path,
     data: str | Path | Dataset,
     suite: str | Path | Suite | None = None,
-    *,
-    clean: str | Path | Dataset | None = None,
-    outputs: str | None = None,
-    label_map: str | Path | None = None,
-    mask: bool = False,
-    labels_are_outputs: bool = False,
-    labels: str | None = None,
-    seed: int = 0,
-    partial: bool = False,
-    out: str | Path | None = None,
-    group: str | None = None,
-    include: Sequence[str | Path] = (),
-    advance: Callable[[int, int], None] = lambda _done, _total: None,
+    options: ScoreOptions = ScoreOptions(),  # noqa: B008 (frozen)
+    progress: Progress = silent,
 ) -> Path:
-    """Make a run of predictions that come from elsewhere; report, compare and metrics then work as usual.
-
-    Args:
-        predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
-            the scores of every class, or the best few classes. Rows of images that the data has and the run
-            does not score are ignored and counted; rows of unknown images are refused.
-        data: the images they are of.
-        suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished or
-            natural set is. Conditions without any prediction are told and left out.
-        clean: the clean images a finished set was made from, or a natural set is compared with; predictions
-            of those of a natural set have the ids `clean/...`.
-        outputs: `logits`, `probabilities` or `top-k`, where the columns do not say.
-        label_map, mask, labels_are_outputs, labels: as of `run`.
-        seed: the seed the images were made with.
-        partial: leave out images that lack some prediction; otherwise they are refused.
-        out: the run folder.
-        group: a column of the data's table whose values say which images stay together in intervals.
-        include: Python files with plug-ins of your own, such as a corruption.
-        advance: called with (images looked at, of how many).
-    """
-    include_units(map(Path, include))
-    dataset, chosen = open_for_suite(data, suite, clean, usual="imagenet-c")
+    """The folder of a run made of predictions that come from elsewhere; see `api.score_predictions`."""
+    include_units(map(Path, options.include))
+    outputs, labels, out = options.outputs, options.labels, options.out
+    dataset, chosen = open_for_suite(data, suite, options.clean, usual="imagenet-c")
     natural = natural_set(chosen.natural) if chosen.natural else None
     if chosen.canvas == "native" and natural is None:
         raise UserError(
@@ -123,7 +96,7 @@ def score_predictions(
     file = PredictionFile(Path(predictions), outputs)
     best_only = file.layout.outputs == TOP_K
     masked = natural is not None and (natural.role == "out" or natural.answers in ("mask", "collapse"))
-    if best_only and (mask or chosen.mask or label_map is not None or masked):
+    if best_only and (options.mask or chosen.mask or options.label_map is not None or masked):
         raise UserError("The best classes alone cannot be masked or mapped; give the scores of every class.")
     look = look_through(file, "native" if natural else CLEAN)
     space = imagenet_1k() if labels == IMAGENET_1K else dataset.label_space
@@ -133,22 +106,24 @@ def score_predictions(
         _model(file, look, space, outputs, imagenet_1k().classes if natural or numbered else ()),
         dataset,
         chosen,
-        seed=seed,
-        subset=0,
-        mask=mask,
-        # Masks and out-of-distribution scores of natural sets need every output.
-        keep="auto" if natural and not best_only else "summary",
-        labels_are_outputs=labels_are_outputs,
-        labels=labels,
-        label_map_file=None if label_map is None else Path(label_map),
-        group=group or "",
+        RunOptions(
+            seed=options.seed,
+            subset=0,
+            mask=options.mask,
+            # Masks and out-of-distribution scores of natural sets need every output.
+            keep="auto" if natural and not best_only else "summary",
+            labels_are_outputs=options.labels_are_outputs,
+            labels=labels,
+            label_map=options.label_map,
+            group=options.group,
+        ),
         present=lambda conditions: _present(conditions, look, file.path),
-        advance=advance,
+        progress=progress,
     )
     rows = Rows(plan, resolve(plan.conditions), file.path, plan.dataset.reason_left_out())
     for block in file.blocks():
         rows.add(block)
-    rows.check(partial=partial)
+    rows.check(partial=options.partial)
     plan = replace(plan, info=_with_ignored(plan.info, rows.ignored))
     folder = RunFolder(Path(out) if out else plan.default_folder())
     return _stored(plan, rows, folder)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.summary import Summary, summarise
@@ -180,9 +181,12 @@ class Rows:
             raise UserError(f"{self._path}: {told}.{advice}")
 
     def _after_partial(self, complete: int) -> str:
-        """What --partial would score, or which condition leaves nothing to score."""
+        """What `partial` would score, or which condition leaves nothing to score."""
         if complete:
-            return f"--partial scores only the {complete:,} of {len(self._ids):,} images that have them all."
+            return (
+                f"{option('partial', True)} scores only the {complete:,} of {len(self._ids):,} images that "
+                "have them all."
+            )
         lacking = (~self._given).reshape(-1, self._width).sum(axis=0)
         worst = int(lacking.argmax())
         return (

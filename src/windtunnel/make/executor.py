@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import FixedFile
 from windtunnel.core.wording import counted
 from windtunnel.data.manifest import (
@@ -28,11 +30,12 @@ from windtunnel.engine.local_executor import opencv_on_one_thread
 from windtunnel.engine.pool import Advance, Chunk, work_in_processes
 from windtunnel.engine.work import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
-from windtunnel.make.imagenet_s import SPLITS, ImageArrays, paper_names
+from windtunnel.make.imagenet_s import ImageArrays, paper_names
 from windtunnel.make.layouts import Arrays, Folders, Layout, Piece
-from windtunnel.make.plan import STEPS_LAYOUT, MakePlan, count_views
+from windtunnel.make.plan import MakePlan, count_views
 from windtunnel.make.verification import fixed_damage, sound_conditions
 from windtunnel.make.work import Making
+from windtunnel.options.make import SPLITS, STEPS_LAYOUT
 from windtunnel.store.files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 
@@ -53,8 +56,8 @@ def make(
     *,
     workers: int = 1,
     includes: tuple[Path, ...] = (),
-    look: Callable[[int, int], None] = lambda _done, _total: None,
-    advance: Advance = lambda _done, _failed: None,
+    checking: Progress = silent,
+    progress: Progress = silent,
 ) -> Manifest:
     """Write what is missing of a set, or damaged, and return its manifest.
 
@@ -63,26 +66,28 @@ def make(
         out: its folder; made, or continued where it holds the same recipe.
         workers: 1 works in this process; more spawn as many.
         includes: files of the user's units, which workers need too.
-        look: told of chunks that were checked, and of how many.
-        advance: told of pieces as they are there.
+        checking: counts stored chunks that were checked.
+        progress: counts written images.
     """
     if workers < 1:
-        raise UserError(f"--workers is {workers}; give at least 1.")
+        raise UserError(f"{option('workers')} is {workers}; give at least 1.")
     if workers > 1 and not plan.dataset.portable:
-        raise UserError("A live Python array cannot be sent to worker processes; use workers=1.")
+        raise UserError(
+            f"A live Python array cannot be sent to worker processes; use {option('workers', 1)}."
+        )
     check_target(plan, out)
     layout = _layout(plan)
     with SetFolder(out).locked():
         check_target(plan, out)  # once more, now that nobody else can write
         stored = read_manifest(out)
-        pending = _pending(plan, out, look)
+        pending = _pending(plan, out, checking)
         if stored and (any(pending.values()) or fixed_damage(stored)):
             _check_versions(stored, plan)
         manifest = _begin(plan, out, layout, stored)
         layout.prepare(out)
         missing = [chunk for chunk in plan.chunks if pending[chunk.name]]
         left = sum(len(chunk.images) * count_views(pending[chunk.name]) for chunk in missing)
-        advance(plan.files - left, 0)
+        progress(plan.files - left, plan.files)
         if missing:
             if workers > 1:
                 warm_up_apart(plan.conditions, includes)
@@ -93,7 +98,9 @@ def make(
             )  # fmt: skip
             stored_files = plan.files - left
             try:
-                for chunk, pieces in _made(job, missing, workers, advance):
+                for chunk, pieces in _made(
+                    job, missing, workers, lambda done, failed: progress(done, plan.files, failed)
+                ):
                     _add_to_table(out, chunk, manifest, pieces)
                     stored_files += len(chunk.images) * count_views(pending[chunk.name])
             except BaseException as error:
@@ -105,14 +112,14 @@ def make(
     return manifest
 
 
-def _pending(plan: MakePlan, out: Path, look: Callable[[int, int], None]) -> dict[str, tuple[Condition, ...]]:
+def _pending(plan: MakePlan, out: Path, checking: Progress) -> dict[str, tuple[Condition, ...]]:
     """Of every chunk, the conditions that are not there or not sound."""
     pending = {}
     begun = {chunk.name for chunk in plan.chunks if _table_file(out, chunk).exists()}
     for chunk in plan.chunks:
         sound = sound_conditions(out, _table(out, chunk))
         if chunk.name in begun:
-            look(1, len(begun))
+            checking(1, len(begun))
         pending[chunk.name] = tuple(one for one in plan.conditions if one.name not in sound)
     return pending
 
@@ -155,8 +162,8 @@ def check_target(plan: MakePlan, out: Path) -> None:
     for condition in plan.conditions:
         if dict(assets.get(condition.unit, condition.assets)) != dict(condition.assets):
             raise UserError(
-                f"{out} holds {condition.unit} with other settings; choose another folder, or give the --set "
-                "it was made with. Two recipes are never mixed."
+                f"{out} holds {condition.unit} with other settings; choose another folder, or give the "
+                f"{option('settings')} it was made with. Two recipes are never mixed."
             )
 
 

@@ -27,7 +27,6 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.make.layouts import Fixed, Made, Piece, is_intact, write_image
 from windtunnel.store.files import write_whole
 
-SPLITS = ("val", "train")
 # What the folders are named by: only these steps have places of their own.
 NAMED_AXES = ("decode", "resize")
 # The paper's names: of decoders, and of libraries and filters that resize.

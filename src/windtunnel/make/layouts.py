@@ -17,6 +17,7 @@ import numpy as np
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
+from windtunnel.core.option_names import option
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.manifest import checksum
 from windtunnel.data.precomputed import CLEAN
@@ -164,7 +165,7 @@ class Arrays:
         if needed > free:
             raise UserError(
                 f"The arrays take {needed / 1e9:.1f} GB and {root} has {free / 1e9:.1f} GB left; "
-                "choose another place, or make less with --only."
+                f"choose another place, or make less with {option('only')}."
             )
         for name, fixed in wrong.items():
             path = root / name

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.labels import LabelSpace
+from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import SetClasses, SetData, SetInfo, SetRecipe
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
@@ -26,7 +28,8 @@ from windtunnel.imaging.crops import refuse_scaling
 from windtunnel.imaging.geometry import Geometry, resized_size
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS, MAX_PIXELS, UNIT_PIXELS, pillow_quiet
 from windtunnel.make.class_folders import class_folders
-from windtunnel.make.imagenet_s import NAMED_AXES, SPLITS
+from windtunnel.make.imagenet_s import NAMED_AXES
+from windtunnel.options.make import CLIP_LAYOUTS, IMAGE_LAYOUTS, SPLITS, STEPS_LAYOUT, MakeOptions
 from windtunnel.suites.canvas import Canvas, choose_canvas
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import (
@@ -40,12 +43,6 @@ from windtunnel.suites.pipeline_steps import (
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.suite_files import load_suite
 
-# What may be laid out how, the usual way first; 32-pixel images are arrays, as CIFAR-10-C and -P are.
-IMAGE_LAYOUTS = ("folders", "arrays")
-CLIP_LAYOUTS = ("frames", "arrays", "videos")
-# How sets of swapped steps lie on disk: nobody else's reader takes any other.
-STEPS_LAYOUT = "npy"
-LAYOUTS = tuple(dict.fromkeys(("auto", *IMAGE_LAYOUTS, *CLIP_LAYOUTS, STEPS_LAYOUT)))
 # The published sets hold four extra corruptions beside the fifteen, and four extra sequences beside the ten.
 COMPANIONS = {"imagenet-c": "imagenet-c-extra", "imagenet-p": "imagenet-p-extra"}
 MAX_CHUNK = 64
@@ -105,26 +102,17 @@ def count_views(conditions: Iterable[Condition]) -> int:
 def plan_make(
     target: str | Path | Suite,
     dataset: Dataset,
-    *,
-    layout: str = "auto",
-    only: Sequence[str] = (),
-    seed: int = 0,
-    subset: int | None = None,
-    edition: int | None = None,
-    difficulty: int | None = None,
-    codec: str | None = None,
-    settings: Sequence[str] = (),
-    split: str = "val",
-    labels: str | None = None,
-    advance: Callable[[int, int], None] = lambda _done, _total: None,
+    options: MakeOptions,
+    progress: Progress = silent,
 ) -> MakePlan:
     """Check that a set can be made of the data, and decide all of it; nothing is written."""
-    _refuse_mistakes(dataset, subset, split)
-    suite, layout = _stored_as(_suite(target, only, edition, difficulty), layout, codec)
-    _check_split(suite, split)
+    _refuse_mistakes(dataset, options)
+    suite, layout = _stored_as(_suite(target, options), options.layout, options.codec)
+    _check_split(suite, options.split)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
-    chosen = stratified_subset(samples, suite.subset if subset is None else subset, seed)
-    surveyed = survey(dataset, chosen, lambda done: advance(done, len(chosen)), decoded=True)
+    subset = suite.subset if options.subset is None else options.subset
+    chosen = stratified_subset(samples, subset, options.seed)
+    surveyed = survey(dataset, chosen, progress, decoded=True)
     readable = _readable(dataset, surveyed)
     canvas = choose_canvas(suite, {(one.width, one.height) for one in readable}, Geometry())
     layout = _settled(layout, suite, canvas)
@@ -132,14 +120,16 @@ def plan_make(
     left_out = _left_out(suite, dataset, surveyed, canvas)
     images = _fitting(dataset, readable, left_out)
     used = sorted({label for sample in samples for label in sample.labels})
-    space, said = read_indices(dataset.label_space, used, labels or "")
+    space, said = read_indices(dataset.label_space, used, options.labels or "")
     classes = _classes(space, images)
     made = sorted({one.sample.labels[0] for one in images})
     folders = class_folders(dataset.label_space, space, made)
     in_folders = layout not in ("arrays", STEPS_LAYOUT)
     remarks += [*said, *(folders.remarks if in_folders else ())]
     conditions = tuple(
-        one for one in suite.conditions(canvas, parse_settings(settings)) if one.unit or one.name == "clean"
+        one
+        for one in suite.conditions(canvas, parse_settings(options.settings))
+        if one.unit or one.name == "clean"
     )
     check_deterministic(conditions)
     if layout == "arrays":
@@ -157,32 +147,33 @@ def plan_make(
         ),
         canvas=canvas.record(),
         codec=conditions[-1].codec,
-        seed=seed,
+        seed=options.seed,
         stream=STREAM_VERSION,
         chunk=size,
         class_folders=folders.kind if in_folders else "",
-        split=split if layout == STEPS_LAYOUT else "",
+        split=options.split if layout == STEPS_LAYOUT else "",
     )
     info = SetInfo(
         source=dataset.name,
         classes=SetClasses(space.name, space.order, tuple(space.classes)),
         left_out=left_out,
         remarks=tuple(remarks),
-        settings=tuple(settings),
+        settings=tuple(options.settings),
         versions=versions_for(conditions),
     )
     chunks = _chunks(images, size, recipe.digest)
     return MakePlan(
-        dataset, canvas, conditions, layout, seed, images, names, classes, left_out, chunks, recipe, info
-    )
+        dataset, canvas, conditions, layout, options.seed, images, names, classes, left_out, chunks, recipe,
+        info,
+    )  # fmt: skip
 
 
-def _refuse_mistakes(dataset: Dataset, subset: int | None, split: str) -> None:
-    """Refuse what can be told wrong before anything is read."""
-    if split not in SPLITS:
-        raise UserError(f"--split is '{split}'; give {', '.join(SPLITS)}.")
-    if subset is not None and subset < 0:
-        raise UserError(f"--subset is {subset}; give a number of images, or 0 for all.")
+def _refuse_mistakes(dataset: Dataset, options: MakeOptions) -> None:
+    """Refuse wrong options before anything is read."""
+    if options.split not in SPLITS:
+        raise UserError(f"{option('split')} is '{options.split}'; give {', '.join(SPLITS)}.")
+    if options.subset is not None and options.subset < 0:
+        raise UserError(f"{option('subset')} is {options.subset}; give a number of images, or 0 for all.")
     if dataset.precomputed:
         raise UserError(f"{dataset.location} is corrupted already; give the clean images.")
 
@@ -193,7 +184,8 @@ def _check_split(suite: Suite, split: str) -> None:
         return
     if STEPS_LAYOUT not in _layouts(suite):
         raise UserError(
-            "--split train makes random crops for sets of decoders and resizes, such as imagenet-s."
+            f"{option('split', 'train')} makes random crops for sets of decoders and resizes, such as "
+            "imagenet-s."
         )
     steps = [step for unit in suite.units for step in spelt_out(unit)]
     refuse_scaling(value_of(step) for step in steps if axis_of(step) == "decode")
@@ -306,9 +298,7 @@ def _chunk_size(images: Sequence[Surveyed], canvas: Canvas, layout: str, suite: 
     return max(1, size)
 
 
-def _suite(
-    target: str | Path | Suite, only: Sequence[str], edition: int | None, difficulty: int | None
-) -> Suite:
+def _suite(target: str | Path | Suite, options: MakeOptions) -> Suite:
     suite = target if isinstance(target, Suite) else load_suite(target)
     if suite.natural:
         raise UserError(f"Suite {suite.name} scores images as they are; there is nothing to make.")
@@ -318,14 +308,14 @@ def _suite(
         raise UserError(f"Suite {suite.name} names no corruptions; give one that does, such as imagenet-c.")
     if companion := COMPANIONS.get(suite.name):
         suite = replace(suite, units=(*suite.units, *load_suite(companion).units))
-    if only:
+    if options.only:
         # Which of its corruptions are made is no other recipe: the rest may follow.
-        suite = replace(suite.only(only), name=suite.name)
+        suite = replace(suite.only(options.only), name=suite.name)
     _check_steps(suite)
-    if difficulty is not None:
+    if options.difficulty is not None:
         # Nor is the difficulty: that of noise has folders of its own, and of the rest no other frames.
-        suite = replace(suite.at_difficulty(difficulty), name=suite.name)
-    return suite if edition is None else suite.at_edition(edition)
+        suite = replace(suite.at_difficulty(options.difficulty), name=suite.name)
+    return suite if options.edition is None else suite.at_edition(options.edition)
 
 
 def _check_steps(suite: Suite) -> None:
@@ -355,7 +345,7 @@ def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
     if layout not in ("auto", *_layouts(suite)):
         what = "sequences are" if suite.holds_sequences else "corrupted images are"
         what = what if suite.corruptions or suite.holds_sequences else "swapped steps are"
-        raise UserError(f"--layout is '{layout}'; {what} laid out as {', '.join(_layouts(suite))}.")
+        raise UserError(f"{option('layout')} is '{layout}'; {what} laid out as {', '.join(_layouts(suite))}.")
     if layout == "videos" and codec is None:
         codec = H264
     if codec is not None:
@@ -364,8 +354,8 @@ def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
         layout = "videos"
     if (layout == "videos") != (suite.codec == H264):
         raise UserError(
-            f"--layout is '{layout}' and the codec {suite.codec}; videos are stored as {H264}, and nothing "
-            "else is."
+            f"{option('layout')} is '{layout}' and the codec {suite.codec}; videos are stored as {H264}, "
+            "and nothing else is."
         )
     return suite, layout
 
@@ -397,7 +387,7 @@ def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str,
         if not (_may_name_a_file(folder) and _may_name_a_file(stem)):
             raise UserError(
                 f"{id_} would be written as {name!r}; a class and a name on disk are not empty, have no "
-                "slash and begin with no dot. Rename it, or use --layout arrays."
+                f"slash and begin with no dot. Rename it, or use {option('layout', 'arrays')}."
             )
     return names
 
@@ -426,10 +416,12 @@ def _row_names(images: Sequence[Surveyed]) -> dict[str, str]:
 def _check_arrays(suite: Suite, images: Sequence[Surveyed], canvas: Canvas) -> None:
     if any(sorted(suite.levels_of(unit)) != list(SEVERITIES) for unit in suite.corruptions):
         raise UserError(
-            "Arrays hold all five severities; leave severities out of --only, or use --layout folders."
+            f"Arrays hold all five severities; leave severities out of {option('only')}, or use "
+            f"{option('layout', 'folders')}."
         )
     sizes = {(one.width, one.height) for one in images}
     if not canvas.geometry.output_px and len(sizes) > 1:
         raise UserError(
-            f"The images have {len(sizes)} sizes; arrays need one. Use --layout {_layouts(suite)[0]}."
+            f"The images have {len(sizes)} sizes; arrays need one. Use "
+            f"{option('layout', _layouts(suite)[0])}."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
 from windtunnel.data.manifest import (
     MANIFEST_FILE,
@@ -26,7 +27,7 @@ from windtunnel.data.manifest import (
 )
 from windtunnel.make.imagenet_s import paper_names
 from windtunnel.make.layouts import folder_of
-from windtunnel.make.plan import STEPS_LAYOUT
+from windtunnel.options.make import STEPS_LAYOUT
 
 # Reading and hashing release the interpreter lock; more threads than this only queue for the disk.
 THREADS = 4
@@ -56,7 +57,7 @@ class Verification:
         return not self.damaged and not self.missing
 
 
-def verify(root: Path, advance: Callable[[int, int], None] = lambda _done, _total: None) -> Verification:
+def verify(root: Path, progress: Progress = silent) -> Verification:
     """Check every file of a made set; nothing is changed."""
     if not root.is_dir():
         raise UserError(f"{root} is {'a file' if root.exists() else 'not there'}; give the folder of a set.")
@@ -81,7 +82,7 @@ def verify(root: Path, advance: Callable[[int, int], None] = lambda _done, _tota
             if wrong:
                 found.damaged[row["path"]] = wrong
         done.update({row["condition"] for row in rows})
-        advance(len(rows), total)
+        progress(len(rows), total)
     found.missing = sum(len(manifest.starts) - done[one.name] for one in manifest.conditions)
     if manifest.recipe.layout != "arrays":
         found.damaged |= _strangers(manifest, files, done)

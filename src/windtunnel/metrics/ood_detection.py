@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.metrics import needing
+from windtunnel.core.option_names import option
 from windtunnel.core.seeding import digest64
 from windtunnel.core.wording import counted
 from windtunnel.metrics import binary_ranking as detection
@@ -162,8 +163,8 @@ def outside_of(run: ScoredRun) -> Outside | None:
         return None
     if not run.recipe.keep:
         raise UserError(
-            f"{run.path} keeps no full outputs, which out-of-distribution scores need; run with --keep "
-            "logits."
+            f"{run.path} keeps no full outputs, which out-of-distribution scores need; run with "
+            f"{option('keep', 'logits')}."
         )
     rows = np.sort(np.concatenate([out.rows, inside.rows]))
     return Outside(run, rows, np.isin(rows, out.rows))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, first_line, unknown_name
 from windtunnel.core.metrics import REGISTRY, Metric, metric_named, metric_of, needing
+from windtunnel.core.option_names import option
 from windtunnel.core.scores import NO_FACETS, Score
 from windtunnel.metrics.facets import facets_by_condition
 from windtunnel.metrics.not_finite import score_detail
@@ -57,7 +58,7 @@ def _check_known(run: ScoredRun) -> None:
         if name not in REGISTRY.names():
             raise UserError(
                 f"{run.path} is scored by the metric '{name}', which is not registered; give the file that "
-                "declares it with --include FILE.py."
+                f"declares it with {option('include', ['FILE.py'])}."
             )
 
 

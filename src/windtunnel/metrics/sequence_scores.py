@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted
 from windtunnel.metrics.frame_predictions import Clips
 from windtunnel.metrics.prediction_matrix import Observed
@@ -146,7 +147,9 @@ def discounted(metric: str, weight: Weight, words: str, run: ScoredRun, _seen: O
     found = []
     for one in sequences_of(run):
         if name(one) not in run.recipe.keep:
-            raise UserError(f"{metric} needs every class's score of every frame; run with --keep logits.")
+            raise UserError(
+                f"{metric} needs every class's score of every frame; run with {option('keep', 'logits')}."
+            )
         earlier, later = pairs_of(run, one)
         means, farthest = [], 0.0
         for scores in run.clips.scores(name(one)):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.models import (
     Model,
     Scores,
@@ -103,7 +104,7 @@ class CallableModel(Model):
             ) from failure
         raise UserError(
             f"{failed} (preset imagenet, since no preprocessing is declared): {reason}. Declare its "
-            "preprocessing with --preprocess: a preset (cifar for 32x32 images) or a TOML file "
+            f"preprocessing with {option('preprocess')}: a preset (cifar for 32x32 images) or a TOML file "
             '(rule = "none" under [geometry] for images at their own size).'
         ) from failure
 

@@ -10,6 +10,8 @@ from windtunnel.analysis.explain import Explanation, explain_seen
 from windtunnel.analysis.occlusion import patches_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
+from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
 from windtunnel.engine.work import fitted
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models import Model
@@ -49,7 +51,7 @@ def explain_nothing(images: Sequence[tuple[Image, int]], _side_px: int) -> Hangi
 def explain_with(
     run: ScoredRun,
     model: Model,
-    advance: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Progress = silent,
     seconds: float = SECONDS,
 ) -> Explain:
     """How to explain a run's images by its model; another model is refused.
@@ -57,7 +59,7 @@ def explain_with(
     Args:
         run: a finished run.
         model: the model of that run, loaded again.
-        advance: called with (patches covered just now, patches in all).
+        progress: counts occluded patches.
         seconds: how long each part of the report may take.
     """
     recipe, preprocess = run.recipe.model, model.preprocess
@@ -69,7 +71,7 @@ def explain_with(
         raise UserError(
             f"{model.name} ({model.preprocess.origin}) is not what {run.path} was run with: "
             f"{run.info.model.name} ({run.info.model.preprocess_from}); give that model and its "
-            "--preprocess."
+            f"{option('preprocess')}."
         )
     names = class_names(run)
     promised: list[int] = []
@@ -79,8 +81,8 @@ def explain_with(
         chosen = [(fitted(image, model), said) for image, said in images[:IMAGES]]
         promised.append(sum(len(patches_of(*image.shape[:2])) for image, _ in chosen))
 
-        def watch(done: int, _patches: int) -> None:
-            advance(done, sum(promised))
+        def watch(done: int, _patches: int, _failed: int = 0) -> None:
+            progress(done, sum(promised))
             if time.monotonic() > end:
                 raise _OutOfTime
 
@@ -93,7 +95,7 @@ def explain_with(
                     said,
                     projection=run.projection,
                     name=lambda index: names.get(index, f"class {index}"),
-                    advance=watch,
+                    progress=watch,
                 )
             except _OutOfTime:
                 break

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.records import (
     Recipe,
     RecordError,
@@ -47,7 +48,7 @@ PARTS = {
     "chunk": "chunk size",
     "stream": "random stream version",
 }
-RUN = FolderKind("run", RECIPE_FILE, 2, PARTS)
+RUN = FolderKind("run", RECIPE_FILE, 2, PARTS, option="out")
 
 
 def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> pa.Table:
@@ -139,7 +140,7 @@ class RunFolder(RecipeFolder):
             if stored.get(name) != version:
                 raise UserError(
                     f"{self.path} was begun with {name} {stored.get(name)}, here is {version}; "
-                    "finish it there or choose another folder with --out."
+                    f"finish it there or choose another folder with {option('out')}."
                 )
 
     def check_same(self, recipe: Recipe, samples: pa.Table) -> None:
@@ -162,7 +163,7 @@ class RunFolder(RecipeFolder):
             detail = f" ({', '.join(f'{name} {old} there, {new} here' for name, old, new in settings)})"
         raise UserError(
             f"{self.path} holds a run with {', '.join(named)}{detail}; "
-            "choose another folder with --out, or give what it was made with."
+            f"choose another folder with {option('out')}, or give what it was made with."
         )
 
     def shard_path(self, name: str) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.records import Record
 from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
 
@@ -26,6 +27,7 @@ class FolderKind:
         parts: for people, the name of each field of the recipe in which two recipes may differ; the first
             differing fields are named in this order.
         lock: the lock file.
+        option: the option that names the folder, if it is one.
     """
 
     what: str
@@ -33,6 +35,7 @@ class FolderKind:
     schema: int
     parts: Mapping[str, str]
     lock: str = LOCK_FILE
+    option: str = ""
 
 
 class RecipeFolder:
@@ -64,8 +67,9 @@ class RecipeFolder:
         left = {self.kind.lock.partition("/")[0], f"{self.kind.recipe_file}{UNFINISHED}"}
         ours = left if nothing_made else set()
         if any(entry.name not in ours for entry in self.path.iterdir()):
+            how = f" with {option(self.kind.option)}" if self.kind.option else ""
             raise UserError(
-                f"{self.path} holds other files; give a folder of its own for the {self.kind.what}."
+                f"{self.path} holds other files; give a folder of its own for the {self.kind.what}{how}."
             )
 
     @contextmanager

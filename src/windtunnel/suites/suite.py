@@ -9,6 +9,7 @@ from typing import Any
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.option_names import option
 from windtunnel.core.records import SuiteRecipe
 from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
@@ -97,11 +98,11 @@ class Suite:
         if self.stored:
             raise UserError(
                 f"Suite {self.name} only reads sets that hold its images; it cannot make them. "
-                "Give such a folder as data, or another --suite."
+                f"Give such a folder as data, or another {option('suite')}."
             )
         for unit in settings:
             if unit not in self.units:
-                raise unknown_name(f"unit of suite {self.name} in --set", unit, self.units)
+                raise unknown_name(f"unit of suite {self.name} in {option('settings')}", unit, self.units)
         edition, overrides = canvas.edition, canvas.overrides()
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
         found = [Condition("native")]
@@ -153,7 +154,9 @@ class Suite:
             )
         stored = dataset.stored
         has_clips = any(one.kind == "sequence" for one in stored)
-        cure = "Leave --suite and --only away" if has_clips else "--suite as-stored takes it all"
+        cure = f"{option('suite', 'as-stored')} takes it all"
+        if has_clips:
+            cure = f"Leave out {option('suite')} and {option('only')}"
         if has_clips and not self.units:
             raise UserError(
                 f"Suite {self.name} scores single images, {dataset.location} holds sequences. {cure}."
@@ -186,10 +189,10 @@ class Suite:
                 continue
             least = least_frames(comparison_of(one.level), self.levels[0])
             if one.frames < least:
-                easier = ", or give a smaller --difficulty" if one.frames > 1 else ""
+                easier = f", or give a smaller {option('difficulty')}" if one.frames > 1 else ""
                 raise UserError(
                     f"{one.name} has {counted(one.frames, 'frame')}; difficulty {self.levels[0]} compares "
-                    f"{least} or more. Leave it out with --only{easier}."
+                    f"{least} or more. Leave it out with {option('only')}{easier}."
                 )
 
     def only(self, selected: Sequence[str]) -> Suite:
@@ -204,7 +207,9 @@ class Suite:
             written, colon, level = item.partition(":")
             unit = self._unit(written)
             if colon and is_step(unit):
-                raise UserError(f"--only is '{item}'; a pipeline step has no severity. Write {unit}.")
+                raise UserError(
+                    f"{option('only')} is '{item}'; a pipeline step has no severity. Write {unit}."
+                )
             allowed = DIFFICULTIES if unit.startswith(SEQUENCE_PREFIX) else SEVERITIES
             if colon and (not level.isdecimal() or int(level) not in allowed):
                 raise UserError(f"'{item}' has no such level; give one of {listed(allowed)}.")
@@ -220,7 +225,7 @@ class Suite:
             unit_levels={unit: each for unit, each in levelled.items() if each != levels},
             weights={unit: weight for unit, weight in self.weights.items() if unit in order},
         )
-        check_levels(part, "--only")
+        check_levels(part, option("only"))
         # Temporal sequences do not say their difficulty; the suite's name does.
         return replace(part, levels=self.levels).at_difficulty(levels[0]) if part.holds_sequences else part
 
@@ -237,7 +242,7 @@ class Suite:
     def at_difficulty(self, difficulty: int) -> Suite:
         """The same suite of sequences at another difficulty, under a name of its own."""
         if not self.holds_sequences:
-            raise UserError(f"Suite {self.name} holds no sequences; --difficulty is theirs.")
+            raise UserError(f"Suite {self.name} holds no sequences; {option('difficulty')} is theirs.")
         if difficulty not in DIFFICULTIES:
             raise UserError(f"The difficulty is {difficulty!r}; give {listed(DIFFICULTIES)}.")
         if self.levels == (difficulty,):
@@ -250,7 +255,8 @@ class Suite:
             raise UserError(f"The edition is {edition!r}; give {listed(EDITIONS)}.")
         if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.spoils):
             raise UserError(
-                f"Suite {self.name} has a canvas of its own, whatever the edition; leave --edition out."
+                f"Suite {self.name} has a canvas of its own, whatever the edition; leave out "
+                f"{option('edition')}."
             )
         if edition == self.edition:
             return self
@@ -258,9 +264,11 @@ class Suite:
 
     def stored_as(self, codec: str) -> Suite:
         """The same suite with another codec, under a name of its own."""
-        checked = check_stored_as(self, codec, "--codec")
+        checked = check_stored_as(self, codec, option("codec"))
         if not self.spoils:
-            raise UserError(f"Suite {self.name} stores no image before the model sees it; leave --codec out.")
+            raise UserError(
+                f"Suite {self.name} stores no image before the model sees it; leave out {option('codec')}."
+            )
         if checked == self.codec:
             return self
         return replace(self, name=f"{self.name}-{checked.replace(':', '')}", codec=checked)

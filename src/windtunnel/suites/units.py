@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.option_names import option
 from windtunnel.core.registry import include
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.corruptions import Corruption
@@ -29,8 +30,9 @@ def sequence_named(written: str, suite: str) -> str:
     bare = written.removeprefix(SEQUENCE_PREFIX)
     if bare not in SEQUENCES.names() and (is_step(written) or written in CORRUPTIONS.names()):
         raise UserError(
-            f"--only {written} is no sequence, and suite {suite} holds sequences; give --suite imagenet-c or "
-            f"another of single images, or one of {', '.join(SEQUENCES.names())}."
+            f"{option('only', [written])} is no sequence, and suite {suite} holds sequences; give "
+            f"{option('suite', 'imagenet-c')} or another of single images, or one of "
+            f"{', '.join(SEQUENCES.names())}."
         )
     return SEQUENCE_PREFIX + bare
 
@@ -40,7 +42,8 @@ def image_unit_named(written: str, suite: str) -> str:
     bare = written.removeprefix(SEQUENCE_PREFIX)
     if bare in SEQUENCES.names() and (bare != written or bare not in CORRUPTIONS.names()):
         raise UserError(
-            f"--only {written} is a sequence, and suite {suite} holds none; give --suite imagenet-p."
+            f"{option('only', [written])} is a sequence, and suite {suite} holds none; give "
+            f"{option('suite', 'imagenet-p')}."
         )
     return written
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windtunnel.core.errors import ImageError, UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.registry import Plugin, Registry
 from windtunnel.data import Dataset, ImageSource, LiveDataset, path_and_part
 from windtunnel.data.manifest import Manifest, read_manifest
@@ -97,8 +98,8 @@ class PrecomputedLayout(DatasetLayout):
         found = self._found(path)
         if found is not None and part:
             raise UserError(
-                f"{path}#{part} is one condition, which `distance` alone takes; give {path}, and --only to a "
-                "run."
+                f"{path}#{part} is one condition, which `distance` alone takes; give {path}, and "
+                f"{option('only')} to a run."
             )
         return found
 

@@ -1,174 +1,34 @@
-"""What commands print about a plan and a finished run."""
+"""The headline of a finished run, and scores asked for by name, as labelled lines."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.text import Text
 
 from windtunnel.analysis.caveats import marks
 from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.training_overlap import training_notes
-from windtunnel.core.conditions import grid_text, is_uneven
 from windtunnel.core.metrics import title_of
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
-from windtunnel.corruptions import SEVERITIES
-from windtunnel.engine.estimate import Expected
-from windtunnel.engine.plan import Plan
 from windtunnel.metrics.headlines import PAPERS_SCORE, head_titles, headline_formula
 from windtunnel.metrics.not_finite import not_finite_note
 from windtunnel.metrics.ood_detection import lost_scores
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.models import Model
 from windtunnel.report.deployment import certain, step_rows, step_verdict
-from windtunnel.report.natural_sets import counted_text, parts_text
-from windtunnel.report.recipe import classes_text
+from windtunnel.report.natural_sets import counted_text
 from windtunnel.report.score_format import number, unit
 from windtunnel.report.tables import normaliser_notes, unlabelled_note
-from windtunnel.suites.pipeline_steps import axis_of
 
-# How a plan counts images that fail: a damaged file with a good header is found when it is decoded.
-HEADERS_ONLY = "judging by headers alone (windtunnel data inspect decodes every image)"
 WORST_SHOWN = 3
 REASONS_SHOWN = 3
-# What is said of every sequence.
+# What is reported of every sequence.
 EACH_SEQUENCE = ("flip_probability", "ut5d")
-# Of scores that were asked for by name.
+# Columns of scores that were asked for by name.
 ASKED_HEADER = ("score", "of", "value", "95 % interval", "images")
-
-
-def describe_model(model: Model) -> str:
-    """A model in one line: kind, input, outputs, classes, preprocess and where that is declared."""
-    side = model.preprocess.geometry.output_px
-    size = f"{side}x{side}" if side else "any size"
-    return (
-        f"{model.kind_title or model.kind}, {size}, "
-        f"{model.outputs} ({model.outputs_from}), {model.class_count} classes; "
-        f"preprocess {model.preprocess.geometry.describe()}, {model.preprocess.tensor.channels.upper()} "
-        f"({model.preprocess.origin})"
-    )
-
-
-def plan_lines(
-    plan: Plan, folder: Path, workers: int, done: int, time: Expected | None = None
-) -> list[tuple[str, str]]:
-    """A plan as labelled lines; `done` predictions are already in the folder, the rest takes `time`."""
-    total, count = plan.recipe.data.of, len(plan.surveyed)
-    amount = (
-        counted(count, "image")
-        if count == total
-        else f"{count:,} of {total:,} images (by class, seed {plan.seed})"
-    )
-    failed = sum(one.status != "ok" for one in plan.surveyed)
-    unlabelled = unlabelled_images(plan)
-    beside = " and ".join(
-        one.name for one in plan.conditions if one.codec == "none" and one.kind in ("clean", "native")
-    )
-    missing, remarks = plan.info.missing, plan.info.remarks
-    canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
-    return [
-        ("model", f"{plan.model.name}   {describe_model(plan.model)}"),
-        (
-            "data",
-            f"{plan.dataset.location}   {amount}; {classes_text(plan.info.data)}"
-            + (
-                f"; at least {counted(failed, 'image fails', 'images fail')}, {HEADERS_ONLY}"
-                if failed
-                else ""
-            ),
-        ),
-        (
-            "suite",
-            f"{plan.suite.citation}   {_contents(plan)}"
-            + ("" if plan.suite.natural else f", beside {beside}" if beside else ", without clean"),
-        ),
-        *([("lacking", f"{counted(len(missing), 'condition')}: {_by_unit(missing)}")] if missing else []),
-        *(("note", remark) for remark in remarks),
-        *([("note", unlabelled_note(unlabelled))] if unlabelled else []),
-        *([] if plan.suite.natural else [("canvas", f"edition {plan.canvas.edition}, {canvas}")]),
-        (
-            "work",
-            f"{counted(plan.predictions, 'prediction')} in {counted(len(plan.chunks), 'shard')} on "
-            f"{counted(workers, 'worker')}" + (f"; {done:,} already done" if done else ""),
-        ),
-        *([("time", str(time))] if time else []),
-        ("run", str(folder)),
-    ]
-
-
-def unlabelled_images(plan: Plan) -> int:
-    """How many images have no label; those of natural sets may have none by design."""
-    return 0 if plan.suite.natural else sum(not one.sample.labels for one in plan.surveyed)
-
-
-def _contents(plan: Plan) -> str:
-    """A suite's corruptions and severities, sequences and difficulty, or swapped steps, in a few words."""
-    if plan.recipe.data.natural:
-        return f"{parts_text(plan.recipe.data.natural)}; {counted_text(plan.recipe)}"
-    spoilt = [one for one in plan.conditions if one.kind in ("corruption", "sequence")]
-    steps = Counter(axis_of(one.unit) for one in plan.conditions if one.kind == "pipeline")
-    units = len({one.unit for one in spoilt})
-    parts = []
-    if plan.suite.holds_sequences:
-        frames = sum(one.frames for one in spoilt)
-        parts.append(
-            f"{counted(units, 'sequence')} of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
-        )
-    elif spoilt:
-        found = sorted({one.level for one in spoilt})
-        levels = ", ".join(map(str, found))
-        severities = "severity" if len(found) == 1 else "severities"
-        places = [(one.unit, one.level) for one in spoilt]
-        uneven = is_uneven(places) and not plan.info.missing
-        parts.append(
-            f"{len(places)} conditions: {grid_text(places)}"
-            if uneven
-            else f"{counted(units, 'corruption')} x {severities} {levels}"
-        )
-    if spoilt:
-        parts[0] += f", codec {spoilt[-1].codec}"
-    if steps:
-        shown = ", ".join(f"{axis} {count}" for axis, count in steps.items())
-        parts.append(f"{steps.total()} swapped steps ({shown})")
-    return "; ".join(parts) or "nothing corrupted"
-
-
-def _by_unit(names: Sequence[str]) -> str:
-    """Conditions by unit: those that lack all five severities, or have no levels, by their name alone."""
-    units: dict[str, list[str]] = {}
-    for name in names:
-        unit, _, level = name.partition(":")
-        units.setdefault(unit, []).append(level)
-    return "; ".join(
-        unit if len(levels) == len(SEVERITIES) else f"{unit} {', '.join(levels)}".strip()
-        for unit, levels in units.items()
-    )
-
-
-def print_lines(console: Console, lines: list[tuple[str, str]]) -> None:
-    """Print labelled lines in one column."""
-    width = max(len(label) for label, _ in lines)
-    for label, text in lines:
-        # In one piece: a progress bar may be drawn below.
-        line = Text.assemble((f"{label:<{width}}", "bold"), "  ", text)
-        console.print(line, highlight=False, soft_wrap=True)
-
-
-def print_table(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print aligned columns under a bold header, one line per row whatever the terminal's width."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for place, row in enumerate([header, *rows]):
-        text = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        style = "" if place else "bold"
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
@@ -229,25 +89,27 @@ def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:
     return lines
 
 
-def print_asked(console: Console, run: ScoredRun, metrics: Sequence[str], scores: Sequence[Score]) -> None:
-    """Print every score of the metrics somebody asked for, how each is made, and why some are missing."""
-    rows = [
+def asked_rows(scores: Sequence[Score]) -> list[tuple[str, ...]]:
+    """A table row, under ASKED_HEADER, for every score of the metrics that were asked for."""
+    return [
         (
-            one.metric,
-            one.condition or "all",
-            f"{number(one.value, one.metric)} {unit(one.metric)}".rstrip(),
-            f"[{number(one.low, one.metric)}, {number(one.high, one.metric)}]",
-            f"{one.n:,}",
+            score.metric,
+            score.condition or "all",
+            f"{number(score.value, score.metric)} {unit(score.metric)}".rstrip(),
+            f"[{number(score.low, score.metric)}, {number(score.high, score.metric)}]",
+            f"{score.n:,}",
         )
-        for one in scores
+        for score in scores
     ]
-    if rows:
-        print_table(console, ASKED_HEADER, rows)
-    formulas = dict.fromkeys((one.metric, one.formula) for one in scores)
-    found = {one.metric for one in scores}
+
+
+def asked_lines(run: ScoredRun, metrics: Sequence[str], scores: Sequence[Score]) -> list[tuple[str, str]]:
+    """How every score is computed, and why some of the metrics that were asked for have none."""
+    formulas = dict.fromkeys((score.metric, score.formula) for score in scores)
+    found = {score.metric for score in scores}
     missing = [asked for asked in metrics if asked.partition(":")[0] not in found]
     reasons = [(asked, _no_score_text(run, asked)) for asked in missing]
-    print_lines(console, [*formulas, *reasons, *(("note", note) for note in normaliser_notes(run))])
+    return [*formulas, *reasons, *(("note", note) for note in normaliser_notes(run))]
 
 
 def _no_score_text(run: ScoredRun, asked: str) -> str:

@@ -1,0 +1,34 @@
+"""The verbs of the command line, in Python, and the types of their results."""
+
+from windtunnel.analysis.comparison import Comparison as Comparison
+from windtunnel.analysis.gate import Gate as Gate
+from windtunnel.analysis.multi_run import Several as Several
+from windtunnel.analysis.public_placement import Placed as Placed
+from windtunnel.api.comparing import SLICE_MINIMUM as SLICE_MINIMUM
+from windtunnel.api.comparing import compare as compare
+from windtunnel.api.comparing import gate as gate
+from windtunnel.api.comparing import omitted_slices as omitted_slices
+from windtunnel.api.comparing import slices as slices
+from windtunnel.api.listing import KINDS as KINDS
+from windtunnel.api.listing import PUBLISHED_METRICS as PUBLISHED_METRICS
+from windtunnel.api.listing import list_plugins as list_plugins
+from windtunnel.api.listing import published_sources as published_sources
+from windtunnel.api.making import PreparedSet as PreparedSet
+from windtunnel.api.making import make_set as make_set
+from windtunnel.api.making import prepare_set as prepare_set
+from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
+from windtunnel.api.reporting import place_among_public as place_among_public
+from windtunnel.api.reporting import summarise_runs as summarise_runs
+from windtunnel.api.reporting import write_report as write_report
+from windtunnel.api.running import PreparedRun as PreparedRun
+from windtunnel.api.running import check_free as check_free
+from windtunnel.api.running import include_plugins as include_plugins
+from windtunnel.api.running import plan as plan
+from windtunnel.api.running import prepare as prepare
+from windtunnel.api.running import run as run
+from windtunnel.api.scoring import score_predictions as score_predictions
+from windtunnel.make.plan import MakePlan as MakePlan
+from windtunnel.metrics.published_results import published_models as published_models
+from windtunnel.metrics.slices import Omitted as Omitted
+from windtunnel.metrics.slices import Slice as Slice
+from windtunnel.report.files import Written as Written

@@ -1,0 +1,158 @@
+"""What there is, by name: plug-ins of every kind, presets and published results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
+from windtunnel.corruptions import REGISTRY
+from windtunnel.data.layouts import by_priority
+from windtunnel.imaging.codecs import REGISTRY as CODECS
+from windtunnel.imaging.decoders import decoders
+from windtunnel.imaging.resizers import libraries
+from windtunnel.metrics.published_results import METRICS, Source, published_models, sources
+from windtunnel.models.kinds import by_priority as kinds_by_priority
+from windtunnel.models.preprocess import presets
+from windtunnel.sequences import REGISTRY as SEQUENCES
+from windtunnel.sequences import SEQUENCE_PREFIX
+from windtunnel.suites.suite_files import load_suite, suite_names
+
+# Metrics of published results, with their titles.
+PUBLISHED_METRICS = METRICS
+BETTER = {"lower": "less", "higher": "more", "none": ""}
+
+
+def _corruptions() -> list[dict[str, Any]]:
+    units = [REGISTRY.get(name) for name in REGISTRY.names()]
+    return [
+        {
+            "name": unit.name,
+            "family": unit.family,
+            "random": unit.random,
+            "imitates": unit.imitates,
+            "met_by": unit.met_by,
+            "source": unit.source,
+        }
+        for unit in units
+    ]
+
+
+def _sequences() -> list[dict[str, Any]]:
+    units = [SEQUENCES.get(name) for name in SEQUENCES.names()]
+    return [
+        {
+            "name": f"{SEQUENCE_PREFIX}{unit.name}",
+            "family": unit.family,
+            "type": unit.type,
+            "random": unit.random,
+            "imitates": unit.imitates,
+            "met_by": unit.met_by,
+            "source": unit.source,
+            "frames": {str(edition): table.frames for edition, table in sorted(unit.tables.items())},
+        }
+        for unit in units
+    ]
+
+
+def _decoders() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "library": one.library,
+            "formats": one.formats_text or "all",
+            "help": one.help,
+            "needs": one.needs,
+            "scales": one.scales,
+        }
+        for one in decoders()
+    ]
+
+
+def _resizers() -> list[dict[str, Any]]:
+    return [
+        {"name": name, "library": one.library, "help": one.help, "needs": one.needs}
+        for one in libraries()
+        for name in one.resizers
+    ]
+
+
+def _codecs() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.written,
+            "suffix": one.suffix,
+            "lossless": one.lossless,
+            "help": one.help,
+        }
+        for one in CODECS.all()
+    ]
+
+
+def _suites() -> list[dict[str, Any]]:
+    return [
+        {"name": suite.citation, "units": len(suite.units), "about": suite.about}
+        for suite in map(load_suite, suite_names())
+    ]
+
+
+def _presets() -> list[dict[str, Any]]:
+    return [{"name": name, "about": row["about"], "source": row["source"]} for name, row in presets().items()]
+
+
+def _metrics() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": metric.name,
+            "written": metric.title,
+            "better": BETTER[metric.direction],
+            "unit": metric.unit.name,
+            "about": metric.help,
+        }
+        for metric in METRIC_REGISTRY.all()
+    ]
+
+
+def _published() -> list[dict[str, Any]]:
+    return [model.to_json() for model in published_models()]
+
+
+def _model_kinds() -> list[dict[str, Any]]:
+    """Model kinds in the order in which they are tried."""
+    return [
+        {"name": plugin.name, "about": plugin.help, "form": plugin.form, "extra": plugin.extra}
+        for plugin in kinds_by_priority()
+    ]
+
+
+def _layouts() -> list[dict[str, Any]]:
+    """Dataset layouts in the order in which they are tried."""
+    return [
+        {"name": layout.name, "about": layout.help, "form": layout.form, "corrupted": layout.corrupted}
+        for layout in by_priority()
+    ]
+
+
+KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "corruptions": _corruptions,
+    "sequences": _sequences,
+    "decoders": _decoders,
+    "resizers": _resizers,
+    "codecs": _codecs,
+    "suites": _suites,
+    "presets": _presets,
+    "metrics": _metrics,
+    "published": _published,
+    "layouts": _layouts,
+    "model-kinds": _model_kinds,
+}
+
+
+def published_sources() -> dict[str, Source]:
+    """Where published results come from, and what they were measured on."""
+    return sources()
+
+
+def list_plugins(kind: str) -> list[dict[str, Any]]:
+    """Every plug-in of a kind, one of KINDS, as a row of facts."""
+    return KINDS[kind]()

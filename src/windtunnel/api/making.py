@@ -1,0 +1,87 @@
+"""Make a corrupted dataset on disk."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from windtunnel.core.progress import Progress, silent
+from windtunnel.core.registry import included_files
+from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.manifest import Manifest
+from windtunnel.make.executor import check_target, make
+from windtunnel.make.plan import MakePlan, plan_make
+from windtunnel.options import MakeOptions
+from windtunnel.suites.suite import Suite
+from windtunnel.suites.units import include_units
+
+
+def make_set(
+    suite: str | Path | Suite,
+    data: str | Path | Dataset,
+    out: str | Path,
+    options: MakeOptions = MakeOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> Path:
+    """Write a corrupted dataset in a published layout; continue or repair what is there.
+
+    Args:
+        suite: `imagenet-c` or `imagenet-p` (with their four extra units, as published), `imagenet-s`, another
+            suite, or a TOML file.
+        data: the clean images.
+        out: the set's folder.
+        options: how to make it; see `windtunnel.options.MakeOptions`.
+        progress: counts written images.
+        changes: single options by name, such as `layout="arrays"`; they override `options`.
+
+    Returns:
+        The set's folder; `open_dataset` and `run` take it as it is.
+    """
+    prepared = prepare_set(suite, data, out, options.with_changes(changes))
+    prepared.make(1 if prepared.options.workers is None else prepared.options.workers, progress)
+    return prepared.folder
+
+
+@dataclass(frozen=True)
+class PreparedSet:
+    """The plan of a set, and the folder it writes to."""
+
+    plan: MakePlan
+    folder: Path
+    options: MakeOptions
+
+    @property
+    def workers(self) -> int:
+        """As many worker processes as asked for, or one per processor core; at most one per chunk."""
+        if not self.plan.dataset.portable:
+            return 1
+        return min(self.options.workers or os.cpu_count() or 1, len(self.plan.chunks))
+
+    def make(self, workers: int, progress: Progress = silent, checking: Progress = silent) -> Manifest:
+        """Write what is missing or damaged; `checking` counts stored chunks that were checked."""
+        return make(
+            self.plan,
+            self.folder,
+            workers=workers,
+            includes=included_files(),
+            checking=checking,
+            progress=progress,
+        )
+
+
+def prepare_set(
+    suite: str | Path | Suite,
+    data: str | Path | Dataset,
+    out: str | Path,
+    options: MakeOptions,
+    progress: Progress = silent,
+) -> PreparedSet:
+    """Check what a set is made of and plan it; `make` of the result does the work."""
+    include_units(map(Path, options.include))
+    planned = plan_make(suite, open_dataset(data), options, progress)
+    check_target(planned, Path(out))
+    return PreparedSet(planned, Path(out), options)

@@ -1,0 +1,61 @@
+"""Write reports of finished runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from windtunnel.analysis.missing_scores import needed_run
+from windtunnel.analysis.multi_run import Several, several
+from windtunnel.analysis.public_placement import Placed, place_runs
+from windtunnel.core.metrics import metric_of
+from windtunnel.core.progress import Progress, silent
+from windtunnel.core.scores import Score
+from windtunnel.models import load_model
+from windtunnel.report.files import Written, write_reports
+from windtunnel.report.saliency import Explain, explain_nothing, explain_with
+from windtunnel.runs import Run, scored_runs
+
+
+def summarise_runs(runs: Sequence[Run | str | Path], public: str | Path | None = None) -> Several:
+    """Several runs for one report: compared with the first, or by shift where they are of several suites."""
+    return several(*scored_runs(runs), public=public)
+
+
+def place_among_public(run: Run, public: str | Path) -> list[Placed]:
+    """A run over a natural set among the models of public result tables."""
+    return list(place_runs([run.scoring], public))
+
+
+def write_report(
+    run: Run,
+    scores: list[Score],
+    *,
+    model: Any = None,
+    preprocess: str | Path | None = None,
+    placed: Sequence[Placed] = (),
+    progress: Progress = silent,
+) -> Written:
+    """Write report.html, report.md, scores.json and scores.csv into a run's folder.
+
+    Args:
+        run: a finished run.
+        scores: its scores.
+        model: the run's model, to add saliency maps for the misclassified images that are shown.
+        preprocess: as the run had it.
+        placed: the run among public models.
+        progress: counts occluded patches.
+    """
+    maps: Explain = explain_nothing
+    if model is not None:
+        maps = explain_with(run.scoring, load_model(model, preprocess), progress)
+    return write_reports(run.scoring, scores, maps, placed)
+
+
+def kind_of_run_needed(run: Run, metric: str) -> str:
+    """The kind of run that a metric of OOD scores or frame sets needs, or "" where this run is of it."""
+    known = metric_of(metric)
+    if known is None or not {"ood scores", "frame sets"} & set(known.needs):
+        return ""
+    return needed_run(run.scoring, metric)

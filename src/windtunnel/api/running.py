@@ -1,0 +1,208 @@
+"""Plan and run: one model on one dataset under many conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
+from windtunnel.core.progress import Progress, silent
+from windtunnel.core.registry import included_files
+from windtunnel.data import Dataset
+from windtunnel.data.survey import first_size
+from windtunnel.engine.estimate import Expected
+from windtunnel.engine.local_executor import (
+    execute,
+    expected_time,
+    finished_predictions,
+    mended_count,
+    usable_workers,
+)
+from windtunnel.engine.plan import Plan, make_plan
+from windtunnel.models import ModelSource, load_model
+from windtunnel.options import RunOptions
+from windtunnel.runs import Run
+from windtunnel.store.folder import RunFolder
+from windtunnel.suites.default_suite import held_difficulty, open_for_suite
+from windtunnel.suites.determinism import check_deterministic
+from windtunnel.suites.suite import Suite
+from windtunnel.suites.units import include_units
+
+# Options of suites that make images, besides `settings`.
+MAKING = ("only", "edition", "difficulty", "codec")
+
+
+def plan(
+    model: Any,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None = None,
+    options: RunOptions = RunOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> Plan:
+    """Check a run's inputs and return its plan: images, conditions, chunks and recipe. Nothing is predicted.
+
+    The arguments are those of `run`; `progress` counts surveyed images.
+    """
+    return prepare(model, data, suite, options.with_changes(changes), progress).plan
+
+
+def run(
+    model: Any,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None = None,
+    options: RunOptions = RunOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: bool | Progress | None = None,
+    **changes: Any,
+) -> Run:
+    """Run a suite: one model on one dataset under many conditions; continue where it stopped before.
+
+    Args:
+        model: `.onnx` file, `module:factory`, `file.py:factory`, a torch module, a callable, or `demo`.
+        data: folder, table, archive or array file, a Dataset, or `demo`.
+        suite: a suite's name or TOML file; None for imagenet-c-quick, or what a finished or natural set is.
+        options: how to run; see `windtunnel.options.RunOptions`.
+        progress: True shows the expected time and a progress bar (plain lines on standard error where there
+            is no terminal); None shows them in notebooks only; a function is called as work goes on, with
+            (predictions done since the last call, predictions in all, images failed since the last call).
+        changes: single options by name, such as `seed=3` or `only=["fog"]`; they override `options`.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        UserError: something given does not fit; nothing was predicted.
+    """
+    from windtunnel.core.progress_bar import shown
+
+    prepared = prepare(model, data, suite, options.with_changes(changes))
+    with shown(progress) as (watched, expect):
+        return prepared.execute(
+            1 if prepared.options.workers is None else prepared.options.workers, watched, expect
+        )
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A plan, the folder it writes to, and what is needed to execute it."""
+
+    plan: Plan
+    folder: Path
+    options: RunOptions
+    source: ModelSource | None
+
+    @property
+    def done(self) -> int:
+        """How many predictions are stored already."""
+        return finished_predictions(self.plan, self.folder)
+
+    @property
+    def readable_again(self) -> int:
+        """How many images failed earlier, are readable now, and will be scored again."""
+        return mended_count(self.plan, self.folder)
+
+    @property
+    def workers(self) -> int:
+        """As many worker processes as asked for, or one per processor core; at most one per shard."""
+        return usable_workers(self.plan, self.options.workers)
+
+    def expected_time(self) -> Expected | None:
+        """How long the rest will take: a few images are made and predicted for it."""
+        return expected_time(self.plan, self.folder, self.workers, self.source, included_files())
+
+    def execute(
+        self,
+        workers: int,
+        progress: Progress = silent,
+        expect: Callable[[Expected], None] | None = None,
+    ) -> Run:
+        """Do what is missing; `expect` receives the expected time as soon as it is known."""
+        finished = execute(
+            self.plan,
+            self.folder,
+            workers=workers,
+            source=self.source,
+            includes=included_files(),
+            strict=self.options.strict,
+            progress=progress,
+            expect=expect,
+        )
+        return Run(finished)
+
+
+def prepare(
+    model: Any,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None,
+    options: RunOptions,
+    progress: Progress = silent,
+) -> PreparedRun:
+    """Check a run's inputs and plan it; `execute` of the result does the work."""
+    if options.out == "":
+        raise UserError(f"{option('out')} is empty; give a folder, or leave it out for the default.")
+    include_units(map(Path, options.include))
+    planned = _planned(model, data, suite, options, progress)
+    folder = Path(options.out) if options.out else planned.default_folder()
+    return PreparedRun(planned, folder, options, _source(model, options.preprocess, planned))
+
+
+def include_plugins(files: Iterable[str | Path]) -> None:
+    """Register the plug-ins of the user's own files; workers get them too."""
+    include_units(map(Path, files))
+
+
+def check_free(folder: str | Path) -> None:
+    """Refuse a run folder that another process is writing to."""
+    RunFolder(Path(folder)).check_free()
+
+
+def _planned(
+    model: Any,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None,
+    options: RunOptions,
+    progress: Progress,
+) -> Plan:
+    dataset, chosen = open_for_suite(data, suite, options.clean)
+    chosen = _changed(chosen, dataset, options, default=suite is None)
+    loaded = load_model(model, options.preprocess, data_size=first_size(dataset))
+    made = make_plan(loaded, dataset, chosen, options, progress=progress)
+    if dataset.precomputed is None:
+        check_deterministic(made.conditions, made.model.preprocess.geometry)
+    return made
+
+
+def _changed(suite: Suite, dataset: Dataset, options: RunOptions, *, default: bool) -> Suite:
+    """The suite with the units, edition, difficulty and codec that were asked for."""
+    edition, difficulty, codec = options.edition, options.difficulty, options.codec
+    if codec is not None and dataset.precomputed:
+        raise UserError(
+            f"{option('codec')} stores images anew; those of {dataset.location} are stored already."
+        )
+    changed = any(value is not None for value in (edition, difficulty, codec))
+    if suite.natural and (options.only or options.settings or changed):
+        raise UserError(
+            f"Suite {suite.name} scores images as they are; {', '.join(map(option, MAKING))} and "
+            f"{option('settings')} belong to suites that make them."
+        )
+    if options.only:
+        suite = suite.only(options.only)
+    if edition is not None:
+        suite = suite.at_edition(edition)
+    if difficulty is None and default:
+        difficulty = held_difficulty(dataset)
+    if difficulty is not None:
+        suite = suite.at_difficulty(difficulty)
+    return suite if codec is None else suite.stored_as(codec)
+
+
+def _source(model: Any, preprocess: str | Path | None, planned: Plan) -> ModelSource | None:
+    """How a worker loads a plan's model again, or None for a live object."""
+    if not isinstance(model, str | Path):
+        return None
+    return ModelSource(str(model), None if preprocess is None else str(preprocess), planned.model.probe_size)

@@ -1,0 +1,41 @@
+"""Score predictions that were made elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from windtunnel.core.progress import Progress, silent
+from windtunnel.data import Dataset
+from windtunnel.importing import imported_run
+from windtunnel.options import ScoreOptions
+from windtunnel.runs import Run
+from windtunnel.suites.suite import Suite
+
+
+def score_predictions(
+    predictions: str | Path,
+    data: str | Path | Dataset,
+    suite: str | Path | Suite | None = None,
+    options: ScoreOptions = ScoreOptions(),  # noqa: B008 (frozen)
+    *,
+    progress: Progress = silent,
+    **changes: Any,
+) -> Run:
+    """Make a run of predictions that come from elsewhere; report, compare and metrics then work as usual.
+
+    Args:
+        predictions: Parquet, npz, CSV, JSON or JSONL: a row per sample id and condition (none: clean), with
+            the scores of every class, or the best few classes. Rows of images that the data has and the run
+            does not score are ignored and counted; rows of unknown images are refused.
+        data: the images they are of.
+        suite: whose conditions they are of, and what is scored; by default imagenet-c, or what a finished or
+            natural set is. Conditions without any prediction are reported and left out.
+        options: how to score them; see `windtunnel.options.ScoreOptions`. With `clean`, predictions of the
+            clean images of a natural set have the ids `clean/...`.
+        progress: counts surveyed images.
+        changes: single options by name, such as `partial=True`; they override `options`.
+    """
+    return Run(
+        imported_run.score_predictions(predictions, data, suite, options.with_changes(changes), progress)
+    )

@@ -1,0 +1,186 @@
+"""Progress on a screen: a bar in terminals and notebooks, plain lines everywhere else."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as RichProgress
+from rich.text import Text
+
+from windtunnel.core.progress import Progress, silent
+from windtunnel.core.wording import counted, duration
+
+# A plain line follows the one before when this share more is done and a few seconds have passed, or after
+# a minute in any case: logs stay short, and their readers see that work goes on.
+LINE_SHARE = 0.1
+LINE_SECONDS = 5.0
+QUIET_SECONDS = 60.0
+
+
+class RateColumn(ProgressColumn):
+    """Predictions per second."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, once it is known."""
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
+
+
+class _Display(Protocol):
+    """Where progress is shown."""
+
+    def update(self, done: int, total: int | None, remark: str) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class _Drawn:
+    """A bar with counts, rate, time left and a remark, drawn again and again."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._progress = RichProgress(
+            TextColumn(title),
+            BarColumn(),
+            TaskProgressColumn(),
+            MofNCompleteColumn(),
+            RateColumn(),
+            TimeRemainingColumn(),
+            TextColumn("left {task.fields[remark]}"),
+            console=console,
+        )
+        self._task = self._progress.add_task("", total=None, remark="")
+
+    def update(self, done: int, total: int | None, remark: str) -> None:
+        shown = f"  {remark}" if remark else ""
+        self._progress.update(self._task, completed=done, total=total, remark=shown)
+        self._progress.start()
+
+    def finish(self) -> None:
+        if self._progress.live.is_started:
+            self._progress.stop()
+
+
+class _Lines:
+    """A plain line now and then: counts, share, rate, time left and a remark."""
+
+    def __init__(self, console: Console, title: str, clock: Callable[[], float]) -> None:
+        self._console = console
+        self._title = title
+        self._clock = clock
+        # Time and count where the rate begins, and of the last line.
+        self._begun: tuple[float, int] | None = None
+        self._last: tuple[float, int] | None = None
+        self._now: tuple[int, int | None, str] = (0, None, "")
+        self._shown: tuple[int, int | None, str] | None = None
+
+    def update(self, done: int, total: int | None, remark: str) -> None:
+        now = self._clock()
+        self._now = done, total, remark
+        if self._last is None:
+            self._last = now, done
+            return
+        if self._begun is None:
+            # What was there before, and the time until workers were ready, say nothing of the rate.
+            self._begun = now, done
+        seconds, further = now - self._last[0], done - self._last[1]
+        tenth = total is not None and further >= LINE_SHARE * total
+        if (tenth and seconds >= LINE_SECONDS) or seconds >= QUIET_SECONDS:
+            self._print()
+
+    def finish(self) -> None:
+        """The state in which the work ended, whole or not."""
+        if self._last is not None and self._shown != self._now:
+            self._print()
+
+    def _print(self) -> None:
+        done, total, remark = self._shown = self._now
+        now = self._clock()
+        begun, before = self._begun or (now, done)
+        self._last = now, done
+        rate = (done - before) / (now - begun) if now > begun else 0.0
+        parts = [f"{done:,}" if total is None else f"{done:,} of {total:,} ({_percent(done, total)} %)"]
+        if rate:
+            parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
+            if total is not None and done < total:
+                parts.append(f"{duration((total - done) / rate)} left")
+        text = ", ".join([*parts, *([remark] if remark else [])])
+        self._console.print(f"{self._title}: {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _percent(done: int, total: int) -> int:
+    """Whole per cent, rounded down: 100 only where everything is done."""
+    return 100 * done // total if total else 100
+
+
+class Bar:
+    """Progress with counts, rate, time left and a remark, as a bar or as lines.
+
+    It appears with the first call: a mistake found before any work is reported in one line.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._display: _Display = (
+            _Drawn(console, title) if can_draw(console) else _Lines(console, title, clock)
+        )
+        self._done = 0
+        self._failed = 0
+
+    def __call__(self, done: int, total: int, failed: int = 0, /) -> None:
+        """Count finished work, and images that failed."""
+        self._done += done
+        self._failed += failed
+        remark = f"{counted(self._failed, 'image')} failed" if self._failed else ""
+        self._display.update(self._done, total, remark)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def finish(self) -> None:
+        """Leave the bar as it is, so that another may appear: a terminal holds one at a time."""
+        self._display.finish()
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+
+def can_draw(console: Console) -> bool:
+    """Whether a bar can be drawn: in a terminal, or in a notebook where ipywidgets is installed."""
+    if console.is_jupyter:
+        return importlib.util.find_spec("ipywidgets") is not None
+    # Rich takes FORCE_COLOR, which many CI services set, for a terminal.
+    return console.file.isatty()
+
+
+@contextmanager
+def shown(progress: bool | Progress | None) -> Iterator[tuple[Progress, Callable[[object], None] | None]]:
+    """The progress to report to, and what receives the expected time.
+
+    True shows a bar, None shows one in notebooks only; a function of the user's own is called instead.
+    """
+    console = Console(stderr=True)
+    if callable(progress):
+        yield progress, None
+    elif console.is_jupyter if progress is None else progress:
+        with Bar(console, "running") as bar:
+            yield bar, lambda time: console.print(f"time: {time}", markup=False, highlight=False)
+    else:
+        yield silent, None

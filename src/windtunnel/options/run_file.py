@@ -1,0 +1,90 @@
+"""A run file: the TOML file that describes one run."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from windtunnel.core.errors import UserError, first_line
+from windtunnel.options.record import Field
+from windtunnel.options.run import RunOptions
+
+# What a run is of; everything else in the file is an option.
+SUBJECT = ("model", "data", "suite")
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """One run as a file describes it; `suite` is None where the file leaves it to the data."""
+
+    model: str
+    data: str
+    suite: str | None = None
+    options: RunOptions = RunOptions()  # noqa: RUF009 (frozen)
+
+
+def is_run_file(model: str, data: str | None) -> bool:
+    """Whether the arguments of `run` are one run file instead of a model and data."""
+    return data is None and model.endswith(".toml")
+
+
+def read_run_file(path: str | Path) -> RunFile:
+    """The run that a TOML file describes: `model`, `data`, `suite` and any field of RunOptions.
+
+    Relative paths are relative to the file.
+    """
+    file = Path(path)
+    table = _table(file)
+    subject: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
+    for name, value in table.items():
+        if name in SUBJECT:
+            if not isinstance(value, str):
+                raise UserError(f'{file}: {name} is {value!r}; write a string, as in `{name} = "demo"`.')
+            subject[name] = _resolved(file.parent, value, bare=name == "data")
+        else:
+            changes[name] = _value(file, RunOptions.field(name, f"key in {file}:", SUBJECT), value)
+    for name in ("model", "data"):
+        if name not in subject:
+            raise UserError(f'{file} names no {name}; add a line such as `{name} = "demo"`.')
+    return RunFile(**subject, options=RunOptions().with_changes(changes))
+
+
+def _table(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"There is no file {file}; give a run file, or a model and data.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file} is not valid TOML: {first_line(error)}.") from error
+
+
+def _value(file: Path, field: Field, value: Any) -> Any:
+    """A value of the file as the record holds it, with paths relative to the file."""
+    field.check_type(value, str(file))
+    if field.path == "file":
+        made = [str(file.parent / text) for text in ([value] if field.kind == "text" else value)]
+        return made[0] if field.kind == "text" else tuple(made)
+    if field.path == "maybe" and field.kind == "text":
+        return _resolved(file.parent, value, bare=field.name == "clean")
+    if field.path == "maybe":  # UNIT.SETTING=VALUE
+        parts = [text.partition("=") for text in value]
+        return tuple(name + equals + _resolved(file.parent, text, bare=True) for name, equals, text in parts)
+    return tuple(value) if field.kind == "texts" else value
+
+
+def _resolved(folder: Path, text: str, *, bare: bool) -> str:
+    """A path relative to a folder, or a name as it is.
+
+    Text is a path if it begins with a dot or if there is such a file; `file.py:factory` and `archive#part`
+    name a file too. Text without a dot or slash is a path only where `bare` folder names are usual.
+    """
+    if text == "demo" or not (bare or "." in text or "/" in text):
+        return text
+    for separator in ("", "#", ":"):
+        head = text.rpartition(separator)[0] if separator else text
+        if head and (folder / head).exists():
+            return str(folder / head) + text[len(head) :]
+    return str(folder / text) if text.startswith(".") else text

@@ -1,0 +1,129 @@
+"""A plan as labelled lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.wording import counted
+from windtunnel.corruptions import SEVERITIES
+from windtunnel.engine.estimate import Expected
+from windtunnel.engine.plan import Plan
+from windtunnel.models import Model
+from windtunnel.report.natural_sets import counted_text, parts_text
+from windtunnel.report.recipe import classes_text
+from windtunnel.report.tables import unlabelled_note
+from windtunnel.suites.pipeline_steps import axis_of
+
+# How a plan counts images that fail: a damaged file with a good header is found when it is decoded.
+HEADERS_ONLY = "judging by headers alone (windtunnel data inspect decodes every image)"
+
+
+def describe_model(model: Model) -> str:
+    """A model in one line: kind, input, outputs, classes, preprocess and where that is declared."""
+    side = model.preprocess.geometry.output_px
+    size = f"{side}x{side}" if side else "any size"
+    return (
+        f"{model.kind_title or model.kind}, {size}, "
+        f"{model.outputs} ({model.outputs_from}), {model.class_count} classes; "
+        f"preprocess {model.preprocess.geometry.describe()}, {model.preprocess.tensor.channels.upper()} "
+        f"({model.preprocess.origin})"
+    )
+
+
+def plan_lines(
+    plan: Plan, folder: Path, workers: int, done: int, time: Expected | None = None
+) -> list[tuple[str, str]]:
+    """A plan as labelled lines; `done` predictions are already in the folder, the rest takes `time`."""
+    total, count = plan.recipe.data.of, len(plan.surveyed)
+    amount = (
+        counted(count, "image")
+        if count == total
+        else f"{count:,} of {total:,} images (by class, seed {plan.seed})"
+    )
+    failed = sum(one.status != "ok" for one in plan.surveyed)
+    unlabelled = unlabelled_images(plan)
+    beside = " and ".join(
+        one.name for one in plan.conditions if one.codec == "none" and one.kind in ("clean", "native")
+    )
+    missing, remarks = plan.info.missing, plan.info.remarks
+    canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
+    return [
+        ("model", f"{plan.model.name}   {describe_model(plan.model)}"),
+        (
+            "data",
+            f"{plan.dataset.location}   {amount}; {classes_text(plan.info.data)}"
+            + (
+                f"; at least {counted(failed, 'image fails', 'images fail')}, {HEADERS_ONLY}"
+                if failed
+                else ""
+            ),
+        ),
+        (
+            "suite",
+            f"{plan.suite.citation}   {_contents(plan)}"
+            + ("" if plan.suite.natural else f", beside {beside}" if beside else ", without clean"),
+        ),
+        *([("lacking", f"{counted(len(missing), 'condition')}: {_by_unit(missing)}")] if missing else []),
+        *(("note", remark) for remark in remarks),
+        *([("note", unlabelled_note(unlabelled))] if unlabelled else []),
+        *([] if plan.suite.natural else [("canvas", f"edition {plan.canvas.edition}, {canvas}")]),
+        (
+            "work",
+            f"{counted(plan.predictions, 'prediction')} in {counted(len(plan.chunks), 'shard')} on "
+            f"{counted(workers, 'worker')}" + (f"; {done:,} already done" if done else ""),
+        ),
+        *([("time", str(time))] if time else []),
+        ("run", str(folder)),
+    ]
+
+
+def unlabelled_images(plan: Plan) -> int:
+    """How many images have no label; those of natural sets may have none by design."""
+    return 0 if plan.suite.natural else sum(not one.sample.labels for one in plan.surveyed)
+
+
+def _contents(plan: Plan) -> str:
+    """A suite's corruptions and severities, sequences and difficulty, or swapped steps, in a few words."""
+    if plan.recipe.data.natural:
+        return f"{parts_text(plan.recipe.data.natural)}; {counted_text(plan.recipe)}"
+    spoilt = [one for one in plan.conditions if one.kind in ("corruption", "sequence")]
+    steps = Counter(axis_of(one.unit) for one in plan.conditions if one.kind == "pipeline")
+    units = len({one.unit for one in spoilt})
+    parts = []
+    if plan.suite.holds_sequences:
+        frames = sum(one.frames for one in spoilt)
+        parts.append(
+            f"{counted(units, 'sequence')} of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
+        )
+    elif spoilt:
+        found = sorted({one.level for one in spoilt})
+        levels = ", ".join(map(str, found))
+        severities = "severity" if len(found) == 1 else "severities"
+        places = [(one.unit, one.level) for one in spoilt]
+        uneven = is_uneven(places) and not plan.info.missing
+        parts.append(
+            f"{len(places)} conditions: {grid_text(places)}"
+            if uneven
+            else f"{counted(units, 'corruption')} x {severities} {levels}"
+        )
+    if spoilt:
+        parts[0] += f", codec {spoilt[-1].codec}"
+    if steps:
+        shown = ", ".join(f"{axis} {count}" for axis, count in steps.items())
+        parts.append(f"{steps.total()} swapped steps ({shown})")
+    return "; ".join(parts) or "nothing corrupted"
+
+
+def _by_unit(names: Sequence[str]) -> str:
+    """Conditions by unit: those that lack all five severities, or have no levels, by their name alone."""
+    units: dict[str, list[str]] = {}
+    for name in names:
+        unit, _, level = name.partition(":")
+        units.setdefault(unit, []).append(level)
+    return "; ".join(
+        unit if len(levels) == len(SEVERITIES) else f"{unit} {', '.join(levels)}".strip()
+        for unit, levels in units.items()
+    )
