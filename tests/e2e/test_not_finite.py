@@ -18,11 +18,11 @@ import windtunnel
 from windtunnel import load_model, open_dataset
 from windtunnel.analysis.doctor import diagnose
 from windtunnel.api import score_predictions
-from windtunnel.cli.summary import score_lines
 from windtunnel.core.seeding import digest64
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
+from windtunnel.report.score_summary import score_lines
 from windtunnel.report.tables import notes
 
 CLASSES = 10
