@@ -16,6 +16,7 @@ import windtunnel
 from tests.reference.test_stability import brute_force_distance
 from windtunnel.metrics.flip_rates import THE_TEN, mean_ratio, ratio
 from windtunnel.metrics.sequence_scores import TOP_FIVE, each, mean
+from windtunnel.report.plan_summary import plan_lines
 from windtunnel.report.source_images import class_names
 from windtunnel.report.tables import run_document
 from windtunnel.runs import Run

@@ -23,6 +23,7 @@ from windtunnel.core.seeding import digest64
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
+from windtunnel.report.score_summary import score_lines
 from windtunnel.report.tables import notes
 
 CLASSES = 10
