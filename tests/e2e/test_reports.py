@@ -17,7 +17,7 @@ from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
 from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.metrics.calibration import ece_by_chance, ece_values, reliability
-from windtunnel.report.footguns import TRAPS
+from windtunnel.report.sections.footguns import TRAPS
 from windtunnel.report.tables import run_document
 
 DOCS = Path(__file__).parents[2] / "docs"

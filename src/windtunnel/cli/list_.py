@@ -22,6 +22,7 @@ from windtunnel.metrics.published_results import METRICS, published_models, sour
 from windtunnel.models.kinds import by_priority as kinds_by_priority
 from windtunnel.models.preprocess import presets
 from windtunnel.report.score_format import unit
+from windtunnel.report.sections import by_order
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites.suite_files import load_suite, suite_names
@@ -137,6 +138,14 @@ def _layouts() -> list[dict[str, Any]]:
     ]
 
 
+def _sections() -> list[dict[str, Any]]:
+    """Report sections in the order of the page."""
+    return [
+        {"name": section.name, "order": section.order, "title": section.title, "about": section.help}
+        for section in by_order()
+    ]
+
+
 def _show_rows(console: Console, kind: str, rows: list[dict[str, Any]]) -> None:
     columns = [name for name in rows[0] if name not in WIDE.get(kind, ())]
     table = Table(box=box.SIMPLE_HEAD)
@@ -204,6 +213,7 @@ KINDS = {
     "published": _published,
     "layouts": _layouts,
     "model-kinds": _model_kinds,
+    "sections": _sections,
 }
 SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
     "metrics": _show_metrics,

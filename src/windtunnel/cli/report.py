@@ -134,6 +134,11 @@ def explained_reports(
     `placed` is the run among public models, where tables of those were given.
     """
     if model is None:
-        return write_reports(run, scores, placed=placed)
-    with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
-        return write_reports(run, scores, explain_with(run, load_model(model, preprocess), bar.look), placed)
+        written = write_reports(run, scores, placed=placed)
+    else:
+        with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
+            maps = explain_with(run, load_model(model, preprocess), bar.look)
+            written = write_reports(run, scores, maps, placed)
+    for line in written.failures:
+        console.print(f"{line}; the rest of the report is written.", markup=False, soft_wrap=True)
+    return written

@@ -14,8 +14,8 @@ from windtunnel.core.metrics import unit_of
 from windtunnel.core.wording import counted
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.slices import MINIMUM, Omitted, Slice, omitted_slices, slices
+from windtunnel.report.sections.worst_slices import group_name
 from windtunnel.report.tables import csv_text
-from windtunnel.report.worst_slices import group_name
 
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
 

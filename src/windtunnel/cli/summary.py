@@ -28,11 +28,11 @@ from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models import Model
-from windtunnel.report.deployment import certain, step_rows, step_verdict
 from windtunnel.report.natural_sets import counted_text, parts_text
-from windtunnel.report.recipe import classes_text
 from windtunnel.report.score_format import number, unit
-from windtunnel.report.tables import normaliser_notes
+from windtunnel.report.sections.notes import normaliser_notes
+from windtunnel.report.sections.recipe import classes_text
+from windtunnel.report.step_costs import certain, step_rows, step_verdict
 from windtunnel.suites.pipeline_steps import axis_of
 
 # How a plan counts images that fail: a damaged file with a good header is found when it is decoded.

@@ -1,11 +1,7 @@
-"""The deployment check: what each swapped step of the pipeline costs, and where it changes pixels.
-
-A page shows it with `section` in its document, `bars` among its figures and `differences` as its images.
-"""
+"""The deployment check: what each swapped step of the pipeline costs, and where it changes pixels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,38 +9,49 @@ import numpy as np
 
 from windtunnel.core.images import Image
 from windtunnel.metrics.clean_comparison import flipped
-from windtunnel.metrics.not_finite import not_finite_under
-from windtunnel.metrics.pipeline_steps import (
-    distinct_methods,
-    identical_steps,
-    reference_of,
-    step_columns,
-)
+from windtunnel.metrics.pipeline_steps import reference_of, step_columns
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.report.failures import THUMBNAIL_PX
 from windtunnel.report.figures import COLOURS
-from windtunnel.report.source_images import open_originals, thumbnail
-from windtunnel.stats.measure import Measure
-from windtunnel.stats.paired import holm, paired_difference
+from windtunnel.report.markdown_table import markdown_table
+from windtunnel.report.sections import Content, Document, ReportInput, Section
+from windtunnel.report.source_images import THUMBNAIL_PX, open_originals, thumbnail
+from windtunnel.report.step_costs import AXIS_TITLES, axis_rows, step_rows, step_verdict
 from windtunnel.suites.pipeline_steps import axis_of
 
-ALPHA = 0.05
 BAR_PX = 22
 PHONE_BAR_PX = 32
-AXIS_TITLES = {
-    "decode": "decoder",
-    "resize": "resizer",
-    "geometry": "geometry",
-    "colour": "colour handling",
-    "numerics": "numerics",
-}
 # A difference of this many grey levels is drawn white, or the largest of an image where that is less.
 WHITE = 64
 
 
-def section(run: ScoredRun) -> dict[str, Any] | None:
+class Deployment(Section):
+    """What each swapped step of the pipeline costs, and where it changes pixels."""
+
+    name = "deployment"
+    title = "Deployment check"
+    help = "The accuracy that each swapped step of the pipeline costs, and where it changes pixels."
+    order = 500
+    json_order = 90
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"deployment": deployment_check(given.run)}
+
+    def applies(self, document: Document) -> bool:
+        return bool(document["deployment"])
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        words = {"pixels": pixels, "levels": levels, "points": points, "methods": methods}
+        return Content(
+            {"differences": differences(given.run), **words}, {"deployment": bars(document["deployment"])}
+        )
+
+    def markdown(self, document: Document) -> list[str]:
+        return _markdown(document["deployment"])
+
+
+def deployment_check(run: ScoredRun) -> dict[str, Any] | None:
     """The check's numbers, the costliest step first; None for a run that swaps no step.
 
     Without labels nothing is said of accuracy, and the step that changes most answers is the first.
@@ -61,123 +68,8 @@ def section(run: ScoredRun) -> dict[str, Any] | None:
         "images": len(seen.ids),
         "answer": step_verdict(rows, len(seen.ids)),
         "rows": rows,
-        "axes": _axes(measure_run(run, ["axis_accuracy"]), seen),
+        "axes": axis_rows(measure_run(run, ["axis_accuracy"]), seen),
     }
-
-
-def step_rows(run: ScoredRun) -> list[dict[str, Any]]:
-    """Every swapped step: its cost, p adjusted over all steps (Holm), answers and pixels that change.
-
-    The costliest step comes first; none of a run that swaps no step, or has fewer than two images.
-    """
-    seen = run.observed.answered
-    if not step_columns(run) or len(seen.ids) < 2:
-        return []
-    same = identical_steps(run, seen)
-    costs = {one.condition: one for one in measure_run(run, ["step_cost"])}
-    mean, largest = seen.pixel_change, seen.pixel_change_max
-    p_values = {
-        step: paired_difference(_share(one, 1), _share(one, 0)).p
-        for step, one in costs.items()
-        if step not in same
-    }
-    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    rows: list[dict[str, Any]] = [
-        {
-            "step": one.condition,
-            "axis": axis_of(one.condition),
-            **_judged(costs.get(one.condition), adjusted),
-            "flips": _with_interval(one),
-            "identical": one.condition in same,
-            "not_finite": not_finite_under(run, seen, [one.condition]),
-            "pixel_change": _number(mean[:, seen.column(one.condition)].mean()),
-            "pixel_change_max": _number(largest[:, seen.column(one.condition)].max()),
-        }
-        for one in measure_run(run, ["step_flip_share"])
-    ]
-    return sorted(rows, key=lambda row: (-row["cost"]["value"] if costs else 0.0, -row["flips"]["value"]))
-
-
-def certain(row: Mapping[str, Any]) -> bool:
-    """Whether a step changes accuracy at 5 %, adjusted over all steps of the run."""
-    return bool(row["p"] <= ALPHA)
-
-
-def _judged(cost: Measure | None, adjusted: Mapping[str, float]) -> dict[str, Any]:
-    """What labels say of a step: accuracy, cost and p; None each where there are none."""
-    if cost is None:
-        return {"accuracy": None, "cost": None, "p": None}
-    return {
-        "accuracy": 1 - _share(cost, 0).value,
-        "cost": _with_interval(cost),
-        "p": adjusted.get(cost.condition, 1.0),
-    }
-
-
-def _share(cost: Measure, column: int) -> Measure:
-    """The errors after a step (0) or before it (1), which its cost is the difference of."""
-    name = cost.parts[column]
-    return Measure("top1_error", name, "", (name,), cost.columns[:, [column]], groups=cost.groups)
-
-
-def _with_interval(measure: Measure) -> dict[str, float]:
-    low, high = measure.interval()
-    return {"value": measure.value, "low": low, "high": high}
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _axes(measures: Sequence[Measure], seen: Observed) -> list[dict[str, Any]]:
-    """One row per axis: how many methods, flips, and with labels mean, scatter and range of accuracy."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in measures:
-        axis, _, what = one.metric.partition("_")
-        counts = {"methods": len(one.parts), "distinct": distinct_methods(seen, one.parts)}
-        row = found.setdefault(axis, {"axis": AXIS_TITLES[axis], **counts})
-        row[what] = _with_interval(one)
-    return list(found.values())
-
-
-def step_verdict(rows: Sequence[dict[str, Any]], images: int) -> str:
-    """Which step costs most, in a sentence or two; without labels, which changes most answers."""
-    if rows[0]["cost"] is None:
-        return _unlabelled_answer(rows)
-    sure = [row for row in rows if certain(row) and row["cost"]["value"] > 0]
-    gains = [row for row in rows if certain(row) and row["cost"]["value"] < 0]
-    parts = []
-    if sure:
-        shown = ", ".join(f"{row['step']} ({100 * row['cost']['value']:.1f} points)" for row in sure)
-        parts.append(f"Surely costly: {shown}.")
-    if gains:
-        shown = ", ".join(f"{row['step']} ({-100 * row['cost']['value']:.1f} points)" for row in gains)
-        parts.append(f"Surely better than what is declared: {shown}; windtunnel doctor says more.")
-    if all(row["identical"] for row in rows):
-        return "No step changes a pixel of any image: none of them can cost anything here."
-    if not parts:
-        parts.append(f"No step surely costs accuracy: {images:,} images cannot tell these from chance.")
-    widest = max(rows, key=lambda row: row["flips"]["value"] - abs(row["cost"]["value"]))
-    if widest["flips"]["value"] > abs(widest["cost"]["value"]):
-        parts.append(
-            f"Accuracy hides flips: {widest['step']} changes {100 * widest['flips']['value']:.1f} % of the "
-            f"answers and {100 * abs(widest['cost']['value']):.1f} points of accuracy."
-        )
-    return " ".join(parts)
-
-
-def _unlabelled_answer(rows: Sequence[dict[str, Any]]) -> str:
-    """Which step changes most answers, in a sentence or two."""
-    if all(row["identical"] for row in rows):
-        return "No step changes a pixel of any image: none of them can change an answer here."
-    parts = ["No image has a label: what a step costs in accuracy cannot be said."]
-    first = rows[0]
-    share, low, high = (100 * first["flips"][key] for key in ("value", "low", "high"))
-    if share:
-        parts.append(f"{first['step']} changes most answers: {share:.1f} % [{low:.1f}, {high:.1f}].")
-    else:
-        parts.append("No step changes an answer.")
-    return " ".join(parts)
 
 
 def bars(found: dict[str, Any]) -> dict[str, Any]:
@@ -307,44 +199,6 @@ def _seen(id_: str, step: str, before: Image, after: Image) -> Seen:
     return Seen(id_, step, float(away.mean()), white, *images)
 
 
-def markdown(found: dict[str, Any]) -> list[str]:
-    """The check as lines of Markdown."""
-    from windtunnel.report.markdown import markdown_table
-
-    cost = ["accuracy lost, points", "95 % interval", "p (Holm)"] if found["labelled"] else []
-    spread = [
-        "mean accuracy",
-        "std, points",
-        "without chance",
-        "95 % interval",
-        "largest - smallest, points",
-        "95 % interval",
-    ]
-    spread = spread if found["labelled"] else []
-    return [
-        "## Deployment check",
-        "",
-        found["answer"],
-        "",
-        *markdown_table(
-            ["step", *cost, "answers changed", "95 % interval", "pixels"],
-            [
-                [row["step"], *_markdown_cost(row), *_markdown_share(row["flips"]), pixels(row)]
-                for row in found["rows"]
-            ],
-        ),
-        "",
-        *markdown_table(
-            ["axis", "methods", *spread, "answers not the same", "95 % interval"],
-            [
-                [row["axis"], methods(row), *_markdown_spread(row), *_markdown_share(row["flip_share"])]
-                for row in found["axes"]
-            ],
-        ),
-        "",
-    ]
-
-
 def points(value: float) -> str:
     """A difference of accuracies, in points; published standard deviations are thousandths of one."""
     return f"{100 * value:.3f}"
@@ -403,3 +257,41 @@ def pixels(row: dict[str, Any]) -> str:
 def levels(change: float) -> str:
     """A mean change in grey levels; a change is never shown as none."""
     return f"{change:.2f}" if change >= 0.005 else "under 0.01"
+
+
+def _markdown(found: dict[str, Any]) -> list[str]:
+    """The check as lines of Markdown."""
+    cost = ["accuracy lost, points", "95 % interval", "p (Holm)"] if found["labelled"] else []
+    spread = [
+        "mean accuracy",
+        "std, points",
+        "without chance",
+        "95 % interval",
+        "largest - smallest, points",
+        "95 % interval",
+    ]
+    spread = spread if found["labelled"] else []
+    return [
+        f"## {deployment.title}",
+        "",
+        found["answer"],
+        "",
+        *markdown_table(
+            ["step", *cost, "answers changed", "95 % interval", "pixels"],
+            [
+                [row["step"], *_markdown_cost(row), *_markdown_share(row["flips"]), pixels(row)]
+                for row in found["rows"]
+            ],
+        ),
+        "",
+        *markdown_table(
+            ["axis", "methods", *spread, "answers not the same", "95 % interval"],
+            [
+                [row["axis"], methods(row), *_markdown_spread(row), *_markdown_share(row["flip_share"])]
+                for row in found["axes"]
+            ],
+        ),
+    ]
+
+
+deployment = Deployment()
