@@ -24,7 +24,7 @@ from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.label_maps import odd_labels, read_map, refuse_unlabelled, without_images
 from windtunnel.data.label_spaces import model_space
 from windtunnel.data.survey import survey
-from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, data_space
+from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, NOT_PLAIN_INDICES, data_space
 from windtunnel.engine.label_mapping import count_answers, refuse_mask, taken_on_trust
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
@@ -134,17 +134,18 @@ def make_plan(
         dataset, total, model, labels, mapped=label_map_file is not None, trust=labels_are_outputs
     )
     space, label_map, collapsed, more = _labels(
-        model, dataset, suite, own_space, total, label_map_file, trust=labels_are_outputs
+        model, dataset, suite, own_space, total, label_map_file, trust=labels_are_outputs, labels=labels
     )
     remarks += more
     # Images without labels are named by the model's classes.
     called = own_space if any(sample.labels for sample in total) else space
-    if not (dataset.natural or finished):
+    detects = dataset.natural is not None and bool(needing("ood scores", suite.metrics))
+    if not (finished or detects):  # out-of-distribution scores need no labels
         refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
     chosen = dataset.subset(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(dataset, chosen)
     remarks += dataset.subset_remarks(chosen)
-    remarks += without_images(own_space, space)
+    remarks += without_images(own_space, space) if label_map_file else []
     surveyed = tuple(survey(dataset, chosen, lambda done: advance(done, len(chosen))))
     readable = _readable(dataset, surveyed)
     grouping, one_video = _grouping(group, frames, readable)
@@ -226,6 +227,7 @@ def _labels(
     file: Path | None,
     *,
     trust: bool,
+    labels: str | None,
 ) -> tuple[LabelSpace, tuple[int, ...], Projection | None, list[str]]:
     """The classes that are scored, the output of each, how outputs collapse if they do, and what to say."""
     used = sorted({label for sample in samples for label in sample.labels})
@@ -242,8 +244,11 @@ def _labels(
     way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
     odd = odd_labels(space, used, samples, model.class_count)
     try:
-        label_map = map_labels(space, used, model, trust=trust, way_out=way_out)
+        label_map = map_labels(space, used, model, trust=trust, way_out=way_out, labels=labels)
     except UserError as error:
+        if odd and space.name != INDICES:
+            odd = f"{odd} Correct such a label; if all labels are right:"
+            raise UserError(f"{odd} {error}") from error
         raise UserError(" ".join(filter(None, (str(error), odd)))) from error
     # Where the model names its classes they are matched by name, whatever they are.
     return space, label_map, None, [] if model.classes or not odd else [odd]
@@ -374,11 +379,18 @@ def chunk_size(images: int, views: int) -> int:
 
 
 def map_labels(
-    space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool, way_out: str = ""
+    space: LabelSpace,
+    used: Sequence[int],
+    model: Model,
+    *,
+    trust: bool,
+    way_out: str = "",
+    labels: str | None = None,
 ) -> tuple[int, ...]:
     """For every class of the data, the model's output (-1 where the class has no image and no output).
 
-    What cannot be matched is refused; `way_out` says what else can be done.
+    What cannot be matched is refused; `way_out` says what else can be done. `labels` is what the user
+    declares class indices to be.
     """
     count = model.class_count
     if not used:
@@ -388,7 +400,7 @@ def map_labels(
         missing = [space.classes[label] for label in used if space.classes[label] not in where]
         if missing:
             raise UserError(
-                f"{len(missing)} of the data's {len(used)} classes ('{missing[0]}' ...) are not among the "
+                f"{len(missing)} of the data's {len(used)} classes ({_first_of(missing)} not among the "
                 f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML, "
                 f"{MAP_THEM}, or give other data{way_out}."
             )
@@ -402,12 +414,16 @@ def map_labels(
     if space.name == INDICES and len(space) < count:
         cure = "pass --labels-are-outputs if the data's class indices are the model's"
         if count == len(imagenet_1k()):
-            cure = f"{LABELS_ARE_IMAGENET}, or {cure}"
+            cure = f"{NOT_PLAIN_INDICES if labels == INDICES else LABELS_ARE_IMAGENET}, or {cure}"
     if space.name == INDICES and len(space) == count + 1 and used[0] == 1:
         cure = f"the labels count from 1: subtract 1 from each, or {MAP_THEM}"
     raise UserError(
         f"{model.name} has {counted(count, 'output')}, the data {what} ({space.order}); {cure}{way_out}."
     )
+
+
+def _first_of(missing: Sequence[str]) -> str:
+    return f"'{missing[0]}') is" if len(missing) == 1 else f"'{missing[0]}' ...) are"
 
 
 def _logits_for(keep: str, conditions: Sequence[Condition]) -> frozenset[str]:

@@ -23,7 +23,7 @@ from windtunnel.core.samples import Surveyed
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset
 from windtunnel.engine.images import Source, geometry_under
-from windtunnel.engine.pool import Advance
+from windtunnel.engine.pool import Advance, start_uninterruptible
 from windtunnel.engine.summary import Summary, summarise
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
@@ -98,8 +98,11 @@ def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> 
     process = multiprocessing.get_context("spawn").Process(
         target=_warm_up_with, args=(tuple(conditions), tuple(includes))
     )
-    process.start()
-    process.join()
+    start_uninterruptible(process)
+    try:
+        process.join()
+    finally:
+        process.kill()
 
 
 def _warm_up_with(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
