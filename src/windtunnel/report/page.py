@@ -35,8 +35,8 @@ def _section(section: Section, document: Document, given: ReportInput, figures: 
 def _rendered(
     section: Section, document: Document, given: ReportInput, figures: dict[str, Any]
 ) -> tuple[Markup, dict[str, Any]]:
-    """The HTML and figures of a section; none where it does not apply, or has failed before."""
-    if failure_of(section, document) or not section.applies(document):
+    """The HTML and figures of a section; none where it does not apply."""
+    if not section.applies(document):
         return Markup(), {}
     content = section.content(document, given)
     own = dict(content.figures)

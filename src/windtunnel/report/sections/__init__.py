@@ -134,17 +134,19 @@ def add_section_data(document: Document, given: ReportInput) -> None:
 
 
 def guarded(section: Section, document: Document, call: Callable[[], T], otherwise: T) -> T:
-    """What a call into a section returns; of a failing section of the user's own `otherwise`.
+    """What a call into a section returns; `otherwise` if the section is the user's own and fails.
 
-    The failure is recorded in the document under `failed_sections`.
+    The failure is recorded in the document under `failed_sections`, and the section is not called again.
     """
+    if failure_of(section, document):
+        return otherwise
     try:
         return call()
     except Exception as error:
         if section.is_shipped:
             raise
         line = f"The section '{section.name}' failed: {type(error).__name__}: {error}"
-        document.setdefault("failed_sections", {})[section.name] = " ".join(line.split())
+        document.setdefault("failed_sections", {})[section.name] = " ".join(line.split()).rstrip(".")
         return otherwise
 
 

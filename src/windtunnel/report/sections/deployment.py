@@ -83,33 +83,11 @@ def bars(found: dict[str, Any]) -> dict[str, Any]:
     title = f"accuracy lost against {found['reference']}, points"
     if not found["labelled"]:
         told, title = "changes %{x:.1f} % of the answers", f"answers other than under {found['reference']}, %"
-    axes = list(AXIS_TITLES)
-    traces = []
-    for number, axis in enumerate(axes):
-        chosen = [row for row in rows if row["axis"] == axis]
-        if not chosen:
-            continue
-        value, low, high = ([100 * row[shown][key] for row in chosen] for key in ("value", "low", "high"))
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": AXIS_TITLES[axis],
-                "x": value,
-                "y": [row["step"] for row in chosen],
-                "error_x": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [end - middle for end, middle in zip(high, value, strict=True)],
-                    "arrayminus": [middle - end for middle, end in zip(value, low, strict=True)],
-                    "thickness": 1,
-                    "width": 3,
-                },
-                "marker": {"color": COLOURS[number % len(COLOURS)]},
-                "customdata": [100 * row["flips"]["value"] for row in chosen],
-                "hovertemplate": f"%{{y}}<br>{told}<extra></extra>",
-            }
-        )
+    traces = [
+        _bar_trace([row for row in rows if row["axis"] == axis], shown, told, COLOURS[number % len(COLOURS)])
+        for number, axis in enumerate(AXIS_TITLES)
+        if any(row["axis"] == axis for row in rows)
+    ]
     ordered = {"type": "category", "categoryorder": "array", "categoryarray": [row["step"] for row in rows]}
     return {
         "data": traces,
@@ -138,6 +116,29 @@ def bars(found: dict[str, Any]) -> dict[str, Any]:
             ],
             "bargap": 0.65,
         },
+    }
+
+
+def _bar_trace(rows: list[dict[str, Any]], shown: str, told: str, colour: str) -> dict[str, Any]:
+    """The bars of one axis: `cost` or `flips` of its steps with their intervals."""
+    value, low, high = ([100 * row[shown][key] for row in rows] for key in ("value", "low", "high"))
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": AXIS_TITLES[rows[0]["axis"]],
+        "x": value,
+        "y": [row["step"] for row in rows],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [end - middle for end, middle in zip(high, value, strict=True)],
+            "arrayminus": [middle - end for middle, end in zip(value, low, strict=True)],
+            "thickness": 1,
+            "width": 3,
+        },
+        "marker": {"color": colour},
+        "customdata": [100 * row["flips"]["value"] for row in rows],
+        "hovertemplate": f"%{{y}}<br>{told}<extra></extra>",
     }
 
 
