@@ -39,7 +39,7 @@ class Failures(Section):
     def markdown(self, document: Document) -> list[str]:
         failed = document["failed_images"]
         if not failed:
-            return ["## Failures", "", "None: every image was scored under every condition."]
+            return [f"## {self.title}", "", "None: every image was scored under every condition."]
         rows = [
             [one["image"], f"{one['conditions']:,}", one["condition"], one["status"], one["reason"]]
             for one in document["failures"][:FAILURES_SHOWN]
@@ -48,7 +48,7 @@ class Failures(Section):
         count = "predictions" if document["sequences"] else "conditions"
         images = counted(document["recipe"]["data"]["count"], "image")
         return [
-            "## Failures",
+            f"## {self.title}",
             "",
             f"{failed:,} of {images} could not be scored under at least one condition.",
             "",
