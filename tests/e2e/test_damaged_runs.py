@@ -16,7 +16,7 @@ from PIL import Image
 
 import windtunnel
 from windtunnel.cli import main
-from windtunnel.report.failures import worst_failures
+from windtunnel.report.sections.misclassified_images import worst_failures
 from windtunnel.store.files import LOCK_FILE
 
 Damage = Callable[[Path], object]

@@ -24,9 +24,9 @@ from windtunnel.models import load_model
 from windtunnel.options.command_line import as_option
 from windtunnel.published.imagenet import imagenet_names
 from windtunnel.published.natural_sets import masked_classes
-from windtunnel.report.confusions import confusions, examples
-from windtunnel.report.failures import worst_failures
 from windtunnel.report.saliency import explain_with
+from windtunnel.report.sections.confusions import confusion_tables, examples
+from windtunnel.report.sections.misclassified_images import worst_failures
 
 IN_A = masked_classes("in_imagenet_a")
 AGAINST_ALL = """
@@ -243,7 +243,7 @@ def test_confusions_are_scikit_learns(demo: Path) -> None:
     seen = run.scoring.observed
     right = np.array([labels[0] for labels in seen.labels])
     spoilt = [place for place, one in enumerate(run.conditions) if one.kind == "corruption"]
-    for part, columns in zip(confusions(run.scoring), ([seen.column("native")], spoilt), strict=True):
+    for part, columns in zip(confusion_tables(run.scoring), ([seen.column("native")], spoilt), strict=True):
         counts = confusion_matrix(np.repeat(right, len(columns)), seen.chosen[:, columns].ravel())
         assert part["answers"] == counts.sum() and part["wrong"] == counts.sum() - np.trace(counts)
         assert part["kinds"] == (counts > 0).sum() - (np.diag(counts) > 0).sum()
@@ -264,7 +264,7 @@ def test_confusions_are_scikit_learns(demo: Path) -> None:
 
 def test_every_confusion_shows_its_image(demo: Path) -> None:
     run = windtunnel.load_run(demo)
-    parts = confusions(run.scoring)
+    parts = confusion_tables(run.scoring)
     found = examples(run.scoring, parts, explain_with(run.scoring, load_model("demo")))
     rows = [row for part in parts for row in part["rows"]]
     assert len(found.images) == len({(row["condition"], row["image"], row["output"]) for row in rows})
@@ -273,7 +273,7 @@ def test_every_confusion_shows_its_image(demo: Path) -> None:
 
 
 def test_markdown_and_json_hold_the_confusions(demo: Path) -> None:
-    parts = confusions(windtunnel.load_run(demo).scoring)
+    parts = confusion_tables(windtunnel.load_run(demo).scoring)
     assert json.loads(call("report", demo, "--json").output)["confusions"] == parts
     first = parts[1]["rows"][0]
     cells = (first["said"], first["right"], first["n"], first["images"], f"{100 * first['share']:.1f}")
@@ -303,7 +303,7 @@ def test_a_run_of_nothing_but_images_shows_the_surest_wrong_answers(tmp_path: Pa
 
 def test_missing_images_leave_the_table(digit_folder: Path, tmp_path: Path) -> None:
     run = windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "run")
-    parts = confusions(run.scoring)
+    parts = confusion_tables(run.scoring)
     assert any(part["rows"] for part in parts), "else this shows nothing"
     for file in digit_folder.rglob("*.png"):
         file.unlink()
@@ -322,7 +322,7 @@ def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> Non
                 "--out", tmp_path / "run", "--workers", 1, "--explain")  # fmt: skip
     assert done.exit_code == 0, done.exception
     run = windtunnel.load_run(tmp_path / "run")
-    (part,) = confusions(run.scoring)
+    (part,) = confusion_tables(run.scoring)
     (row,) = part["rows"]
     assert (part["part"], part["answers"], part["wrong"], part["kinds"]) == ("imagenet-a", 7, 4, 1)
     names = [imagenet_names()[WNIDS[label]] for label in (second, first)]
@@ -348,7 +348,7 @@ def test_collapsed_classes_are_explained_under_their_own_names(tmp_path: Path) -
     run = windtunnel.run(
         model, tmp_path / "images", suite, label_map=tmp_path / "map.csv", out=tmp_path / "r"
     )
-    (row,) = confusions(run.scoring)[0]["rows"]
+    (row,) = confusion_tables(run.scoring)[0]["rows"]
     assert (row["said"], row["right"], row["n"], row["share"]) == ("fish", "bird", 4, 1)
     failure = worst_failures(run.scoring, explain_with(run.scoring, load_model(model))).failures[0]
     assert failure.hanging is not None and failure.score is not None

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from windtunnel.cli.summary import plan_lines
 
 import windtunnel
 from tests.reference.test_stability import brute_force_distance

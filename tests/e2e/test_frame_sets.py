@@ -14,8 +14,8 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.analysis.multi_run import several
 from windtunnel.core.scores import Score
-from windtunnel.report.confusions import confusions
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.confusions import confusion_tables
+from windtunnel.report.sections.notes import run_notes
 
 CLASSES = 30
 STEP = 8
@@ -150,7 +150,7 @@ def test_anchors_of_one_video_stay_together(run: windtunnel.Run) -> None:
 
 
 def test_frames_want_no_clean_images(run: windtunnel.Run) -> None:
-    assert not any("No clean images" in note for note in notes(run.scoring))
+    assert not any("No clean images" in note for note in run_notes(run.scoring))
 
 
 def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_confusion_is_seen_in_three_videos(tmp_path: Path) -> None:
         labels |= {key: [label] for key in keys}
     root = write_sets(tmp_path / "frames", sets, labels)
     run = windtunnel.run(reads_colour, root, suite="vid-robust", out=tmp_path / "run")
-    (part,) = confusions(run.scoring)
+    (part,) = confusion_tables(run.scoring)
     assert (part["wrong"], part["kinds"], part["group"]) == (15, 2, "video")
     assert [(row["n"], row["images"]) for row in part["rows"]] == [(9, 9)]
     assert "at least 3 different groups of images (video) show" in run.report().read_text()
@@ -269,7 +269,7 @@ def test_ytbb_runs_with_and_without_review_stand_beside_each_other(
             and run.scoring.groups.max() + 1 == 2
         )
         assert ("top1_error", name) in scores
-        assert any(review in note for note in notes(run.scoring))
+        assert any(review in note for note in run_notes(run.scoring))
     assert len({run.scoring.digest for run in runs.values()}) == 2
     text = windtunnel_command("report", *(run.path for run in runs.values()), "--markdown").stdout
     rows_shown = [line for line in text.splitlines() if line.startswith("| outputs")]
@@ -305,7 +305,7 @@ def test_a_frame_one_model_cannot_score_leaves_both_runs(tmp_path: Path) -> None
     # One anchor per video: the exact interval of so many anchors; other scores draw whole videos.
     exact = binomtest(23, 26).proportion_ci(method="exact")
     assert (alone.low, alone.high) == pytest.approx((exact.low, exact.high))
-    assert any("52 images in 26 groups by video" in note for note in notes(old.scoring))
+    assert any("52 images in 26 groups by video" in note for note in run_notes(old.scoring))
     found = windtunnel.compare(old, new)
     ours, theirs = found.scores["pm_k", "pm-1"]
     assert ours.n == theirs.n == 25
@@ -387,7 +387,7 @@ def two_videos(root: Path, second: int = 5) -> Path:
 
 
 def of_one_video(run: windtunnel.Run) -> int:
-    return sum("All frames are of one video" in note for note in notes(run.scoring))
+    return sum("All frames are of one video" in note for note in run_notes(run.scoring))
 
 
 def test_frames_of_one_video_are_said_to_be(tmp_path: Path) -> None:

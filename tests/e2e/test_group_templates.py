@@ -14,7 +14,7 @@ import windtunnel
 from windtunnel.core.seeding import digest64
 from windtunnel.metrics.ood_detection import template_split
 from windtunnel.metrics.ood_scores import KL_MATCHING
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.notes import run_notes
 
 CLASSES, PATIENTS, IMAGES = 20, 50, 6
 RNG = np.random.default_rng(5)
@@ -99,7 +99,7 @@ def test_ood_images_of_template_patients_are_left_out(tmp_path: Path) -> None:
     document = json.loads((run.path / "scores.json").read_text())
     assert document["detection"]["n_out_by_score"]["kl_matching"] == PATIENTS * IMAGES - lost
     assert document["detection"]["n_out_by_score"]["msp"] == PATIENTS * IMAGES
-    assert any(f"kl_matching leaves out {lost} OOD images" in note for note in notes(run.scoring))
+    assert any(f"kl_matching leaves out {lost} OOD images" in note for note in run_notes(run.scoring))
 
 
 def test_many_ids_are_split_quickly() -> None:

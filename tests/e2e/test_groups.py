@@ -13,7 +13,7 @@ import windtunnel
 from tests.conftest import Command
 from windtunnel.api import slices
 from windtunnel.core.scores import Score
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.notes import run_notes
 
 UserError = windtunnel.UserError
 
@@ -44,13 +44,13 @@ def intervals(scores: list[Score]) -> dict[tuple[str, str], tuple[float, float]]
 def test_a_run_knows_its_groups(run: windtunnel.Run) -> None:
     assert run.scoring.group == "writer" and "writer" not in json.dumps(run.recipe.to_json())
     assert run.scoring.groups is not None and len(np.unique(run.scoring.groups)) == 25
-    assert any("120 images in 25 groups by writer" in note for note in notes(run.scoring))
+    assert any("120 images in 25 groups by writer" in note for note in run_notes(run.scoring))
     alone = run.scores(group="")
     grouped = run.scores()
     assert [one.value for one in grouped] == [one.value for one in alone]
     assert intervals(grouped) != intervals(alone)
     assert intervals(windtunnel.load_run(run.path, group="").scores()) == intervals(alone)
-    assert not any("groups" in note for note in notes(windtunnel.load_run(run.path, group="").scoring))
+    assert not any("groups" in note for note in run_notes(windtunnel.load_run(run.path, group="").scoring))
 
 
 def test_every_image_its_own_group_is_no_group(run: windtunnel.Run) -> None:

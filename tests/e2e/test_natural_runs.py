@@ -19,8 +19,8 @@ from windtunnel.core.records import PartRecord
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.multi_suite import unmeasured
+from windtunnel.report.sections.notes import run_notes
 from windtunnel.report.source_images import class_names
-from windtunnel.report.tables import notes
 
 IN_A = list(masked_classes("in_imagenet_a"))
 OUTSIDE = next(label for label in range(1000) if label not in IN_A)
@@ -85,7 +85,7 @@ def test_the_drop_is_over_classes_that_have_clean_images(
     assert drop.formula.endswith("4 of 20 imagenet-a and 8 of 8 clean images")
     assert values(run)["imagenet-a"] == pytest.approx(8 / 20)
     said = "8 classes have no clean image: the drop leaves 16 images of 20 out"
-    assert any(said in note for note in notes(run.scoring))
+    assert any(said in note for note in run_notes(run.scoring))
     own = windtunnel.run(model, imagenet_a, "natural", clean=clean, out=tmp_path / "own")
     beside = several(run.scoring, own.scoring)
     assert any("the drop is of 12 of 28 images" in line for line in unmeasured(beside.shifts))
@@ -114,7 +114,7 @@ def test_scores_of_a_part_are_those_of_its_images_alone(
             (both.value, both.low, both.high, both.n)
         )
     assert values(alone, "accuracy_drop") == {}
-    assert any("No clean images" in note for note in notes(alone.scoring))
+    assert any("No clean images" in note for note in run_notes(alone.scoring))
 
 
 def test_runs_resume_and_workers_change_nothing(
@@ -202,7 +202,7 @@ def test_a_class_that_no_output_stands_for_counts_as_wrong(tmp_path: Path, model
     assert values(run) == {"ytbb-robust": 0.5}
     assert run.scoring.observed.unlabelled == 0
     assert np.isfinite([one.value for one in run.scores(["nll", "brier"])]).all()
-    assert any("1 image is of classes that no output" in note for note in notes(run.scoring))
+    assert any("1 image is of classes that no output" in note for note in run_notes(run.scoring))
 
 
 def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str) -> None:
@@ -299,7 +299,7 @@ def test_filter_networks_and_training_data_are_marked(
     assert "Low by construction: ImageNet-A was filtered by ResNet-50" in done.stdout
     assert "trained on imagenet_a (2021)" in done.stdout
     run = windtunnel.load_run(tmp_path / "run")
-    assert any("Low by construction" in note for note in notes(run.scoring))
+    assert any("Low by construction" in note for note in run_notes(run.scoring))
     page = (tmp_path / "run" / "report.html").read_text()
     card = page[page.index("imagenet-a error") : page.index("clean error")]
     assert "Low by construction" in card
@@ -413,7 +413,7 @@ def test_maps_from_wordnet_make_wider_classes(
         model, tmp_path / "zoo", "natural", label_map=tmp_path / "map.csv", out=tmp_path / "less"
     )
     assert values(less) == {"shifted": pytest.approx(2 / 3)}
-    assert any("1 class of the map ('pet') has no image" in note for note in notes(less.scoring))
+    assert any("1 class of the map ('pet') has no image" in note for note in run_notes(less.scoring))
     assert "fish" in less.report().read_text() and class_names(less.scoring)[2] == "pet"
     for text, what in ((f"{fish} {tench} x", "two WordNet ids"), ("", "is empty")):
         (tmp_path / "bad.txt").write_text(text)
@@ -433,13 +433,13 @@ def test_outputs_without_names_are_taken_for_the_sets_classes_aloud(
 ) -> None:
     labels = {"labels": [WNIDS[index] for index in IN_A]} if named else {}
     run = windtunnel.run(f"{write_model(tmp_path, **labels)}:two_hundred", imagenet_a, out=tmp_path / "run")
-    said = [one for one in notes(run.scoring) if "does not name its 200 outputs" in one]
+    said = [one for one in run_notes(run.scoring) if "does not name its 200 outputs" in one]
     assert len(said) == (0 if named else 1)
     assert all(
         "ImageNet-A's classes in the order of their WordNet ids; declare `labels`" in one for one in said
     )
     whole = windtunnel.run(f"{write_model(tmp_path)}:answers", imagenet_a, out=tmp_path / "whole")
-    assert not any("does not name" in one for one in notes(whole.scoring))
+    assert not any("does not name" in one for one in run_notes(whole.scoring))
 
 
 @pytest.mark.parametrize("suite", ["ood", "natural"])
@@ -450,10 +450,10 @@ def test_images_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
     shutil.copy(tmp_path / "day" / "1" / "a.png", tmp_path / "other" / "1" / "copied.png")
     model = f"{write_model(tmp_path)}:ten"
     run = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "run")
-    assert sum("1 of 11 images" in one and "'1/copied.png'" in one for one in notes(run.scoring)) == 1
+    assert sum("1 of 11 images" in one and "'1/copied.png'" in one for one in run_notes(run.scoring)) == 1
     (tmp_path / "other" / "1" / "copied.png").unlink()
     apart = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "apart")
-    assert not any("same files" in one for one in notes(apart.scoring))
+    assert not any("same files" in one for one in run_notes(apart.scoring))
 
 
 def test_the_drop_of_videos_is_as_unsure_as_its_two_errors(tmp_path: Path, model: str) -> None:

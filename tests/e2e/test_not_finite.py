@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from sklearn.metrics import average_precision_score, roc_auc_score
-from windtunnel.cli.summary import score_lines
 
 import windtunnel
 from windtunnel import load_model, open_dataset
@@ -24,7 +23,7 @@ from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.score_summary import score_lines
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.notes import run_notes
 
 CLASSES = 10
 
@@ -100,7 +99,7 @@ def test_terminal_report_and_json_tell_how_many(digit_folder: Path, exact: Path,
     assert any(
         label == "not finite" and sentence in text for label, text in score_lines(run.scoring, run.scores())
     )
-    assert any(sentence in note for note in notes(run.scoring))
+    assert any(sentence in note for note in run_notes(run.scoring))
     assert sentence in run.report().read_text()
     document = json.loads((run.path / "scores.json").read_text())
     assert document["not_finite"] == {
@@ -236,7 +235,7 @@ def test_flips_are_certain_where_a_frame_is_not_finite(tmp_path: Path) -> None:
     lost = sum(row["status"] == "not_finite" for row in rows)
     assert f"{lost} predictions are not finite and counted as changed" in found["flip_probability"].formula
     run.report()
-    assert f"seq/brightness {lost}" in " ".join(notes(run.scoring))
+    assert f"seq/brightness {lost}" in " ".join(run_notes(run.scoring))
 
 
 def test_an_image_without_a_score_is_ranked_wrong(tmp_path: Path) -> None:
@@ -313,7 +312,7 @@ def test_kl_matching_scores_as_many_of_them_as_of_other_images(tmp_path: Path) -
         assert f"{(lost & taken).sum()} outputs are not finite and ranked wrong" in found[score].formula
         # An ID image that is not finite ranks above all OOD images: the others alone decide the rest.
         assert found[score].value <= 1 - (lost & taken).sum() / taken.sum()
-    said = " ".join(notes(run.scoring))
+    said = " ".join(run_notes(run.scoring))
     assert f"kl_matching is judged on {chosen.sum()} fewer ID images" in said
     assert f"do not use {(lost & chosen).sum()} of these ID images: their outputs are not finite" in said
 

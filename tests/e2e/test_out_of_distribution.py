@@ -19,7 +19,7 @@ from windtunnel.core.scores import Score
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
 from windtunnel.report.score_summary import score_lines
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.notes import run_notes
 
 UserError = windtunnel.UserError
 
@@ -153,7 +153,7 @@ def test_kl_matching_stands_apart_with_its_own_chance(
     assert "energy" in ranked and "kl_matching" not in ranked
     assert f"60 out, {scored - 60} in" in apart and f"{100 * 60 / scored:.1f} %" in apart
     assert any(
-        f"kl_matching is judged on {180 - scored} fewer ID images" in note for note in notes(run.scoring)
+        f"kl_matching is judged on {180 - scored} fewer ID images" in note for note in run_notes(run.scoring)
     )
 
 
@@ -165,7 +165,7 @@ def test_kl_matching_needs_templates_of_most_classes(
     run = windtunnel.run(model, sets[0], clean=tmp_path / "val", out=tmp_path / "run")
     assert [one.condition for one in run.scores(["auroc"])] == [one for one in SCORES if one != "kl_matching"]
     said = "No kl_matching: 20 of 20 classes have fewer than 2 of the clean images"
-    assert any(note.startswith(said) for note in notes(run.scoring))
+    assert any(note.startswith(said) for note in run_notes(run.scoring))
     assert any(text.startswith(said) for _, text in score_lines(run.scoring, run.scores()))
     assert run.report().exists()
     with pytest.raises(UserError, match="There is no kl_matching: 20 of 20 classes"):
@@ -178,7 +178,9 @@ def test_the_published_calibration_error_needs_two_bins(run: windtunnel.Run) -> 
     # Of 120 clean images its one bin is the one it leaves out.
     assert run.scores(["rms_calibration_error_compat"]) == []
     assert len(run.scores(["rms_calibration_error"])) == 1
-    assert any("No rms_calibration_error_compat of clean: it leaves" in note for note in notes(run.scoring))
+    assert any(
+        "No rms_calibration_error_compat of clean: it leaves" in note for note in run_notes(run.scoring)
+    )
 
 
 def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -> None:
@@ -187,7 +189,7 @@ def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -
     conditions = [one.condition for one in run.scores(["auroc"])]
     assert conditions == [one for one in SCORES if one not in ("energy", "max_logit")]
     assert any(
-        "No max_logit, no energy: the model gives probabilities" in note for note in notes(run.scoring)
+        "No max_logit, no energy: the model gives probabilities" in note for note in run_notes(run.scoring)
     )
     lines = score_lines(run.scoring, run.scores())
     assert any(label == "note" and text.startswith("No max_logit, no energy") for label, text in lines)

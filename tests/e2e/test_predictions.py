@@ -17,7 +17,7 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.api import score_predictions
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.notes import run_notes
 
 UserError = windtunnel.UserError
 
@@ -106,7 +106,7 @@ def test_best_classes_give_errors_and_say_what_they_cannot_give(
     }  # fmt: skip
     for one in run.scores(["top1_error", "top5_error", "flip_share"]):
         assert found[one.metric, one.condition] == one.value
-    assert any("without probabilities" in note for note in notes(given.scoring))
+    assert any("without probabilities" in note for note in run_notes(given.scoring))
     with pytest.raises(UserError, match="cannot be masked"):
         score_predictions(tmp_path / "top.parquet", digit_folder, "smoke", mask=True)
 

@@ -18,7 +18,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import spelled_by
 from windtunnel.metrics.calibration import ece_by_chance, ece_values, reliability
 from windtunnel.options.command_line import as_option
-from windtunnel.report.footguns import TRAPS
+from windtunnel.report.sections.footguns import TRAPS
 from windtunnel.report.tables import run_document
 
 DOCS = Path(__file__).parents[2] / "docs"

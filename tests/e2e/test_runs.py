@@ -585,9 +585,9 @@ def test_frost_textures_of_the_users_are_part_of_the_recipe(
         assert out.returncode == 2
         assert part in out.stderr
     own = windtunnel.run("demo", digit_folder, "imagenet-c", only=["frost:3"], out=tmp_path / "own")
-    from windtunnel.report.tables import notes
+    from windtunnel.report.sections.notes import run_notes
 
-    assert any("grown for windtunnel" in note for note in notes(own.scoring))
+    assert any("grown for windtunnel" in note for note in run_notes(own.scoring))
 
 
 def test_an_edition_by_hand_is_another_suite(tmp_path: Path, digit_folder: Path) -> None:

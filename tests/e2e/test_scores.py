@@ -13,7 +13,7 @@ from PIL import Image
 import windtunnel
 from tests.conftest import Command
 from windtunnel.api import slices
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.notes import run_notes
 
 UserError = windtunnel.UserError
 ALL = "'top1_error', 'residual_robustness', 'flip_share', 'ce', 'relative_ce', 'ece', 'brier', 'nll', 'aurra'"
@@ -104,7 +104,7 @@ def test_a_stored_run_as_baseline(run: windtunnel.Run, tmp_path: Path, digit_fol
     assert "on the same images" in score.formula
     own = values(run, baseline=run.path)
     assert own["ce", "fog"] == 1.0
-    told = notes(run.against(base).scoring)
+    told = run_notes(run.against(base).scoring)
     assert any("10 images are not in the baseline" in note for note in told)
     # The worse model does not get much worse in noise: nothing to divide by.
     if ("relative_ce", "fog") not in found:
@@ -179,7 +179,7 @@ def test_a_perfect_baseline_is_a_note_and_no_number(tmp_path: Path, digit_folder
 
     perfect = score_predictions(tmp_path / "right.jsonl", digit_folder, two, out=tmp_path / "perfect")
     assert not {"ce", "relative_ce"} & {one.metric for one in run.scores(baseline=perfect)}
-    told = notes(run.against(perfect).scoring)
+    told = run_notes(run.against(perfect).scoring)
     assert any(
         "No CE: the baseline's errors under fog are not clearly above 0 (0.0 %" in note for note in told
     )
@@ -248,7 +248,7 @@ def test_a_map_collapses_outputs_by_the_best(tmp_path: Path, digits: tuple[np.nd
         assert row["label_rank"] == int(pair.argmax() != label)
         share = np.exp(pair - pair.max()) / np.exp(pair - pair.max()).sum()
         assert row["sum_p2"] == pytest.approx((share**2).sum(), rel=1e-5)
-    assert any("10 of the model's 10 outputs stand for 2 classes" in note for note in notes(run.scoring))
+    assert any("10 of the model's 10 outputs stand for 2 classes" in note for note in run_notes(run.scoring))
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from windtunnel.options.command_line import as_option
 from windtunnel.report.comparison import changed_columns, changed_rows
 from windtunnel.report.figures import flip_changes
 from windtunnel.report.markdown import comparison_markdown
+from windtunnel.report.sections.unsteady_images import timelines
 from windtunnel.report.tables import run_document
-from windtunnel.report.timelines import timelines
 from windtunnel.runs import Run
 from windtunnel.sequences import REGISTRY
 

@@ -17,7 +17,7 @@ import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
 from windtunnel.core.errors import UserError
-from windtunnel.report.deployment import differences
+from windtunnel.report.sections.deployment import differences
 from windtunnel.suites.suite_files import load_suite
 
 IMAGENET_S = [

@@ -15,7 +15,7 @@ from windtunnel.analysis.training_overlap import corruptions_named, training_not
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.demo import demo_model_path
 from windtunnel.metrics.corruption_error import THE_FIFTEEN
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.notes import run_notes
 
 ONLY = {
     "imagenet-c": ["fog", "contrast", "shot_noise"],
@@ -67,7 +67,7 @@ def declared(run: windtunnel.Run, trained_on: str) -> windtunnel.Run:
 def test_scored_corruptions_that_were_trained_on_are_flagged(
     suite: str, trained_on: str, expected: str, runs: dict[str, windtunnel.Run]
 ) -> None:
-    found = notes(declared(runs[suite], trained_on).scoring)
+    found = run_notes(declared(runs[suite], trained_on).scoring)
     flagged = [note for note in found if f"trained on {trained_on} (trained_on)" in note]
     assert any(expected in note for note in flagged), found
 

@@ -15,7 +15,7 @@ from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.core.metrics import REGISTRY
 from windtunnel.metrics.corruption_error import ALEXNET_CLEAN, THE_FIFTEEN, alexnet_errors
 from windtunnel.metrics.published_results import measured_on, place_among
-from windtunnel.report.tables import notes
+from windtunnel.report.sections.notes import run_notes
 from windtunnel.suites.golden_digests import golden_image
 
 
@@ -99,7 +99,7 @@ def test_scores_follow_the_definition(tmp_path: Path, imagenet_folder: Path) -> 
     assert scores["relative_mce", ""].value == pytest.approx(np.mean(relative))
     assert scores["mce", ""].low < scores["mce", ""].value < scores["mce", ""].high
     assert len(scores["mce", ""].parts) == 75
-    assert any("these are other" in note for note in notes(run.scoring))
+    assert any("these are other" in note for note in run_notes(run.scoring))
     # Among published models: every one of them beside why it does not compare.
     place = place_among(scores["mce", ""].value, "mce", measured_on(run.scoring), source="paper-c")
     assert place.of == 19
@@ -129,7 +129,7 @@ def test_without_the_published_setting_there_is_no_mce(
     assert not {"ce", "mce", "relative_mce"} & {score.metric for score in run.scores()}
     assert any(score.metric == "mean_error" for score in run.scores())
     if reason:
-        assert any(reason in note for note in notes(run.scoring))
+        assert any(reason in note for note in run_notes(run.scoring))
 
 
 def test_the_extra_four_have_ce_but_no_mce(tmp_path: Path, imagenet_folder: Path) -> None:
@@ -137,7 +137,7 @@ def test_the_extra_four_have_ce_but_no_mce(tmp_path: Path, imagenet_folder: Path
     metrics = [score.metric for score in run.scores()]
     assert metrics.count("ce") == 4
     assert "mce" not in metrics
-    assert any("these are other" in note for note in notes(run.scoring))
+    assert any("these are other" in note for note in run_notes(run.scoring))
 
 
 def test_a_part_of_the_fifteen_has_ce_and_says_why_it_has_no_mce(
@@ -145,7 +145,7 @@ def test_a_part_of_the_fifteen_has_ce_and_says_why_it_has_no_mce(
 ) -> None:
     run = windtunnel.run(by_brightness, imagenet_folder, "imagenet-c", only=["fog"], out=tmp_path / "run")
     assert [score.condition for score in run.scores() if score.metric == "ce"] == ["fog"]
-    assert any("5 severities, and this run has 1 such corruption." in note for note in notes(run.scoring))
+    assert any("5 severities, and this run has 1 such corruption." in note for note in run_notes(run.scoring))
 
 
 def test_one_image_gives_no_endless_interval(tmp_path: Path, imagenet_folder: Path) -> None:

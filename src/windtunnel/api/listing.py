@@ -14,6 +14,7 @@ from windtunnel.imaging.resizers import libraries
 from windtunnel.metrics.published_results import METRICS, Source, published_models, sources
 from windtunnel.models.kinds import by_priority as kinds_by_priority
 from windtunnel.models.preprocess import presets
+from windtunnel.report.sections import by_order
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites.suite_files import load_suite, suite_names
@@ -133,6 +134,14 @@ def _layouts() -> list[dict[str, Any]]:
     ]
 
 
+def _sections() -> list[dict[str, Any]]:
+    """Report sections in the order of the page."""
+    return [
+        {"name": section.name, "order": section.order, "title": section.title, "about": section.help}
+        for section in by_order()
+    ]
+
+
 KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "corruptions": _corruptions,
     "sequences": _sequences,
@@ -145,6 +154,7 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "published": _published,
     "layouts": _layouts,
     "model-kinds": _model_kinds,
+    "sections": _sections,
 }
 
 

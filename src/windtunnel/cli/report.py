@@ -130,4 +130,9 @@ def explained_reports(
     `placed` is the run among public models, where tables of those were given.
     """
     with Bar(console, "explaining") as bar, redirect_stdout(sys.stderr):
-        return api.write_report(run, scores, model=model, preprocess=preprocess, placed=placed, progress=bar)
+        written = api.write_report(
+            run, scores, model=model, preprocess=preprocess, placed=placed, progress=bar
+        )
+    for line in written.failures:
+        console.print(f"{line}; the rest of the report is written.", markup=False, soft_wrap=True)
+    return written

@@ -13,8 +13,8 @@ from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import unit_of
 from windtunnel.core.wording import counted
+from windtunnel.report.sections.worst_slices import group_name
 from windtunnel.report.tables import csv_text
-from windtunnel.report.worst_slices import group_name
 from windtunnel.runs import Run, load_run
 
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")

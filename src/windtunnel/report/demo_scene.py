@@ -9,12 +9,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image as PillowImage
-from PIL import ImageDraw
 
 from windtunnel.core.images import Image
-from windtunnel.core.seeding import Draws
+from windtunnel.report.scene_drawing import (
+    SCENE_DRAWS,
+    Box,
+    Colour,
+    Plane,
+    Point,
+    blend,
+    blob,
+    cloudy,
+    ellipse,
+    lettering,
+    paint_dots,
+    paint_over,
+    pixel_grid,
+    polygon,
+    polyline,
+    rectangle,
+    smooth_noise,
+    tint,
+)
 
 # Drawn at least this large, then averaged down, so that edges and texture are as smooth as a lens's.
 DRAWN_PX = 896
@@ -48,14 +65,6 @@ CAT_BLAZE = ((0, 0.466), (0.010, 0.475), (0.013, 0.510), (0.020, 0.545), (0, 0.5
 CAT_NOSE = ((0, 0.538), (0.017, 0.541), (0, 0.557))
 CAT_MOUTH = ((0, 0.572), (0.014, 0.580), (0.030, 0.576))
 
-Plane = NDArray[np.float32]
-Numbers = NDArray[np.float64]
-Colour = tuple[float, float, float]
-Point = tuple[float, float]
-Box = tuple[float, float, float, float]
-
-_DRAWS = Draws(0, "harbour", "scene", 0)
-
 
 def scene(side_px: int) -> Image:
     """The harbour as a square image of this side; the same pixels at every call."""
@@ -67,180 +76,58 @@ def scene(side_px: int) -> Image:
     return np.array(drawn.reduce(factor))
 
 
-# Shapes: masks from 0 to 1 of the whole image.
-
-
-def _polygon(px: int, points: Sequence[Point]) -> Plane:
-    mask = PillowImage.new("L", (px, px))
-    ImageDraw.Draw(mask).polygon([(x * px, y * px) for x, y in points], fill=255)
-    return _unit(mask)
-
-
-def _rectangle(px: int, box: Box) -> Plane:
-    left, top, right, bottom = box
-    return _polygon(px, [(left, top), (right, top), (right, bottom), (left, bottom)])
-
-
-def _ellipse(px: int, x: float, y: float, wide: float, high: float) -> Plane:
-    mask = PillowImage.new("L", (px, px))
-    ImageDraw.Draw(mask).ellipse([(x - wide) * px, (y - high) * px, (x + wide) * px, (y + high) * px], 255)
-    return _unit(mask)
-
-
-def _line(px: int, points: Sequence[Point], width: float) -> Plane:
-    mask = PillowImage.new("L", (px, px))
-    ImageDraw.Draw(mask).line(
-        [(x * px, y * px) for x, y in points], fill=255, width=max(1, round(width * px)), joint="curve"
-    )
-    return _unit(mask)
-
-
-def _text(px: int, x: float, y: float, high: float, text: str) -> Plane:
-    mask = PillowImage.new("L", (px, px))
-    ImageDraw.Draw(mask).text((x * px, y * px), text, fill=255, font_size=high * px, anchor="mm")
-    return _unit(mask)
-
-
-def _blob(px: int, points: Sequence[Point]) -> Plane:
-    """A smooth closed outline through the points (Catmull and Rom's curve)."""
-    p = np.array(points)
-    before, after, next_one = np.roll(p, 1, 0), np.roll(p, -1, 0), np.roll(p, -2, 0)
-    curve = [
-        0.5
-        * (
-            2 * p
-            + (after - before) * t
-            + (2 * before - 5 * p + 4 * after - next_one) * t**2
-            + (3 * p - before - 3 * after + next_one) * t**3
-        )
-        for t in np.arange(0, 1, 0.1)
-    ]
-    outline = np.stack(curve, axis=1).reshape(-1, 2)
-    return _polygon(px, [(float(x), float(y)) for x, y in outline])
-
-
-def _unit(mask: PillowImage.Image) -> Plane:
-    return np.asarray(mask, np.float32) / np.float32(255)
-
-
-# Texture.
-
-
-def _grid(px: int) -> tuple[Plane, Plane]:
-    """x and y of every pixel, as a row and a column."""
-    places = ((np.arange(px) + 0.5) / px).astype(np.float32)
-    return places[None, :], places[:, None]
-
-
-def _noise(px: int, purpose: str, across: int, down: int) -> Plane:
-    """Smooth noise from 0 to 1 with this many bumps across and down."""
-    lattice = _DRAWS.uniforms(purpose, across * down).reshape(down, across).astype(np.float32)
-    smooth = PillowImage.fromarray(lattice).resize((px, px), PillowImage.Resampling.BICUBIC)
-    return np.asarray(smooth, np.float32)
-
-
-def _cloudy(px: int, purpose: str, across: int, down: int, octaves: int) -> Plane:
-    """Noise from about 0 to 1 with finer and weaker bumps on the coarse ones."""
-    layers = [
-        _noise(px, f"{purpose} {octave}", across << octave, down << octave) * 0.55**octave
-        for octave in range(octaves)
-    ]
-    return np.asarray(sum(layers) / sum(0.55**octave for octave in range(octaves)), np.float32)
-
-
-def _lay(image: Plane, mask: Plane, colour: Colour | Plane, strength: float = 1.0) -> None:
-    """Lay a colour over the image where the mask is."""
-    rows, columns = np.nonzero(mask.any(axis=1))[0], np.nonzero(mask.any(axis=0))[0]
-    if not rows.size:
-        return
-    part = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    paint = np.broadcast_to(np.asarray(colour, np.float32), image.shape)[part]
-    image[part] += (paint - image[part]) * (mask[part] * np.float32(strength))[..., None]
-
-
-def _tint(colour: Colour, *shades: Plane) -> Plane:
-    """A colour times shades around 1, as a plane of its own."""
-    shade = np.prod(np.broadcast_arrays(*shades), axis=0)
-    return np.asarray(np.asarray(colour, np.float32) * shade[..., None], np.float32)
-
-
-def _mix(low: Colour | Plane, high: Colour | Plane, share: Plane | Numbers) -> Plane:
-    a, b = np.asarray(low, np.float32), np.asarray(high, np.float32)
-    weight = np.asarray(np.clip(share, 0, 1), np.float32)
-    return np.asarray(a + (b - a) * weight[..., None], np.float32)
-
-
-def _dots(
-    image: Plane,
-    xs: Numbers,
-    ys: Numbers,
-    sizes: Numbers,
-    tones: Numbers,
-    dark: Colour,
-    bright: Colour,
-) -> None:
-    """Leaves or petals: flat dots between two colours, the brightest on top."""
-    px = len(image)
-    drawn = PillowImage.fromarray(np.clip(image, 0, 255).astype(np.uint8))
-    pen = ImageDraw.Draw(drawn)
-    colours = _mix(dark, bright, tones.astype(np.float32)).astype(int)
-    for i in np.argsort(tones, kind="stable"):
-        wide, high = sizes[i], 0.75 * sizes[i]
-        place = [(xs[i] - wide) * px, (ys[i] - high) * px, (xs[i] + wide) * px, (ys[i] + high) * px]
-        pen.ellipse(place, fill=tuple(colours[i].tolist()))
-    image[:] = np.asarray(drawn, np.float32)
-
-
 # The scene, from far to near.
 
 
 def _sky(image: Plane) -> None:
     px = len(image)
-    x, y = _grid(px)
+    x, y = pixel_grid(px)
     up = np.clip(1 - y / 0.5, 0, 1) ** 0.8 + 0 * x
-    sky = _mix((248, 214, 178), (58, 118, 190), up)
+    sky = blend((248, 214, 178), (58, 118, 190), up)
     glow = np.exp(-((x - 0.83) ** 2 + (y - 0.40) ** 2) / 0.05)
-    image[:] = _mix(sky, (255, 238, 200), 0.7 * glow)
-    cloud = _cloudy(px, "clouds", 4, 9, 6)
+    image[:] = blend(sky, (255, 238, 200), 0.7 * glow)
+    cloud = cloudy(px, "clouds", 4, 9, 6)
     down, across = px // 90, px // 60
     lit = np.pad(cloud, ((down, 0), (0, across)), mode="edge")[:px, across:] - cloud
     body = np.clip((cloud - 0.50 + 0.05 * np.sin(9 * y)) / 0.13, 0, 1)
-    shade = _mix((196, 190, 205), (255, 250, 242), 0.62 + 3.2 * lit)
-    _lay(image, np.asarray(body * np.clip((0.50 - y) / 0.15, 0, 1), np.float32), shade, 0.92)
+    shade = blend((196, 190, 205), (255, 250, 242), 0.62 + 3.2 * lit)
+    paint_over(image, np.asarray(body * np.clip((0.50 - y) / 0.15, 0, 1), np.float32), shade, 0.92)
 
 
 def _hills(image: Plane) -> None:
     px = len(image)
-    x, y = _grid(px)
+    x, y = pixel_grid(px)
     for purpose, height, rough, colour in (
         ("far", 0.475, 0.13, (136, 150, 178)),
         ("near", 0.53, 0.10, (104, 126, 112)),
     ):
-        ridge = height + rough * (_cloudy(px, f"{purpose} ridge", 3, 3, 5)[px // 2] - 0.5)[None, :]
-        wood = _cloudy(px, f"{purpose} wood", 40, 60, 3)
-        shade = _tint(colour, 0.82 + 0.36 * wood)
+        ridge = height + rough * (cloudy(px, f"{purpose} ridge", 3, 3, 5)[px // 2] - 0.5)[None, :]
+        wood = cloudy(px, f"{purpose} wood", 40, 60, 3)
+        shade = tint(colour, 0.82 + 0.36 * wood)
         haze = np.clip((y - height) / 0.16, 0, 1) + 0 * x
-        _lay(image, (y > ridge).astype(np.float32), _mix(shade, (222, 204, 186), 0.55 * haze))
+        paint_over(image, (y > ridge).astype(np.float32), blend(shade, (222, 204, 186), 0.55 * haze))
 
 
 def _lighthouse(image: Plane) -> None:
     px = len(image)
-    x, y = _grid(px)
-    rock = _cloudy(px, "rock", 30, 30, 4)
+    x, y = pixel_grid(px)
+    rock = cloudy(px, "rock", 30, 30, 4)
     head = [(0.74, 0.61), (0.79, 0.575), (0.84, 0.555), (0.92, 0.55), (1.01, 0.56), (1.01, 0.61)]
-    _lay(image, _polygon(px, head), _tint((132, 118, 104), 0.55 + 0.9 * rock))
-    _lay(image, _polygon(px, [(0.8, 0.572), (0.85, 0.551), (0.93, 0.546), (1.01, 0.557)]), (110, 140, 70))
-    tower = _polygon(px, [(0.868, 0.29), (0.912, 0.29), (0.928, 0.555), (0.852, 0.555)])
+    paint_over(image, polygon(px, head), tint((132, 118, 104), 0.55 + 0.9 * rock))
+    paint_over(
+        image, polygon(px, [(0.8, 0.572), (0.85, 0.551), (0.93, 0.546), (1.01, 0.557)]), (110, 140, 70)
+    )
+    tower = polygon(px, [(0.868, 0.29), (0.912, 0.29), (0.928, 0.555), (0.852, 0.555)])
     band = ((y - 0.29) * 19 % 2 < 1) + 0 * x
     round_ = 0.62 + 0.5 * np.clip(1 - ((x - 0.905) / 0.05) ** 2, 0, 1)
-    _lay(image, tower, _mix((246, 242, 234), (206, 38, 34), band) * round_[..., None])
-    _lay(image, _rectangle(px, (0.858, 0.278, 0.922, 0.292)), (62, 62, 70))
-    _lay(image, _rectangle(px, (0.872, 0.236, 0.908, 0.280)), (255, 236, 150))
+    paint_over(image, tower, blend((246, 242, 234), (206, 38, 34), band) * round_[..., None])
+    paint_over(image, rectangle(px, (0.858, 0.278, 0.922, 0.292)), (62, 62, 70))
+    paint_over(image, rectangle(px, (0.872, 0.236, 0.908, 0.280)), (255, 236, 150))
     for left in (0.872, 0.889, 0.904):
-        _lay(image, _rectangle(px, (left, 0.236, left + 0.004, 0.280)), (62, 62, 70))
-    _lay(image, _polygon(px, [(0.864, 0.240), (0.890, 0.205), (0.916, 0.240)]), (170, 34, 32))
+        paint_over(image, rectangle(px, (left, 0.236, left + 0.004, 0.280)), (62, 62, 70))
+    paint_over(image, polygon(px, [(0.864, 0.240), (0.890, 0.205), (0.916, 0.240)]), (170, 34, 32))
     for top in (0.36, 0.46):
-        _lay(image, _rectangle(px, (0.884, top, 0.896, top + 0.026)), (52, 60, 76))
+        paint_over(image, rectangle(px, (0.884, top, 0.896, top + 0.026)), (52, 60, 76))
 
 
 def _houses(image: Plane) -> None:
@@ -252,36 +139,38 @@ def _houses(image: Plane) -> None:
         (0.470, 0.615, 0.395, 0.315, (236, 226, 204), (112, 66, 54), 2, 2),
     )
     px = len(image)
-    x, y = _grid(px)
-    glass = _mix((38, 50, 66), (170, 196, 214), 0.5 + 0.5 * np.cos(2 * np.pi * (9 * x + 14.3 * y)))
+    x, y = pixel_grid(px)
+    glass = blend((38, 50, 66), (170, 196, 214), 0.5 + 0.5 * np.cos(2 * np.pi * (9 * x + 14.3 * y)))
     for left, right, eaves, ridge, wall, roof, rows, columns in houses:
         _house(image, left, right, eaves, ridge, wall, roof)
         _windows(image, glass, left, right, eaves, rows, columns)
-    _lay(image, _rectangle(px, (0.492, 0.512, 0.594, 0.546)), (24, 66, 60))
-    _lay(image, _text(px, 0.543, 0.5295, 0.031, "CAFE"), (250, 240, 214))
+    paint_over(image, rectangle(px, (0.492, 0.512, 0.594, 0.546)), (24, 66, 60))
+    paint_over(image, lettering(px, 0.543, 0.5295, 0.031, "CAFE"), (250, 240, 214))
     for number, left in enumerate(np.arange(0.488, 0.598, 0.0137)):
         slat = [(left, 0.548), (left + 0.0138, 0.548), (left + 0.0138, 0.566), (left, 0.566)]
-        _lay(image, _polygon(px, slat), (198, 44, 44) if number % 2 else (246, 240, 228))
+        paint_over(image, polygon(px, slat), (198, 44, 44) if number % 2 else (246, 240, 228))
 
 
 def _house(
     image: Plane, left: float, right: float, eaves: float, ridge: float, wall: Colour, roof: Colour
 ) -> None:
     px = len(image)
-    x, y = _grid(px)
+    x, y = pixel_grid(px)
     middle = (left + right) / 2
     planks = 0.93 + 0.07 * np.cos(2 * np.pi * x * 75) + 0 * y
-    stain = 0.82 + 0.32 * _cloudy(px, f"wall {left}", 14, 10, 4)
+    stain = 0.82 + 0.32 * cloudy(px, f"wall {left}", 14, 10, 4)
     damp = 1 - 0.28 * np.clip((y - 0.50) / 0.12, 0, 1)
     light = 0.90 + 0.14 * (x - left) / (right - left)
     outline = [(left, 0.62), (left, eaves), (middle, ridge), (right, eaves), (right, 0.62)]
-    _lay(image, _polygon(px, outline), _tint(wall, planks, stain, damp, light))
+    paint_over(image, polygon(px, outline), tint(wall, planks, stain, damp, light))
     tiles = 0.84 + 0.16 * np.cos(2 * np.pi * (y * 95 + 0.25 * np.cos(2 * np.pi * x * 110)))
-    grain = 0.70 + 0.6 * _cloudy(px, f"roof {left}", 60, 60, 2)
+    grain = 0.70 + 0.6 * cloudy(px, f"roof {left}", 60, 60, 2)
     for side, shade in ((left, 0.78), (right, 1.12)):
         out = 0.012 if side == right else -0.012
         slope = [(middle, ridge - 0.022), (middle, ridge + 0.016), (side + out, eaves + 0.022)]
-        _lay(image, _polygon(px, [*slope, (side + out, eaves - 0.016)]), _tint(roof, tiles, grain) * shade)
+        paint_over(
+            image, polygon(px, [*slope, (side + out, eaves - 0.016)]), tint(roof, tiles, grain) * shade
+        )
 
 
 def _windows(
@@ -295,11 +184,11 @@ def _windows(
             top = eaves + 0.022 + 0.070 * row
             bar = top + 0.42 * high
             box = (middle - wide / 2, top, middle + wide / 2, top + high)
-            is_lit = _DRAWS.uniform(f"lamp {left} {row} {column}") > 0.72
-            _lay(image, _rectangle(px, _grown(box, 0.0055)), frame)
-            _lay(image, _rectangle(px, box), (255, 206, 112) if is_lit else glass)
-            _lay(image, _rectangle(px, (middle - 0.0018, top, middle + 0.0018, top + high)), frame)
-            _lay(image, _rectangle(px, (box[0], bar - 0.0018, box[2], bar + 0.0018)), frame)
+            is_lit = SCENE_DRAWS.uniform(f"lamp {left} {row} {column}") > 0.72
+            paint_over(image, rectangle(px, _grown(box, 0.0055)), frame)
+            paint_over(image, rectangle(px, box), (255, 206, 112) if is_lit else glass)
+            paint_over(image, rectangle(px, (middle - 0.0018, top, middle + 0.0018, top + high)), frame)
+            paint_over(image, rectangle(px, (box[0], bar - 0.0018, box[2], bar + 0.0018)), frame)
 
 
 def _grown(box: Box, by: float) -> Box:
@@ -309,33 +198,33 @@ def _grown(box: Box, by: float) -> Box:
 def _tree(image: Plane) -> None:
     px = len(image)
     trunk = [(0.682, 0.61), (0.690, 0.50), (0.674, 0.44), (0.686, 0.44), (0.696, 0.475), (0.712, 0.43)]
-    _lay(image, _polygon(px, [*trunk, (0.720, 0.44), (0.704, 0.50), (0.708, 0.61)]), (84, 62, 48))
+    paint_over(image, polygon(px, [*trunk, (0.720, 0.44), (0.704, 0.50), (0.708, 0.61)]), (84, 62, 48))
     count = 900
-    angle = _DRAWS.uniforms("leaf angle", count, 0, 2 * np.pi)
-    reach = np.sqrt(_DRAWS.uniforms("leaf reach", count))
-    size = _DRAWS.uniforms("leaf size", count, 0.006, 0.013)
-    tone = _DRAWS.uniforms("leaf tone", count, -0.22, 0.22)
+    angle = SCENE_DRAWS.uniforms("leaf angle", count, 0, 2 * np.pi)
+    reach = np.sqrt(SCENE_DRAWS.uniforms("leaf reach", count))
+    size = SCENE_DRAWS.uniforms("leaf size", count, 0.006, 0.013)
+    tone = SCENE_DRAWS.uniforms("leaf tone", count, -0.22, 0.22)
     lumps = 1 + 0.16 * np.sin(5 * angle + 1) + 0.08 * np.sin(9 * angle)
     xs = 0.695 + 0.092 * reach * lumps * np.cos(angle)
     ys = 0.405 + 0.098 * reach * lumps * np.sin(angle)
     light = np.clip(0.5 + 2.6 * (xs - 0.695) - 3.4 * (ys - 0.405) + tone, 0, 1)
-    _dots(image, xs, ys, size, light, (26, 58, 34), (178, 196, 74))
+    paint_dots(image, xs, ys, size, light, (26, 58, 34), (178, 196, 74))
 
 
 def _shore(image: Plane) -> None:
     px = len(image)
-    wall = _cloudy(px, "shore", 60, 90, 3)
-    _lay(image, _rectangle(px, (-0.01, 0.582, 0.76, 0.62)), _tint((146, 134, 120), 0.6 + 0.8 * wall))
-    _lay(image, _rectangle(px, (-0.01, 0.580, 0.76, 0.586)), (196, 184, 164))
+    wall = cloudy(px, "shore", 60, 90, 3)
+    paint_over(image, rectangle(px, (-0.01, 0.582, 0.76, 0.62)), tint((146, 134, 120), 0.6 + 0.8 * wall))
+    paint_over(image, rectangle(px, (-0.01, 0.580, 0.76, 0.586)), (196, 184, 164))
 
 
 def _water(image: Plane) -> None:
     """Everything above, mirrored in ripples that grow towards the viewer."""
     px = len(image)
-    x, y = _grid(px)
+    x, y = pixel_grid(px)
     depth = np.clip((y - WATERLINE) / (1 - WATERLINE), 0, 1)
-    near = _cloudy(px, "ripples", 7, 110, 3) - 0.5
-    far = _cloudy(px, "small ripples", 16, 260, 2) - 0.5
+    near = cloudy(px, "ripples", 7, 110, 3) - 0.5
+    far = cloudy(px, "small ripples", 16, 260, 2) - 0.5
     ripple = near * depth + far * (1 - depth)
     rows = WATERLINE - (y - WATERLINE) * 1.15 + ripple * (0.02 + 0.20 * depth)
     columns = x + ripple * 0.03
@@ -343,158 +232,160 @@ def _water(image: Plane) -> None:
         np.clip(rows * px, 0, WATERLINE * px - 1).astype(np.intp),
         np.clip(columns * px, 0, px - 1).astype(np.intp),
     ]
-    deep = _mix((70, 122, 140), (18, 62, 84), depth + 0.8 * ripple)
-    water = _mix(mirrored * 0.84, deep, 0.42 + 0.34 * depth + 0.5 * ripple)
+    deep = blend((70, 122, 140), (18, 62, 84), depth + 0.8 * ripple)
+    water = blend(mirrored * 0.84, deep, 0.42 + 0.34 * depth + 0.5 * ripple)
     sparkle = np.clip((ripple - 0.17) / 0.08, 0, 1) * np.exp(-(((x - 0.84) / 0.16) ** 2))
-    water = _mix(water, (255, 240, 206), 0.85 * sparkle)
-    _lay(image, (y > WATERLINE + 0 * x).astype(np.float32), water)
+    water = blend(water, (255, 240, 206), 0.85 * sparkle)
+    paint_over(image, (y > WATERLINE + 0 * x).astype(np.float32), water)
 
 
 def _boat(image: Plane) -> None:
     """A fishing boat, and below its own waterline the same upside down and rippled."""
     px = len(image)
-    x, y = _grid(px)
+    x, y = pixel_grid(px)
     boat = image.copy()
     covered = _boat_itself(boat)
-    ripple = _cloudy(px, "boat ripples", 8, 120, 2) - 0.5
+    ripple = cloudy(px, "boat ripples", 8, 120, 2) - 0.5
     rows = np.clip((2 * KEEL - y + 0.05 * ripple) * px, 0, px - 1).astype(np.intp)
     columns = np.clip((x + 0.035 * ripple) * px, 0, px - 1).astype(np.intp)
-    _lay(image, covered[rows, columns] * (y > KEEL), boat[rows, columns] * np.float32(0.62), 0.72)
-    _lay(image, covered * (y <= KEEL), boat)
+    paint_over(image, covered[rows, columns] * (y > KEEL), boat[rows, columns] * np.float32(0.62), 0.72)
+    paint_over(image, covered * (y <= KEEL), boat)
 
 
 def _boat_itself(boat: Plane) -> Plane:
     """Draw the boat; returns where it is."""
     px = len(boat)
-    x, y = _grid(px)
+    x, y = pixel_grid(px)
     covered = np.zeros((px, px), np.float32)
 
     def lay(mask: Plane, colour: Colour | Plane) -> None:
-        _lay(boat, mask, colour)
+        paint_over(boat, mask, colour)
         np.maximum(covered, mask, out=covered)
 
-    lay(_line(px, [(0.735, 0.695), (0.735, 0.40)], 0.009), (96, 70, 50))
-    lay(_line(px, [(0.735, 0.415), (0.560, 0.665)], 0.0032), (60, 56, 54))
-    lay(_line(px, [(0.735, 0.415), (0.945, 0.675)], 0.0032), (60, 56, 54))
-    lay(_polygon(px, [(0.735, 0.405), (0.785, 0.418), (0.735, 0.434)]), (244, 196, 40))
+    lay(polyline(px, [(0.735, 0.695), (0.735, 0.40)], 0.009), (96, 70, 50))
+    lay(polyline(px, [(0.735, 0.415), (0.560, 0.665)], 0.0032), (60, 56, 54))
+    lay(polyline(px, [(0.735, 0.415), (0.945, 0.675)], 0.0032), (60, 56, 54))
+    lay(polygon(px, [(0.735, 0.405), (0.785, 0.418), (0.735, 0.434)]), (244, 196, 40))
     cabin = [(0.785, 0.600), (0.895, 0.600), (0.905, 0.70), (0.778, 0.70)]
-    lay(_polygon(px, cabin), _tint((240, 236, 224), 0.86 + 1.7 * (x - 0.78) + 0 * y))
-    lay(_polygon(px, [(0.772, 0.588), (0.908, 0.588), (0.902, 0.604), (0.780, 0.604)]), (36, 92, 110))
+    lay(polygon(px, cabin), tint((240, 236, 224), 0.86 + 1.7 * (x - 0.78) + 0 * y))
+    lay(polygon(px, [(0.772, 0.588), (0.908, 0.588), (0.902, 0.604), (0.780, 0.604)]), (36, 92, 110))
     for left in (0.796, 0.832, 0.868):
-        lay(_rectangle(px, (left, 0.618, left + 0.024, 0.646)), (44, 58, 74))
+        lay(rectangle(px, (left, 0.618, left + 0.024, 0.646)), (44, 58, 74))
         gleam = [(left, 0.634), (left + 0.014, 0.618), (left + 0.022, 0.618), (left, 0.642)]
-        lay(_polygon(px, gleam), (150, 178, 194))
+        lay(polygon(px, gleam), (150, 178, 194))
     planks = 0.9 + 0.1 * np.cos(2 * np.pi * 85 * y) + 0 * x
-    worn = 0.84 + 0.3 * _cloudy(px, "hull", 24, 12, 4)
+    worn = 0.84 + 0.3 * cloudy(px, "hull", 24, 12, 4)
     hull = [*GUNWALE, (0.925, KEEL), (0.590, KEEL)]
-    lay(_polygon(px, hull), _tint((28, 84, 152), planks, worn, 1.12 - 1.8 * (y - 0.66)))
+    lay(polygon(px, hull), tint((28, 84, 152), planks, worn, 1.12 - 1.8 * (y - 0.66)))
     rail = [*GUNWALE, (0.952, 0.683), (0.76, 0.703), (0.60, 0.693), (0.54, 0.665)]
-    lay(_polygon(px, rail), (244, 238, 222))
-    lay(_polygon(px, [(0.580, 0.738), (0.931, 0.738), (0.925, 0.754), (0.590, 0.754)]), (170, 44, 36))
-    lay(_text(px, 0.662, 0.716, 0.034, "MARIE"), (250, 246, 232))
+    lay(polygon(px, rail), (244, 238, 222))
+    lay(polygon(px, [(0.580, 0.738), (0.931, 0.738), (0.925, 0.754), (0.590, 0.754)]), (170, 44, 36))
+    lay(lettering(px, 0.662, 0.716, 0.034, "MARIE"), (250, 246, 232))
     for middle in (0.78, 0.835):
-        lay(_ellipse(px, middle, 0.718, 0.017, 0.017), (226, 92, 30))
-        lay(_ellipse(px, middle, 0.718, 0.008, 0.008), (28, 70, 124))
+        lay(ellipse(px, middle, 0.718, 0.017, 0.017), (226, 92, 30))
+        lay(ellipse(px, middle, 0.718, 0.008, 0.008), (28, 70, 124))
     return covered
 
 
 def _quay(image: Plane) -> None:
     px = len(image)
-    x, y = _grid(px)
+    x, y = pixel_grid(px)
     wide, high = 0.125, 0.058
-    grain = _cloudy(px, "stone", 70, 70, 4)
+    grain = cloudy(px, "stone", 70, 70, 4)
     course = (y - QUAY) / high
     block = x / wide + 0.48 * (np.floor(course) % 2)
     to_joint = np.minimum(np.abs(block - np.round(block)) * wide, np.abs(course - np.round(course)) * high)
     joint = np.clip((to_joint + 0.004 * (grain - 0.5)) / 0.0035, 0.45, 1)
     tone = 0.88 + 0.12 * np.sin(np.floor(block) * 12.9 + np.floor(course) * 78.2)
-    stone = _tint((164, 148, 128), 0.56 + 0.84 * grain, tone, joint, 1 - 0.5 * (y - QUAY))
-    _lay(image, (y > QUAY + 0 * x).astype(np.float32), stone)
-    kerb = _rectangle(px, (-0.01, QUAY - 0.016, 1.01, QUAY + 0.010))
-    _lay(image, kerb, _tint((206, 192, 170), 0.72 + 0.5 * grain))
-    _lay(image, _rectangle(px, (-0.01, QUAY + 0.010, 1.01, QUAY + 0.018)), (60, 52, 48), 0.5)
+    stone = tint((164, 148, 128), 0.56 + 0.84 * grain, tone, joint, 1 - 0.5 * (y - QUAY))
+    paint_over(image, (y > QUAY + 0 * x).astype(np.float32), stone)
+    kerb = rectangle(px, (-0.01, QUAY - 0.016, 1.01, QUAY + 0.010))
+    paint_over(image, kerb, tint((206, 192, 170), 0.72 + 0.5 * grain))
+    paint_over(image, rectangle(px, (-0.01, QUAY + 0.010, 1.01, QUAY + 0.018)), (60, 52, 48), 0.5)
 
 
 def _flowers(image: Plane) -> None:
     """Geraniums in a pot."""
     px = len(image)
-    x, y = _grid(px)
+    x, y = pixel_grid(px)
     side = 0.75 + 0.6 * (x - 0.86) / 0.10 + 0 * y
-    _lay(image, _ellipse(px, 0.908, QUAY + 0.004, 0.068, 0.010), (40, 34, 34), 0.45)
+    paint_over(image, ellipse(px, 0.908, QUAY + 0.004, 0.068, 0.010), (40, 34, 34), 0.45)
     pot = [(0.862, 0.790), (0.954, 0.790), (0.940, 0.848), (0.876, 0.848)]
-    _lay(image, _polygon(px, pot), _tint((190, 98, 60), side))
-    _lay(image, _rectangle(px, (0.855, 0.780, 0.961, 0.798)), _tint((206, 112, 70), side))
+    paint_over(image, polygon(px, pot), tint((190, 98, 60), side))
+    paint_over(image, rectangle(px, (0.855, 0.780, 0.961, 0.798)), tint((206, 112, 70), side))
     count = 110
-    tones = _DRAWS.uniforms("leaf tones", count)
-    xs = 0.908 + 0.068 * (_DRAWS.uniforms("leaf x", count, -1, 1))
-    ys = _DRAWS.uniforms("leaf y", count, 0.745, 0.792)
-    _dots(image, xs, ys, np.full(count, 0.011), tones, (26, 70, 34), (112, 168, 66))
-    head = _DRAWS.uniforms("head", 2 * count, 0, 7).astype(int)
-    xs = 0.854 + 0.018 * head + _DRAWS.uniforms("petal x", 2 * count, -0.016, 0.016)
-    ys = 0.738 + 0.016 * np.sin(2.4 * head) + _DRAWS.uniforms("petal y", 2 * count, -0.016, 0.016)
-    tones = _DRAWS.uniforms("petal tones", 2 * count)
-    _dots(image, xs, ys, np.full(2 * count, 0.0062), tones, (196, 8, 52), (255, 112, 140))
+    tones = SCENE_DRAWS.uniforms("leaf tones", count)
+    xs = 0.908 + 0.068 * (SCENE_DRAWS.uniforms("leaf x", count, -1, 1))
+    ys = SCENE_DRAWS.uniforms("leaf y", count, 0.745, 0.792)
+    paint_dots(image, xs, ys, np.full(count, 0.011), tones, (26, 70, 34), (112, 168, 66))
+    head = SCENE_DRAWS.uniforms("head", 2 * count, 0, 7).astype(int)
+    xs = 0.854 + 0.018 * head + SCENE_DRAWS.uniforms("petal x", 2 * count, -0.016, 0.016)
+    ys = 0.738 + 0.016 * np.sin(2.4 * head) + SCENE_DRAWS.uniforms("petal y", 2 * count, -0.016, 0.016)
+    tones = SCENE_DRAWS.uniforms("petal tones", 2 * count)
+    paint_dots(image, xs, ys, np.full(2 * count, 0.0062), tones, (196, 8, 52), (255, 112, 140))
 
 
 def _cat(image: Plane) -> None:
     """A ginger cat on the quay, looking at us."""
     px = len(image)
-    x, y = _grid(px)
-    fur = 0.76 + 0.5 * _cloudy(px, "fur", 110, 40, 3)
-    wander = _noise(px, "wander", 9, 9)
+    x, y = pixel_grid(px)
+    fur = 0.76 + 0.5 * cloudy(px, "fur", 110, 40, 3)
+    wander = smooth_noise(px, "wander", 9, 9)
     bands = np.clip(1.5 * np.cos(2 * np.pi * (17 * y + 1.1 * wander + 30 * (x - CAT) ** 2)), 0, 1)
     light = 0.70 + 1.6 * np.clip(x - 0.10, 0, 0.36)
-    ginger = _mix((222, 138, 62), (158, 78, 28), 0.85 * bands) * (fur * light)[..., None]
-    white = _tint((246, 238, 226), 0.80 + 0.34 * _cloudy(px, "bib", 110, 40, 3), light**0.4 + 0 * y)
-    _lay(image, _ellipse(px, 0.29, QUAY + 0.004, 0.19, 0.016), (36, 30, 30), 0.5)
-    _lay(image, _blob(px, CAT_BODY), ginger)
-    _lay(image, _blob(px, _mirrored(CAT_BIB)), white)
+    ginger = blend((222, 138, 62), (158, 78, 28), 0.85 * bands) * (fur * light)[..., None]
+    white = tint((246, 238, 226), 0.80 + 0.34 * cloudy(px, "bib", 110, 40, 3), light**0.4 + 0 * y)
+    paint_over(image, ellipse(px, 0.29, QUAY + 0.004, 0.19, 0.016), (36, 30, 30), 0.5)
+    paint_over(image, blob(px, CAT_BODY), ginger)
+    paint_over(image, blob(px, _mirrored(CAT_BIB)), white)
     for sign in (-1, 1):
-        _lay(image, _blob(px, _beside(CAT_LEG, sign)), ginger * np.float32(1.05))
-        _lay(image, _ellipse(px, CAT + sign * 0.033, 0.848, 0.031, 0.018), white)
+        paint_over(image, blob(px, _beside(CAT_LEG, sign)), ginger * np.float32(1.05))
+        paint_over(image, ellipse(px, CAT + sign * 0.033, 0.848, 0.031, 0.018), white)
         for toe in (0.024, 0.042):
-            _lay(image, _line(px, _beside(((toe, 0.846), (toe, 0.864)), sign), 0.0028), (150, 120, 104))
-    _lay(image, _line(px, [(CAT, 0.775), (CAT, 0.852)], 0.005), (96, 50, 26), 0.8)
-    _lay(image, _blob(px, CAT_TAIL), ginger * np.float32(0.96))
+            paint_over(
+                image, polyline(px, _beside(((toe, 0.846), (toe, 0.864)), sign), 0.0028), (150, 120, 104)
+            )
+    paint_over(image, polyline(px, [(CAT, 0.775), (CAT, 0.852)], 0.005), (96, 50, 26), 0.8)
+    paint_over(image, blob(px, CAT_TAIL), ginger * np.float32(0.96))
     _head(image, ginger * np.float32(1.06), white)
 
 
 def _head(image: Plane, ginger: Plane, white: Plane) -> None:
     px = len(image)
     for sign in (-1, 1):
-        _lay(image, _polygon(px, _beside(CAT_EAR, sign)), ginger * np.float32(0.9))
-        _lay(image, _polygon(px, _beside(CAT_INNER_EAR, sign)), (222, 150, 138))
-    _lay(image, _ellipse(px, CAT, 0.600, 0.085, 0.020), (84, 44, 24), 0.35)
-    _lay(image, _blob(px, _mirrored(CAT_FACE)), ginger)
+        paint_over(image, polygon(px, _beside(CAT_EAR, sign)), ginger * np.float32(0.9))
+        paint_over(image, polygon(px, _beside(CAT_INNER_EAR, sign)), (222, 150, 138))
+    paint_over(image, ellipse(px, CAT, 0.600, 0.085, 0.020), (84, 44, 24), 0.35)
+    paint_over(image, blob(px, _mirrored(CAT_FACE)), ginger)
     for a in (-0.026, 0.0, 0.026):
         mark = [(CAT + a - 0.006, 0.424), (CAT + a + 0.006, 0.424), (CAT + a * 0.7, 0.470)]
-        _lay(image, _blob(px, mark), (150, 74, 28), 0.9)
-    _lay(image, _blob(px, _mirrored(CAT_BLAZE)), white, 0.8)
+        paint_over(image, blob(px, mark), (150, 74, 28), 0.9)
+    paint_over(image, blob(px, _mirrored(CAT_BLAZE)), white, 0.8)
     for sign in (-1, 1):
         for drop in (0.0, 0.026):
             out = 0.124 - 0.4 * drop
             stripe = ((out, 0.515 + drop), (0.085, 0.527 + 0.8 * drop), (out, 0.527 + drop))
-            _lay(image, _polygon(px, _beside(stripe, sign)), (150, 74, 28), 0.85)
-        _lay(image, _ellipse(px, CAT + sign * 0.030, 0.566, 0.040, 0.030), white)
+            paint_over(image, polygon(px, _beside(stripe, sign)), (150, 74, 28), 0.85)
+        paint_over(image, ellipse(px, CAT + sign * 0.030, 0.566, 0.040, 0.030), white)
         _eye(image, CAT + sign * 0.056, 0.505)
-    _lay(image, _ellipse(px, CAT, 0.588, 0.026, 0.018), white)
-    _lay(image, _blob(px, _mirrored(CAT_NOSE)), (214, 112, 112))
-    _lay(image, _line(px, [(CAT, 0.556), (CAT, 0.572)], 0.0035), (110, 64, 56))
+    paint_over(image, ellipse(px, CAT, 0.588, 0.026, 0.018), white)
+    paint_over(image, blob(px, _mirrored(CAT_NOSE)), (214, 112, 112))
+    paint_over(image, polyline(px, [(CAT, 0.556), (CAT, 0.572)], 0.0035), (110, 64, 56))
     for sign in (-1, 1):
-        _lay(image, _line(px, _beside(CAT_MOUTH, sign), 0.0035), (110, 64, 56))
+        paint_over(image, polyline(px, _beside(CAT_MOUTH, sign), 0.0035), (110, 64, 56))
         for lift, start in ((-0.020, 0.558), (0.002, 0.566), (0.024, 0.574)):
             whisker = ((0.042, start), (0.10, start + 0.5 * lift - 0.004), (0.165, start + lift))
-            _lay(image, _line(px, _beside(whisker, sign), 0.0028), (255, 252, 244), 0.9)
+            paint_over(image, polyline(px, _beside(whisker, sign), 0.0028), (255, 252, 244), 0.9)
 
 
 def _eye(image: Plane, across: float, down: float) -> None:
     px = len(image)
-    x, y = _grid(px)
-    iris = _mix((196, 214, 84), (62, 132, 62), np.hypot((x - across) / 0.026, (y - down - 0.007) / 0.026))
-    _lay(image, _ellipse(px, across, down, 0.030, 0.0245), (58, 34, 24))
-    _lay(image, _ellipse(px, across, down, 0.026, 0.0205), iris)
-    _lay(image, _ellipse(px, across, down, 0.0085, 0.0185), (14, 12, 14))
-    _lay(image, _ellipse(px, across + 0.008, down - 0.008, 0.0055, 0.0055), (255, 255, 250))
+    x, y = pixel_grid(px)
+    iris = blend((196, 214, 84), (62, 132, 62), np.hypot((x - across) / 0.026, (y - down - 0.007) / 0.026))
+    paint_over(image, ellipse(px, across, down, 0.030, 0.0245), (58, 34, 24))
+    paint_over(image, ellipse(px, across, down, 0.026, 0.0205), iris)
+    paint_over(image, ellipse(px, across, down, 0.0085, 0.0185), (14, 12, 14))
+    paint_over(image, ellipse(px, across + 0.008, down - 0.008, 0.0055, 0.0055), (255, 255, 250))
 
 
 def _beside(points: Sequence[Point], sign: int) -> list[Point]:

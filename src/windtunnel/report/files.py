@@ -11,28 +11,21 @@ from windtunnel.analysis.multi_run import Several
 from windtunnel.analysis.public_placement import Placed
 from windtunnel.core.scores import Score
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.report.confusions import examples
-from windtunnel.report.deployment import differences
-from windtunnel.report.failures import worst_failures
-from windtunnel.report.frame_sets import worst_sets
 from windtunnel.report.markdown import run_markdown
 from windtunnel.report.multi_run import render_several
-from windtunnel.report.multi_suite import placed_figures
 from windtunnel.report.page import render
 from windtunnel.report.saliency import Explain, explain_nothing
+from windtunnel.report.sections import ReportInput
 from windtunnel.report.tables import run_document, scores_csv
-from windtunnel.report.timelines import timelines
 from windtunnel.store.files import write_whole
 
 
 @dataclass(frozen=True)
 class Written:
-    """Where the reports lie."""
+    """Where the page is, and how sections of the user's own failed, a line each."""
 
     html: Path
-    markdown: Path
-    json: Path
-    csv: Path
+    failures: tuple[str, ...] = ()
 
 
 def write_reports(
@@ -43,27 +36,18 @@ def write_reports(
     `explain` makes maps of what the wrong answers of shown images hang on; `placed` is the run among public
     models, where tables of those were given.
     """
-    names = ("report.html", "report.md", "scores.json", "scores.csv")
-    written = Written(*(run.path / name for name in names))
     document = run_document(run, scores, placed)
-    # Everything is made before anything is written: a report is never newer than its numbers.
+    # Everything is made before anything is written, and the page is written last: a report is never newer
+    # than its numbers. The document is encoded last, since it names the sections that failed.
     contents = {
-        written.json: json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-        written.csv: scores_csv(scores),
-        written.markdown: run_markdown(document),
-        written.html: render(
-            document,
-            worst_failures(run, explain),
-            timelines(run),
-            examples(run, document["confusions"], explain),
-            differences(run),
-            worst_sets(run),
-            placed_figures(placed),
-        ),
+        "report.html": render(document, ReportInput(run, scores, placed, explain)),
+        "report.md": run_markdown(document),
+        "scores.csv": scores_csv(scores),
+        "scores.json": json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
     }
-    for path, text in contents.items():
-        write_whole(path, text.encode())
-    return written
+    for name, text in reversed(contents.items()):
+        write_whole(run.path / name, text.encode())
+    return Written(run.path / "report.html", tuple(document.get("failed_sections", {}).values()))
 
 
 def write_several(found: Several, file: Path) -> Path:

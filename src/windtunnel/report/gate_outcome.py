@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from windtunnel.analysis.gate import MOST_IMAGES_TO_DECIDE, Check, Gate, Unchecked
 from windtunnel.core.metrics import unit_of
-from windtunnel.report.markdown import markdown_table
+from windtunnel.report.markdown_table import markdown_table
 from windtunnel.report.score_format import amount, change, scale
 
 MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}

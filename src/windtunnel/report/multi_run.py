@@ -55,7 +55,7 @@ def _render_compared(found: Comparison, around: Several) -> str:
     # Of corruptions the table side by side says it all.
     natural = any(one.natural and one.drop for one in around.shifts)
     return render_page(
-        "several.html.j2",
+        "comparison.html.j2",
         {name: figure for name, figure in maps.items() if figure["data"][0]["y"]}
         | {"plane": axes}
         | {name: figure for name, figure in beside_figures(around).items() if natural or name != "shifts"},

@@ -17,6 +17,7 @@ from windtunnel.metrics.headlines import PM_0
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.comparison import comparison_document
 from windtunnel.report.figures import BAR_PX, COLOURS
+from windtunnel.report.markdown_table import markdown_table
 
 # Logits grow without end: what lies beyond is drawn here.
 EDGE = 0.001
@@ -272,6 +273,23 @@ def _above(one: OwnPoint, fit: Fit | None) -> tuple[str, str]:
         f"{100 * one.line:.1f} %",
         f"{100 * above.value:+.1f} [{100 * above.low:+.1f}, {100 * above.high:+.1f}]",
     )
+
+
+def public_markdown(placed: Sequence[dict[str, Any]]) -> list[str]:
+    """Runs among public models."""
+    lines = []
+    for one in placed:
+        fit = f", r = {one['fit']['correlation']:.3f} on logit axes" if one["fit"] else ""
+        lines += [
+            f"## {one['title']}: among {one['models']:,} public results{fit}",
+            "",
+            *markdown_table(one["header"], one["rows"]),
+            "",
+            *(f"- {note}" for note in one["notes"]),
+            *(f"- {told['run']}: {'; '.join(told['lines'])}." for told in one["unlike"]),
+            "",
+        ]
+    return lines
 
 
 def several_document(found: Several) -> dict[str, Any]:

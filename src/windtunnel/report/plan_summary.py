@@ -13,8 +13,8 @@ from windtunnel.engine.estimate import Expected
 from windtunnel.engine.plan import Plan
 from windtunnel.models import Model
 from windtunnel.report.natural_sets import counted_text, parts_text
-from windtunnel.report.recipe import classes_text
-from windtunnel.report.tables import unlabelled_note
+from windtunnel.report.sections.notes import unlabelled_note
+from windtunnel.report.sections.recipe import classes_text
 from windtunnel.suites.pipeline_steps import axis_of
 
 # How a plan counts images that fail: a damaged file with a good header is found when it is decoded.

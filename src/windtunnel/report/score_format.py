@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from windtunnel.core.metrics import unit_of
 
 
@@ -18,6 +21,13 @@ def number(value: float, metric: str) -> str:
 def change(value: float, metric: str) -> str:
     """A difference of two scores, signed and without its unit: `+1.3`, `-0.012`."""
     return f"{scale(metric) * value:+.{decimals(metric)}f}"
+
+
+def score_cells(score: Mapping[str, Any]) -> list[str]:
+    """A score of a document in the cells of a table: value with unit, interval, n."""
+    metric = score["metric"]
+    interval = f"{number(score['low'], metric)} to {number(score['high'], metric)}"
+    return [amount(score["value"], metric), interval, f"{score['n']:,}"]
 
 
 def unit(metric: str) -> str:

@@ -18,10 +18,10 @@ from windtunnel.metrics.ood_detection import lost_scores
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.report.deployment import certain, step_rows, step_verdict
 from windtunnel.report.natural_sets import counted_text
 from windtunnel.report.score_format import number, unit
-from windtunnel.report.tables import normaliser_notes, unlabelled_note
+from windtunnel.report.sections.notes import normaliser_notes, unlabelled_note
+from windtunnel.report.step_costs import certain, step_rows, step_verdict
 
 WORST_SHOWN = 3
 REASONS_SHOWN = 3

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image as PillowImage
 
 from windtunnel.core.conditions import Condition
@@ -21,10 +22,12 @@ from windtunnel.data.precomputed import open_with_clean
 from windtunnel.engine.images import Source, geometry_under
 from windtunnel.engine.plan import parse_settings
 from windtunnel.imaging.geometry import Geometry
+from windtunnel.metrics.parts import Part, part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.imagenet import imagenet_names
 
 THUMBNAIL_QUALITY = 80
+THUMBNAIL_PX = 160
 
 
 class Originals:
@@ -143,3 +146,25 @@ def thumbnail(image: Image, side_px: int) -> str:
     out = io.BytesIO()
     small.save(out, "JPEG", quality=THUMBNAIL_QUALITY)
     return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def label_of(run: ScoredRun, image: str) -> str:
+    """What people call an image's classes, "" where it has none."""
+    row = run.samples["id"].to_pylist().index(image)
+    return label_names(run, run.samples["labels"][row].as_py())
+
+
+def plain_condition(run: ScoredRun) -> str:
+    """The condition that does nothing to images: the model's own way, or the canvas; "" for none."""
+    return next((name for name in ("native", "clean") if name in run.observed.conditions), "")
+
+
+def part_in_question(run: ScoredRun) -> Part | None:
+    """The part of a natural run whose failures are shown: the shifted images, else the clean ones."""
+    return part_of_role(run, "shifted") or part_of_role(run, "clean")
+
+
+def rows_in_question(run: ScoredRun) -> NDArray[np.int64]:
+    """The scored images whose failures are shown: all, or a natural run's part."""
+    part = part_in_question(run)
+    return np.arange(len(run.observed.ids)) if part is None else part.rows

@@ -9,15 +9,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.metrics.error import corruption_columns
-from windtunnel.metrics.parts import Part, part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.report.markdown_table import markdown_table
 from windtunnel.report.saliency import Explain, Hanging, explain_nothing
-from windtunnel.report.source_images import class_names, label_names, open_originals, thumbnail
+from windtunnel.report.sections import Content, Document, ReportInput, Section
+from windtunnel.report.source_images import (
+    class_names,
+    label_names,
+    open_originals,
+    part_in_question,
+    plain_condition,
+    rows_in_question,
+    thumbnail,
+)
 
 # Fewer different images than this, or groups of images, are anecdotes.
 MINIMUM = 3
 SHOWN = 10
 IMAGE_PX = 96
+
+
+class Confusions(Section):
+    """The most frequent confusions, each with an image."""
+
+    name = "confusions"
+    title = "What it takes for what"
+    help = "The most frequent incorrect predictions by predicted and true class, each with an image."
+    order = 1500
+    json_order = 130
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"confusions": confusion_tables(given.run)}
+
+    def applies(self, document: Document) -> bool:
+        return bool(document["confusions"])
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        return Content({"confused": examples(given.run, document["confusions"], given.explain)})
+
+    def markdown(self, document: Document) -> list[str]:
+        header = ["said", "right was", "answers", "images", "share of that class, %"]
+        lines = []
+        for part in document["confusions"]:
+            rows = [
+                [row["said"], row["right"], f"{row['n']:,}", f"{row['images']:,}",
+                 f"{100 * row['share']:.1f}"]
+                for row in part["rows"]
+            ]  # fmt: skip
+            if rows:
+                lines += [f"## {self.title}: {part['part']}", "", *markdown_table(header, rows), ""]
+        return lines
 
 
 @dataclass(frozen=True)
@@ -41,23 +82,7 @@ class Examples:
         return any(example.hanging for example in self.images.values())
 
 
-def plain_condition(run: ScoredRun) -> str:
-    """The condition that does nothing to images: the model's own way, or the canvas; "" for none."""
-    return next((name for name in ("native", "clean") if name in run.observed.conditions), "")
-
-
-def part_in_question(run: ScoredRun) -> Part | None:
-    """The part of a natural run whose failures are shown: the shifted images, else the clean ones."""
-    return part_of_role(run, "shifted") or part_of_role(run, "clean")
-
-
-def rows_in_question(run: ScoredRun) -> NDArray[np.int64]:
-    """The scored images whose failures are shown: all, or a natural run's part."""
-    part = part_in_question(run)
-    return np.arange(len(run.observed.ids)) if part is None else part.rows
-
-
-def confusions(run: ScoredRun) -> list[dict[str, Any]]:
+def confusion_tables(run: ScoredRun) -> list[dict[str, Any]]:
     """Wrong answers by (said, right), the most frequent first: of plain images, and of corrupted ones.
 
     share = wrong answers so / answers to images of the right class. A confusion counts from three different
@@ -144,3 +169,6 @@ def examples(run: ScoredRun, parts: list[dict[str, Any]], explain: Explain = exp
     shown = zip(made.items(), maps.maps, strict=True)
     images = {key: Example(thumbnail(image, IMAGE_PX), one) for (key, image), one in shown}
     return Examples(images, " ".join(filter(None, (originals.note, maps.note))))
+
+
+confusions = Confusions()

@@ -11,9 +11,10 @@ import numpy as np
 from windtunnel.metrics.frame_sets import Judged, judge_frames
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import COLOURS, DASHES, error_bars
-from windtunnel.report.sequence_details import label_of
+from windtunnel.report.sections import Content, Document, ReportInput, Section
 from windtunnel.report.source_images import (
     class_names,
+    label_of,
     no_originals,
     open_originals,
     prediction_name,
@@ -30,6 +31,25 @@ RIGHT, WRONG = COLOURS[2], COLOURS[1]
 # Curves by metric: what the legend calls them.
 PM_CURVES = {"pm_k": "anchor required (pm-k)", "pm_k_anchor_excluded": "anchor excluded"}
 OFFSET_CURVES = {"offset_error": "given a right anchor", "offset_error_all": "of all sets"}
+
+
+class FrameSets(Section):
+    """pm-k, errors by offset, and the sets that fail near a correct anchor."""
+
+    name = "frame-sets"
+    title = "Right on every frame near the anchor"
+    help = "Frame sets of videos: pm-k against k, error by offset, and the worst sets with their frames."
+    order = 700
+    json_order = 110
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"frames": frame_section(given.run)}
+
+    def applies(self, document: Document) -> bool:
+        return bool(document["frames"])
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        return Content({"sets": worst_sets(given.run)}, frame_figures(document))
 
 
 @dataclass(frozen=True)
@@ -176,3 +196,6 @@ def _frames_of(found: Judged, place: int) -> list[tuple[int, int, bool]]:
 
 def _anchor_id(run: ScoredRun, found: Judged, place: int) -> str:
     return str(run.observed.ids[found.sets.anchors[place]])
+
+
+frame_sets = FrameSets()

@@ -11,11 +11,48 @@ from windtunnel.core.scores import Score
 from windtunnel.metrics.headlines import PAPERS_SCORE
 from windtunnel.metrics.published_results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
 from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.report.figures import CELL_PX, COLOURS
+from windtunnel.report.score_format import decimals
+from windtunnel.report.score_format import unit as unit_of
+from windtunnel.report.sections import Content, Document, ReportInput, Section
 
 # By metric and condition of a score, what published tables call it.
 NATURAL_NAMES = {("aupr", PAPERS_SCORE): "msp_aupr", ("pm_k", "pm-0"): "pm_0", ("pm_k", "pm-10"): "pm_10"}
 # Published models shown on either side of one's own; the page holds the rest folded.
 NEAREST = 4
+
+
+class PublishedResults(Section):
+    """The run's scores among published ones."""
+
+    name = "published-results"
+    title = "Among published models"
+    help = "The run's scores among published ones, and how far those are comparable."
+    order = 1100
+    json_order = 70
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"published": published_field(given.run, given.scores)}
+
+    def applies(self, document: Document) -> bool:
+        return bool(document["published"])
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        fields = document["published"]
+        return Content(figures={f"published_{field['metric']}": published_strip(field) for field in fields})
+
+    def markdown(self, document: Document) -> list[str]:
+        fields = document["published"]
+        sources = {source["name"]: source for field in fields for source in field["sources"]}
+        return [
+            f"## {self.title}",
+            "",
+            *(f"- {field['place']}" for field in fields),
+            *(
+                f"- {name}, measured on {source['measured']}: {source['unlike'] or 'like with like.'}"
+                for name, source in sources.items()
+            ),
+        ]
 
 
 def published_field(run: ScoredRun, scores: Sequence[Score]) -> list[dict[str, Any]]:
@@ -97,3 +134,50 @@ def _sources(neighbours: Sequence[Neighbour]) -> list[dict[str, str]]:
         }
         for name, one in found.items()
     ]
+
+
+def published_strip(field: dict[str, Any]) -> dict[str, Any]:
+    """A score among the published ones: a row of dots per source, one's own with its interval."""
+    others = [one for one in field["models"] if one]
+    shown = f"{field['title']} %{{x:.{decimals(field['metric'])}f}} {unit_of(field['metric'])}"
+    traces: list[dict[str, Any]] = []
+    for place, source in enumerate(source["name"] for source in field["sources"]):
+        rows = [one for one in others if one["source"] == source]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": source,
+                "x": [100 * one["value"] for one in rows],
+                "y": [source] * len(rows),
+                "text": [one["name"] for one in rows],
+                "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[place + 1]},
+                "hovertemplate": f"%{{text}}<br>{shown}<extra>{source}</extra>",
+            }
+        )
+    value, low, high = (100 * field[key] for key in ("value", "low", "high"))
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "this run",
+            "x": [value],
+            "y": ["this run"],
+            "error_x": {"type": "data", "symmetric": False, "array": [high - value],
+                        "arrayminus": [value - low]},
+            "marker": {"size": 13, "symbol": "diamond", "color": COLOURS[0]},
+            "hovertemplate": f"this run<br>{shown}<extra></extra>",
+        }
+    )  # fmt: skip
+    return {
+        "data": traces,
+        "layout": {
+            "xaxis": {"title": {"text": f"{field['title']}, {unit_of(field['metric'])}"}},
+            "yaxis": {"type": "category", "automargin": True},
+            "height": 110 + CELL_PX * len(traces),
+            "showlegend": False,
+        },
+    }
+
+
+published_results = PublishedResults()

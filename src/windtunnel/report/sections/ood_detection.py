@@ -12,8 +12,36 @@ from windtunnel.core.metrics import headline_titles, needing
 from windtunnel.metrics.headlines import PAPERS_SCORE
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import COLOURS
+from windtunnel.report.sections import Content, Document, ReportInput, Section
 
 BINS = 25
+
+
+class OodDetection(Section):
+    """How well each OOD score separates OOD images from ID images."""
+
+    name = "ood-detection"
+    title = "Told from the clean images"
+    help = "How well each OOD score separates OOD images from ID images, and the confidence on both."
+    order = 600
+    json_order = 100
+
+    @property
+    def shows(self) -> list[str]:
+        """The metrics of OOD scores that head reports."""
+        return list(headline_titles(of_ood_scores=True))
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"detection": detection_section(given.run)}
+
+    def applies(self, document: Document) -> bool:
+        return bool(detection_rows(document))
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        return Content(
+            {"rows": detection_rows(document), "metrics": headline_titles(of_ood_scores=True)},
+            {"sureness": confidence_histogram(document["detection"])},
+        )
 
 
 def detection_section(run: ScoredRun) -> dict[str, Any]:
@@ -87,3 +115,6 @@ def confidence_histogram(section: Mapping[str, Any]) -> dict[str, Any]:
             "showlegend": True,
         },
     }
+
+
+ood_detection = OodDetection()

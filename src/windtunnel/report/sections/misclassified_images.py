@@ -9,13 +9,42 @@ import numpy as np
 
 from windtunnel.core.images import Image
 from windtunnel.metrics.scored_run import ScoredRun
-from windtunnel.report.confusions import plain_condition, rows_in_question
 from windtunnel.report.saliency import Explain, Hanging, explain_nothing
-from windtunnel.report.source_images import class_names, label_names, no_originals, open_originals, thumbnail
+from windtunnel.report.sections import Content, Document, ReportInput, Section
+from windtunnel.report.source_images import (
+    THUMBNAIL_PX,
+    class_names,
+    label_names,
+    no_originals,
+    open_originals,
+    plain_condition,
+    rows_in_question,
+    thumbnail,
+)
 
 IMAGES = 12
 PER_UNIT = 2
-THUMBNAIL_PX = 160
+
+
+class MisclassifiedImages(Section):
+    """Images that the model gets wrong, the most confident predictions first."""
+
+    name = "misclassified-images"
+    title = "Images it gets wrong"
+    help = "Images correct when clean and wrong under mild corruptions, with saliency maps if asked for."
+    order = 1400
+
+    def applies(self, document: Document) -> bool:
+        return bool(document["scores"])
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        conditions = document["recipe"]["conditions"]
+        return Content(
+            {
+                "shown": worst_failures(given.run, given.explain),
+                "corrupted": any(condition["kind"] == "corruption" for condition in conditions),
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -139,3 +168,6 @@ def _failure(
         spoilt_image=thumbnail(spoilt, THUMBNAIL_PX),
         hanging=hanging,
     )
+
+
+misclassified_images = MisclassifiedImages()

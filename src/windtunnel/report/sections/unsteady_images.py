@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.images import Image
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import compared, flips_of, name, pairs_of, sequences_of
 from windtunnel.report.figures import COLOURS
-from windtunnel.report.sequence_details import flip_shares, label_of
+from windtunnel.report.markdown_table import markdown_table
+from windtunnel.report.sections import Content, Document, ReportInput, Section
+from windtunnel.report.sections.sequences import metrics_of_sequences
 from windtunnel.report.source_images import (
     class_names,
+    label_of,
     no_originals,
     open_originals,
     prediction_name,
@@ -23,6 +28,36 @@ from windtunnel.report.source_images import (
 
 IMAGES = 6
 FRAME_PX = 80
+# Images that scores.json and the page name, the least steady first, and those that Markdown names.
+UNSTEADY_LISTED = 20
+UNSTEADY_SHOWN = 6
+
+
+class UnsteadyImages(Section):
+    """The images whose predictions flip most, frame by frame."""
+
+    name = "unsteady-images"
+    title = "The least steady images"
+    help = "The images whose predictions flip most over all sequences, frame by frame."
+    order = 1000
+    json_order = 60
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"unsteady": least_steady(given.run)}
+
+    def applies(self, document: Document) -> bool:
+        return bool(document["sequences"] and metrics_of_sequences(document))
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        return Content({"moving": timelines(given.run)})
+
+    def markdown(self, document: Document) -> list[str]:
+        rows = [
+            [one["image"], one["label"], f"{100 * one['flip_probability']:.1f} %", one["worst"]]
+            for one in document["unsteady"][:UNSTEADY_SHOWN]
+        ]
+        header = ["least steady images", "label", "flips, mean over sequences", "most under"]
+        return markdown_table(header, rows) if rows else []
 
 
 @dataclass(frozen=True)
@@ -120,3 +155,32 @@ def _timeline(run: ScoredRun, row: int, condition: Condition, images: list[Image
             for number, (answer, image) in enumerate(zip(said, images, strict=True))
         ],
     )
+
+
+def flip_shares(run: ScoredRun) -> NDArray[np.float64]:
+    """The share of compared frames whose answer differs, images x sequences."""
+    return np.stack([flips_of(run, one).mean(axis=1) for one in sequences_of(run)], axis=1)
+
+
+def least_steady(run: ScoredRun, count: int = UNSTEADY_LISTED) -> list[dict[str, Any]]:
+    """The images whose answers flip most, mean over all sequences, and under which they flip most."""
+    found = sequences_of(run)
+    if not found or not len(run.clips.ids):
+        return []
+    shares = flip_shares(run)
+    means = shares.mean(axis=1)
+    order = np.argsort(-means, kind="stable")[:count]
+    return [
+        {
+            "image": str(run.clips.ids[row]),
+            "label": label_of(run, str(run.clips.ids[row])),
+            "flip_probability": float(means[row]),
+            "worst": name(found[int(shares[row].argmax())]),
+            "worst_flip_probability": float(shares[row].max()),
+        }
+        for row in order
+        if means[row] > 0
+    ]
+
+
+unsteady_images = UnsteadyImages()

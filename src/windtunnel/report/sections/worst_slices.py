@@ -9,6 +9,7 @@ from windtunnel.core.labels import IMAGENET_1K
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.slices import MINIMUM, Slice, group_of_images, slices
 from windtunnel.published.imagenet import imagenet_names
+from windtunnel.report.sections import Document, ReportInput, Section
 
 SHOWN = 10
 # A column with more values than this divides images into names, not into kinds.
@@ -17,7 +18,23 @@ MOST_VALUES = 20
 NAMES = ("id", "path", "file", "filename", "part", "video")
 
 
-def worst_slices(run: ScoredRun) -> list[dict[str, Any]]:
+class WorstSlices(Section):
+    """The worst slices by class, size and other columns."""
+
+    name = "worst-slices"
+    title = "Where it fails"
+    help = "The classes, image sizes and values of other columns with the highest error."
+    order = 1600
+    json_order = 120
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"slices": slice_tables(given.run)}
+
+    def applies(self, document: Document) -> bool:
+        return bool(document["slices"])
+
+
+def slice_tables(run: ScoredRun) -> list[dict[str, Any]]:
     """By class, by size and by every column with few values: the worst slices of the run's main score."""
     metric = _metric(run)
     if not metric:
@@ -87,3 +104,6 @@ def _row(run: ScoredRun, one: Slice) -> dict[str, Any]:
         "n": one.n,
         "shrunk": one.shrunk,
     }
+
+
+worst_slices = WorstSlices()

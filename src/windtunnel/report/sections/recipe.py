@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import msgspec
 
 from windtunnel.core.conditions import grid_text
-from windtunnel.core.records import CanvasRecipe, DataInfo, Recipe, Record, RunInfo
+from windtunnel.core.records import CanvasRecipe, DataInfo, Recipe, Record, RunInfo, read_recipe, read_record
 from windtunnel.core.wording import counted
 from windtunnel.report.natural_sets import counted_text
+from windtunnel.report.sections import Content, Document, ReportInput, Section
+
+
+class RecipeSection(Section):
+    """What decided the predictions, in words and as JSON."""
+
+    name = "recipe"
+    title = "Recipe"
+    help = "Model, data, suite, seed and libraries of the run, and the whole recipe as JSON."
+    order = 2100
+    json_order = 150
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"tie_share": given.run.observed.tie_share}
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        recipe = json.dumps(document["recipe"], indent=2, ensure_ascii=False)
+        return Content({"recipe_lines": _document_lines(document), "recipe": recipe})
+
+    def markdown(self, document: Document) -> list[str]:
+        return [f"## {self.title}", "", *(f"- {label}: {text}" for label, text in _document_lines(document))]
+
+
+def _document_lines(document: Document) -> list[tuple[str, str]]:
+    return recipe_lines(read_record(document["info"], RunInfo), read_recipe(document["recipe"]))
 
 
 def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
@@ -93,3 +121,6 @@ def _frames(recipe: Recipe) -> list[tuple[str, str]]:
     return [
         ("frames", f"{counts}. Noise: each frame against the first, which is clean; the others: {others}.")
     ]
+
+
+recipe = RecipeSection()

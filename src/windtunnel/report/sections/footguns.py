@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 from windtunnel.core.metrics import headline_titles
 from windtunnel.core.scores import Score
@@ -16,10 +17,30 @@ from windtunnel.metrics.published_results import PUBLISHED_IMAGES
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import bare, sequences_of
 from windtunnel.metrics.slices import MINIMUM
+from windtunnel.report.sections import Document, ReportInput, Section
 
 Top1 = Mapping[str, Score]
 # A smaller share of ties is not worth a word.
 TIES_TOLD = 0.001
+
+
+class Footguns(Section):
+    """The known pitfalls that apply to the run."""
+
+    name = "footguns"
+    title = "Known traps near these numbers"
+    help = "Known ways to misread numbers like these, as far as they apply to the run."
+    order = 400
+    json_order = 30
+
+    def data(self, given: ReportInput) -> dict[str, Any]:
+        return {"traps": [asdict(trap) for trap in traps(given.run, given.scores)]}
+
+    def applies(self, document: Document) -> bool:
+        return bool(document["traps"])
+
+    def markdown(self, document: Document) -> list[str]:
+        return [f"- **{trap['heading']}** {trap['why']}" for trap in document["traps"]]
 
 
 @dataclass(frozen=True)
@@ -200,3 +221,5 @@ TRAPS: dict[str, Callable[[ScoredRun, Top1], Iterator[str]]] = {
     "Top-5 distance has a direction": _direction,
     "Small images with large numbers": _small_images,
 }
+
+footguns = Footguns()

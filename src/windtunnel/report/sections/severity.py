@@ -1,0 +1,125 @@
+"""Error by corruption and severity: curves, a heat map, and a table in Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windtunnel.core.records import read_conditions
+from windtunnel.report.figures import CELL_PX, COLOURS, DASHES, error_bars
+from windtunnel.report.markdown_table import markdown_table
+from windtunnel.report.sections import Content, Document, ReportInput, Section
+
+LEGEND_PX = 10
+
+
+class Severity(Section):
+    """Top-1 error of every corruption against severity."""
+
+    name = "severity"
+    title = "Error by severity"
+    help = "Top-1 error of every corruption against severity, as curves and as a heat map."
+    order = 800
+
+    def applies(self, document: Document) -> bool:
+        return bool(top1_by_unit(document))
+
+    def content(self, document: Document, given: ReportInput) -> Content:
+        return Content(figures={"curves": severity_curves(document), "heat": heat_map(document)})
+
+    def markdown(self, document: Document) -> list[str]:
+        table = top1_by_unit(document)
+        levels = sorted({level for row in table.values() for level in row})
+        rows = [
+            [unit, *(f"{100 * row[level]['value']:.1f}" if level in row else "" for level in levels)]
+            for unit, row in table.items()
+        ]
+        header = ["top-1 error, %", *map(str, levels)]
+        return ["## By corruption and severity", "", *markdown_table(header, rows)]
+
+
+def top1_by_unit(document: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]]]:
+    """Top-1 error scores of corruptions: unit -> level -> score."""
+    scores = {score["condition"]: score for score in document["scores"] if score["metric"] == "top1_error"}
+    table: dict[str, dict[int, dict[str, Any]]] = {}
+    for condition in read_conditions(document["recipe"]["conditions"]):
+        if condition.kind == "corruption" and condition.name in scores:
+            table.setdefault(condition.unit, {})[condition.level] = scores[condition.name]
+    return table
+
+
+def severity_curves(document: dict[str, Any]) -> dict[str, Any]:
+    """Error against severity, one line per corruption, bars for the 95 % interval, clean dashed."""
+    traces = []
+    for place, (unit, levels) in enumerate(top1_by_unit(document).items()):
+        scores = list(levels.values())
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": unit,
+                "x": list(levels),
+                "y": [100 * score["value"] for score in scores],
+                "error_y": error_bars(scores, 100),
+                "line": {
+                    "color": COLOURS[place % len(COLOURS)],
+                    "dash": DASHES[place // len(COLOURS) % len(DASHES)],
+                },
+                "hovertemplate": f"{unit}:%{{x}}<br>%{{y:.1f}} % wrong<extra></extra>",
+            }
+        )
+    layout: dict[str, Any] = {
+        "xaxis": {"title": {"text": "severity"}, "dtick": 1, "range": [0.7, 5.3]},
+        "yaxis": {"title": {"text": "top-1 error, %"}, "rangemode": "tozero"},
+        "height": 420 + LEGEND_PX * len(traces),
+        "showlegend": True,
+    }
+    clean = [s for s in document["scores"] if s["metric"] == "top1_error" and s["condition"] == "clean"]
+    if clean:
+        value = 100 * clean[0]["value"]
+        layout["shapes"] = [
+            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value, "y1": value,
+             "line": {"dash": "dash", "width": 1, "color": "#888"}}
+        ]  # fmt: skip
+        layout["annotations"] = [
+            {"xref": "paper", "x": 1, "y": value, "text": f"clean {value:.1f} %", "showarrow": False,
+             "xanchor": "right", "yanchor": "bottom"}
+        ]  # fmt: skip
+    return {"data": traces, "layout": layout}
+
+
+def heat_map(document: dict[str, Any]) -> dict[str, Any]:
+    """Corruption by severity, the error written in every cell."""
+    table = top1_by_unit(document)
+    units = list(reversed(table))
+    levels = sorted({level for row in table.values() for level in row})
+    values = [[_percent(table[unit].get(level)) for level in levels] for unit in units]
+    return {
+        "data": [
+            {
+                "type": "heatmap",
+                "x": [str(level) for level in levels],
+                "y": units,
+                "z": values,
+                "text": [["" if value is None else f"{value:.1f}" for value in row] for row in values],
+                "texttemplate": "%{text}",
+                "zmin": 0,
+                "zmax": 100,
+                "colorscale": "YlOrRd",
+                "reversescale": True,
+                "hovertemplate": "%{y}:%{x}<br>%{z:.1f} % wrong<extra></extra>",
+                "colorbar": {"title": {"text": "%"}, "thickness": 12},
+            }
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "severity"}, "type": "category"},
+            "yaxis": {"automargin": True},
+            "height": 140 + CELL_PX * len(units),
+        },
+    }
+
+
+def _percent(score: dict[str, Any] | None) -> float | None:
+    return None if score is None else 100 * float(score["value"])
+
+
+severity = Severity()
