@@ -93,7 +93,7 @@ def _says_what_is_kept(
         yield
     except BaseException as error:
         rows = {chunk.name: _rows(plan, chunk) for chunk in missing}
-        fresh = sum(count for name, count in rows.items() if target.has_shard(name, count))
+        fresh = sum(count for name, count in rows.items() if target.has_shard(name, count, plan.task))
         kept = plan.predictions - sum(rows.values()) + fresh
         lost = max(0, counter.done - fresh)
         error.add_note(
@@ -129,8 +129,8 @@ def _do(
 
 def _work(plan: Plan, *, strict: bool) -> Work:
     return Work(
-        plan.dataset, plan.conditions, plan.canvas.geometry, plan.seed, plan.label_map, plan.projection,
-        plan.logits_for, strict,
+        plan.dataset, plan.conditions, plan.canvas.geometry, plan.seed, plan.task, plan.postprocessor,
+        plan.recipe.keep, strict,
     )  # fmt: skip
 
 
@@ -224,7 +224,8 @@ def mended_count(plan: Plan, folder: Path) -> int:
 
 def _is_done(plan: Plan, target: RunFolder, chunk: Chunk) -> bool:
     """Whether a chunk is stored, and would be stored so again."""
-    return target.has_shard(chunk.name, _rows(plan, chunk)) and not mended_images(plan, target, chunk)
+    done = target.has_shard(chunk.name, _rows(plan, chunk), plan.task)
+    return done and not mended_images(plan, target, chunk)
 
 
 def _rows(plan: Plan, chunk: Chunk) -> int:

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
-from windtunnel.store.rows import ANSWERED, TOP
+from windtunnel.tasks.classification import classification
+from windtunnel.tasks.classification.summary import TOP
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -28,7 +29,7 @@ def _tied(values: pa.Array, places: int) -> pa.Array:
 
 # What is read of every prediction: name here, column of the store, and how one becomes the other.
 READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
-    "ok": ("status", lambda values: pc.is_in(values, pa.array(ANSWERED))),
+    "ok": ("status", lambda values: pc.is_in(values, pa.array(classification.predicted))),
     "rank": ("label_rank", lambda values: values.fill_null(-1)),
     "chosen": ("top", lambda values: pc.list_element(values, 0).fill_null(-1)),
     "best_score": ("top_score", lambda values: pc.list_element(values, 0)),
