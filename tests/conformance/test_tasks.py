@@ -52,7 +52,7 @@ def test_a_task_has_help_statuses_and_columns_of_its_own(name: str) -> None:
 def test_the_default_task_is_registered_and_metrics_name_registered_ones() -> None:
     assert DEFAULT_TASK in REGISTRY
     assert {found.task for found in METRICS.all()} <= set(NAMES)
-    with pytest.raises(UserError, match="Unknown task 'segmentation'.*classification"):
+    with pytest.raises(UserError, match=r"Unknown task 'segmentation'.*classification"):
         metric(direction="lower", task="segmentation")(lambda run, seen: [])
 
 

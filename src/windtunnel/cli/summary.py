@@ -68,9 +68,7 @@ def plan_lines(
         else f"{count:,} of {total:,} images (by class, seed {plan.seed})"
     )
     failed = sum(one.status != "ok" for one in plan.surveyed)
-    beside = " and ".join(
-        one.name for one in plan.conditions if one.codec == "none" and one.kind in ("clean", "native")
-    )
+    beside = " and ".join(one.name for one in plan.conditions if one.codec == "none" and one.is_unmodified)
     missing, remarks = plan.info.missing, plan.info.remarks
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
     return [
@@ -106,28 +104,28 @@ def _contents(plan: Plan) -> str:
     """A suite's corruptions and severities, sequences and difficulty, or swapped steps, in a few words."""
     if plan.recipe.data.natural:
         return f"{parts_text(plan.recipe.data.natural)}; {counted_text(plan.recipe)}"
-    spoilt = [one for one in plan.conditions if one.kind in ("corruption", "sequence")]
-    steps = Counter(axis_of(one.unit) for one in plan.conditions if one.kind == "pipeline")
-    units = len({one.unit for one in spoilt})
+    corrupted = [one for one in plan.conditions if one.is_corrupted]
+    steps = Counter(axis_of(one.unit) for one in plan.conditions if one.is_pipeline_step)
+    units = len({one.unit for one in corrupted})
     parts = []
     if plan.suite.holds_sequences:
-        frames = sum(one.frames for one in spoilt)
+        frames = sum(one.frames for one in corrupted)
         parts.append(
             f"{counted(units, 'sequence')} of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
         )
-    elif spoilt:
-        found = sorted({one.level for one in spoilt})
+    elif corrupted:
+        found = sorted({one.level for one in corrupted})
         levels = ", ".join(map(str, found))
         severities = "severity" if len(found) == 1 else "severities"
-        places = [(one.unit, one.level) for one in spoilt]
+        places = [(one.unit, one.level) for one in corrupted]
         uneven = is_uneven(places) and not plan.info.missing
         parts.append(
             f"{len(places)} conditions: {grid_text(places)}"
             if uneven
             else f"{counted(units, 'corruption')} x {severities} {levels}"
         )
-    if spoilt:
-        parts[0] += f", codec {spoilt[-1].codec}"
+    if corrupted:
+        parts[0] += f", codec {corrupted[-1].codec}"
     if steps:
         shown = ", ".join(f"{axis} {count}" for axis, count in steps.items())
         parts.append(f"{steps.total()} swapped steps ({shown})")
@@ -184,9 +182,9 @@ def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
             lines.append((title, f"{_shown(score)}   {headline_formula(score.formula)}"))
     lines += [*_detection_lines(scores), *(("note", note) for note in lost_scores(run))]
     lines += [("note", note) for note in [*normaliser_notes(run), *training_notes(run)]]
-    kinds = {condition.name: condition.kind for condition in run.conditions}
-    spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]
-    worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
+    corruptions = {condition.name for condition in run.conditions if condition.is_corruption}
+    corrupted = [score for score in by_condition.values() if score.condition in corruptions]
+    worst = sorted(corrupted, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from windtunnel.core.images import Stage
 
@@ -107,9 +107,14 @@ class Condition:
         return self.kind in ("corruption", "sequence")
 
     @property
-    def is_undisturbed(self) -> bool:
-        """Whether nothing is done to the image but preprocessing it."""
+    def is_unmodified(self) -> bool:
+        """Whether the image is only preprocessed: clean or native."""
         return self.kind in ("clean", "native")
+
+    @property
+    def geometry_changes(self) -> Mapping[str, Any]:
+        """What a pipeline step replaces in the canvas's geometry; nothing for other conditions."""
+        return self.geometry if self.is_pipeline_step else {}
 
     def to_json(self) -> dict[str, object]:
         """The condition as the run folder keeps it."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.wording import counted
+from windtunnel.engine.condition_kinds import warm_up
 from windtunnel.engine.estimate import (
     Expected,
     Probe,
@@ -23,7 +24,7 @@ from windtunnel.engine.estimate import (
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
 from windtunnel.engine.rescoring import mended_images
-from windtunnel.engine.work import Work, score_chunk, warm_up, warm_up_apart
+from windtunnel.engine.work import Work, score_chunk, warm_up_apart
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.suites.pipeline_steps import axis_of

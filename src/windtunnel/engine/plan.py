@@ -284,7 +284,7 @@ def _also_there(dataset: Dataset, conditions: Sequence[Condition]) -> list[str]:
 
 def _other_lengths(conditions: Sequence[Condition]) -> list[str]:
     """What to say where stored sequences have another number of frames than the published ones."""
-    clips = [one for one in conditions if one.kind == "sequence"]
+    clips = [one for one in conditions if one.is_sequence]
     usual = {one.name: published_frames(one.unit, one.edition) for one in clips}
     found = [
         f"{one.name} {one.frames} of {usual[one.name]}"
@@ -313,7 +313,7 @@ def chunk_size(images: int, views: int) -> int:
 
 def _kept_conditions(keep: str, conditions: Sequence[Condition]) -> tuple[str, ...]:
     """The conditions whose outputs are stored; `auto` stores those that later scores need."""
-    kept = [one.name for one in conditions if keep == "logits" or (keep == "auto" and one.is_undisturbed)]
+    kept = [one.name for one in conditions if keep == "logits" or (keep == "auto" and one.is_unmodified)]
     return tuple(sorted(set(kept)))
 
 

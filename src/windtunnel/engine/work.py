@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,9 @@ from windtunnel.core.errors import ImageError, RunFailed, UserError
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.task import Postprocessor, Task
-from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset
-from windtunnel.engine.images import Source, geometry_under
+from windtunnel.engine.condition_kinds import frames_under, warm_up
+from windtunnel.engine.images import Source
 from windtunnel.engine.pool import Advance
 from windtunnel.engine.shard_rows import NOT_FINITE_REASON, ShardRows
 from windtunnel.imaging.geometry import Geometry
@@ -30,7 +30,6 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.models import Model, probe_images
 from windtunnel.models.numerics import variant_of
-from windtunnel.sequences import sequence_of
 from windtunnel.suites.pipeline_steps import axis_of, value_of
 from windtunnel.suites.units import include_units
 
@@ -55,9 +54,8 @@ class Work:
 
     def geometry_of(self, condition: Condition, model: Model) -> Geometry:
         """How a condition's image is made: the model's way for `native`, else the suite's or near it."""
-        if condition.kind == "native":
-            return model.preprocess.geometry
-        return geometry_under(condition, self.canvas)
+        geometry = model.preprocess.geometry if condition.is_native else self.canvas
+        return replace(geometry, **condition.geometry_changes)
 
     def numerics(self, place: int) -> str:
         """The arithmetic a row's network runs in; "" for its own."""
@@ -65,30 +63,11 @@ class Work:
         return value_of(unit) if axis_of(unit) == "numerics" else ""
 
 
-def warm_up(conditions: Sequence[Condition]) -> None:
-    """Compile and cache every unit that conditions need, on a small image."""
-    image = np.zeros((64, 64, 3), np.uint8)
-    for condition in conditions:
-        if condition.kind == "corruption":
-            unit = REGISTRY.get(condition.unit)
-            unit.apply(
-                image,
-                unit.draws(0, "", condition.level),
-                condition.level,
-                condition.edition,
-                condition.settings,
-            )
-        elif condition.kind == "sequence":
-            # The second frame, since the first may be the image itself.
-            clip = sequence_of(condition)
-            level = condition.level or 1
-            frames = clip.apply(image, clip.draws(0, "", level), level, condition.edition)
-            for _ in zip(frames, range(2), strict=False):
-                pass
-
-
 def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
-    """The same in a process of its own: one that only hands out work needs no compiled code in its memory."""
+    """Compile and cache every unit that conditions need, in a process of its own.
+
+    A process that only hands out work needs no compiled code in its memory.
+    """
     process = multiprocessing.get_context("spawn").Process(
         target=_warm_up_with, args=(tuple(conditions), tuple(includes))
     )
@@ -144,8 +123,8 @@ def _inputs(work: Work, model: Model, images: Sequence[Surveyed], rows: _Rows) -
             geometry = work.geometry_of(condition, model)
             after = place + condition.frames
             try:
-                for image in source.frames_under(condition, geometry, work.seed):
-                    if condition.kind == "pipeline":
+                for image in frames_under(source, condition, geometry, work.seed):
+                    if condition.is_pipeline_step:
                         rows.note_pixels(place, image, source.canvas(work.canvas))
                     yield place, fitted(image, model)
                     place += 1
