@@ -23,6 +23,7 @@ from PIL import Image
 from worlds import Array, answers
 
 from windtunnel.core.samples import Sample
+from windtunnel.data import Dataset
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.importing.imported_run import GivenModel
 from windtunnel.metrics.corruption_error import alexnet_errors
@@ -53,7 +54,7 @@ LINES = {
 PYTHON = "import windtunnel as w; from windtunnel.api import slices; run = w.load_run({run!r}); {line}"
 
 
-class ManyImages:
+class ManyImages(Dataset):
     """Images that are all the same small file, under names and classes like ImageNet's."""
 
     name, location, portable, parallel_reads = "synthetic", "synthetic images", True, True

@@ -16,6 +16,7 @@ import windtunnel
 from windtunnel.cli import cli
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K
+from windtunnel.corruptions import REGISTRY
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.published.imagenet import imagenet_1k
 
@@ -123,6 +124,61 @@ def test_labels_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         windtunnel.plan(Says(0), write_folders(tmp_path / "c", ["0"]), labels="imagenet")
     with pytest.raises(UserError, match="the labels count from 1"):
         windtunnel.plan(Says(0, 2), write_folders(tmp_path / "d", ["1", "2"]))
+
+
+def test_declared_plain_indices_are_not_advised_to_be_declared(tmp_path: Path) -> None:
+    data = write_folders(tmp_path / "val", ["0", "6"])
+    (tmp_path / "net.toml").write_text(DECLARED)
+    with pytest.raises(UserError) as refused:
+        windtunnel.plan(Says(0), data, "smoke", preprocess=tmp_path / "net.toml", labels="indices")
+    said = str(refused.value)
+    assert "TOML" not in said and 'instead of labels="indices"' in said and "labels_are_outputs" in said
+
+
+def test_all_reasons_for_a_missing_mce_are_named_at_once(tmp_path: Path) -> None:
+    data = write_folders(tmp_path / "val", ["6"], each=2)
+    run = windtunnel.run(
+        Says(0), data, "imagenet-c", only=["contrast", "brightness:3"], codec="png", out=tmp_path / "run",
+        labels_are_outputs=True,
+    )  # fmt: skip
+    with pytest.raises(UserError) as refused:
+        windtunnel.gate(run, run, ["mce <= +1"])
+    said = str(refused.value)
+    for words in (
+        "unnamed class indices",
+        "stored as JPEG 85",
+        "it is defined over 15 corruptions at 5 severities, and the run has 1 such corruption",
+        'labels="imagenet-1k"',
+        'run with codec="jpeg:85"',
+        "run suite imagenet-c",
+    ):
+        assert said.count(words) == 1, words
+    assert "\n" not in said
+    shown = call("score", run.path).output
+    assert "unnamed class indices; they hold for images stored as JPEG 85" in shown
+    assert "No mCE: it is defined over 15 corruptions" in shown
+
+
+def test_a_corruption_of_the_users_own_has_no_published_errors_at_any_severity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_added", "_loaded"):
+        monkeypatch.setattr(REGISTRY, name, {})
+    (tmp_path / "good.py").write_text(
+        "from windtunnel.corruptions import corruption\n"
+        "@corruption(params=('by',), severities={224: ((1,), (2,), (3,), (4,), (5,))}, imitates='Noise.',\n"
+        "            source='test')\n"
+        "def good(image, rng, *, by):\n"
+        "    return image // by\n"
+    )
+    data = write_folders(tmp_path / "val", ["6"], each=2)
+    run = windtunnel.run(
+        Says(0), data, "imagenet-c", include=[tmp_path / "good.py"], only=["good:3"], labels="imagenet-1k",
+        out=tmp_path / "run",
+    )  # fmt: skip
+    shown = call("score", run.path).output
+    assert "do not fit, there are none for good at any severity. Run suite imagenet-c;" in shown
+    assert "five severities" not in shown
 
 
 @pytest.mark.parametrize("kind", ["folders", "table", "arrays"])

@@ -385,3 +385,15 @@ def test_a_wrong_option_points_to_the_help_of_its_command(
     told = windtunnel_command(*arguments)
     assert told.returncode == 2
     assert told.stderr.rstrip().endswith(f"({command} --help)"), told.stderr
+
+
+def test_help_imports_no_command_and_none_of_the_large_libraries() -> None:
+    code = (
+        "import sys; from windtunnel.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'pyarrow', 'scipy', 'cv2', 'rich', 'onnxruntime', 'windtunnel.cli.run'}\n"
+        "sys.exit(str(sorted(heavy & set(sys.modules))) if heavy & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

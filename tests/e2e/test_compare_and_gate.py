@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,16 +17,19 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
+from rich.console import Console
 
 import windtunnel
 from tests.conftest import Command
+from windtunnel.analysis.gate import Check, Gate
 from windtunnel.analysis.pairing import join_runs
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.cli import cli
+from windtunnel.cli.gate import show
 from windtunnel.core.phrasing import phrased_for_command_line
 from windtunnel.data.demo import demo_model_path
 from windtunnel.metrics.score import score_run
-from windtunnel.report.gate_outcome import check_cells, gate_markdown, sentence
+from windtunnel.report.gate_outcome import check_cells, gate_junit, gate_markdown, sentence
 from windtunnel.runs import Run
 
 ABOUT = 'family = "spoilt"\nparameters = 1_234\ntags = ["small", "bad"]\n'
@@ -332,6 +336,20 @@ def test_what_cannot_be_told_does_not_read_like_a_pass(invoke: object, runs: Pat
     assert {one["images_to_decide"] for one in document["checks"][1:]} == {None}
     passing = invoke("gate", "near", "--against", "good", *rules, "--json")  # type: ignore[operator]
     assert json.loads(passing.stdout)["verdict"] == "undecided"
+
+
+def test_a_failed_gate_says_nothing_of_exit_code_0() -> None:
+    values = (0.1, 0.2, 0.1, 0.05, 0.15, 0.01, 0.05, "paired", "worse", 200, None)
+    worse = Check("mean_error <= +1", "mean_error", "mean_error", *values)
+    unsure = replace(worse, rule="clean error <= +9.9", score="clean error", outcome="unsure")
+    failed = Gate("new", "old", 200, (worse, unsure), (), "pass", ())
+    undecided = replace(failed, checks=(unsure,))
+    console = Console(record=True, file=io.StringIO(), width=200)
+    show(console, failed)
+    for text in (console.export_text(), gate_markdown(failed), gate_junit(failed)):
+        assert "exit code 1" in text and "exit code 0" not in text and "--unsure fail" in text
+    for text in (gate_markdown(undecided), gate_junit(undecided)):
+        assert "exit code 0" in text
 
 
 def test_scores_that_are_no_shares_keep_their_unit(digit_folder: Path, tmp_path: Path) -> None:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import csv
+import json
+import multiprocessing
+import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
 from tests.onnx_models import write_colour_model
+from windtunnel.cli import cli
 from windtunnel.data.arrays import ArrayDataset
+from windtunnel.engine.pool import Chunk, Labour, work_in_processes
 
 UserError = windtunnel.UserError
 
@@ -51,6 +58,56 @@ def test_images_without_labels_are_refused_where_every_score_needs_them(flat: Pa
     assert windtunnel.plan("demo", table(flat, ["9", *[""] * 5]), "smoke").predictions
 
 
+def test_a_table_without_a_label_column_has_no_labels(flat: Path) -> None:
+    file = flat.parent / "table.csv"
+    file.write_text("path,colour\n" + "".join(f"flat/{row}.png,red\n" for row in range(6)))
+    for suite in ("smoke", "natural"):
+        with pytest.raises(UserError, match=rf"None of the 6 images.*suite {suite} needs labels"):
+            windtunnel.plan("demo", file, suite)
+    model = write_colour_model(flat.parent / "m.onnx", classes=1000)
+    Path(f"{model}.toml").write_text('labels = "imagenet-1k"\n')
+    plan = windtunnel.plan(model, file, "systematic")
+    assert plan.predictions
+    assert not any("of the map" in remark for remark in plan.info["remarks"])  # none was given
+    assert any("has no column labels or label" in remark for remark in plan.info["remarks"])
+
+
+def test_frames_of_a_table_without_a_label_column_are_refused(flat: Path) -> None:
+    file = flat.parent / "frames.csv"
+    file.write_text("file,set,offset\nflat/0.png,a,0\nflat/1.png,a,1\n")
+    with pytest.raises(UserError, match=r"no column labels or label.*Frames need labels"):
+        windtunnel.plan("demo", file, "pm-k")
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_images_without_a_label_are_counted_in_the_terminal(flat: Path, command: str) -> None:
+    some = [
+        command,
+        "demo",
+        str(table(flat, [0, 1, 2, 3, 4, ""])),
+        "--suite",
+        "smoke",
+        "--only",
+        "contrast:1",
+    ]
+    options = ["--labels-are-outputs", "--out", str(flat.parent / "run")]
+    done = CliRunner().invoke(cli, [*some, *options])
+    assert done.exit_code == 0, done.output
+    note = "1 image has no label: no error rate counts them."
+    assert note in done.output
+    if command == "run":
+        assert note in done.stdout
+        assert note in CliRunner().invoke(cli, ["score", str(flat.parent / "run")]).stdout
+    else:
+        counts = json.loads(CliRunner().invoke(cli, [*some, *options, "--json"]).stdout)
+        assert counts["unlabelled"] == 1
+
+
+def test_a_negative_label_is_named_with_its_image(flat: Path) -> None:
+    with pytest.raises(UserError, match=r"label -3 \(image 'flat/5.png'\) is negative.*count from 0"):
+        windtunnel.plan("demo", table(flat, [0, 1, 2, 3, 4, -3]), "smoke")
+
+
 @pytest.mark.parametrize("label", [10**12, 100_000, -1])
 def test_a_label_of_an_array_that_is_no_class_is_named(label: int) -> None:
     labels = np.array([3, 1, label, 0])
@@ -72,6 +129,24 @@ def test_a_class_name_unlike_all_others_is_named_with_its_image(flat: Path, stra
         windtunnel.plan("demo", mixed, "smoke")
     unnamed = windtunnel.plan(lambda batch: np.eye(6)[batch[:, 0, 0, 0] % 6], mixed, "smoke")
     assert any(f"'{stray}' is not" in remark for remark in unnamed.info.remarks)
+
+
+@pytest.mark.parametrize("stray", ["cat", "3.5", 99999999999])
+def test_a_stray_label_is_named_first_and_to_be_corrected(flat: Path, stray: object) -> None:
+    model = write_colour_model(flat.parent / "m.onnx", classes=1000)
+    Path(f"{model}.toml").write_text('labels = "imagenet-1k"\n')
+    with pytest.raises(UserError) as refused:
+        windtunnel.plan(model, table(flat, [0, 1, 2, 3, 4, stray]), "smoke")
+    said = str(refused.value)
+    assert said.startswith(f"5 of 6 class names are class indices, '{stray}' is not (image 'flat/5.png')")
+    assert said.index("Correct such a label") < said.index("6 of the data's 6 classes")
+
+
+def test_one_class_without_an_output_is_written_in_the_singular(flat: Path) -> None:
+    model = write_colour_model(flat.parent / "m.onnx", classes=3)
+    Path(f"{model}.toml").write_text('labels = ["cat", "dog", "cow"]\n')
+    with pytest.raises(UserError, match=r"1 of the data's 3 classes \('elk'\) is not among the 3 outputs"):
+        windtunnel.plan(model, table(flat, ["cat", "dog", "elk", "cat", "dog", "elk"]), "smoke")
 
 
 def test_a_stray_folder_among_wordnet_ids_is_named(tmp_path: Path, flat: Path) -> None:
@@ -205,6 +280,48 @@ def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: P
     assert re.search(r"\. To go on: windtunnel run slow\.py:make", last)
     lost = re.search(r"; (\d+) of unfinished shards are lost", last)
     assert lost is None or 0 < int(lost[1]) <= 22 * workers
+
+
+class Echo:
+    """A job that returns the name of every chunk."""
+
+    def begin(self) -> Labour:
+        return lambda chunk, _advance: chunk.name
+
+
+def test_a_worker_that_is_still_starting_survives_an_interruption(capfd: pytest.CaptureFixture[str]) -> None:
+    """A terminal sends Ctrl-C to every process; the parent reports it, workers print nothing."""
+    interrupted: list[int] = []
+
+    def interrupt() -> None:
+        until = time.monotonic() + 30
+        while not interrupted and time.monotonic() < until:
+            for worker in multiprocessing.active_children():
+                if worker.pid is not None:
+                    interrupted.append(worker.pid)
+                    os.kill(worker.pid, signal.SIGINT)
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    found = []
+    for chunk, content in work_in_processes(Echo(), [Chunk("a", ())], 1, lambda _done, _failed: None):
+        found.append((chunk.name, content))
+        # The first worker's chunk is not the work of another one.
+        assert [worker.pid for worker in multiprocessing.active_children()] == interrupted
+    thread.join()
+    assert found == [("a", "a")]
+    assert "Traceback" not in capfd.readouterr().err
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_run_of_which_nothing_is_stored_says_so(tmp_path: Path, digit_folder: Path) -> None:
+    run = tmp_path / "run"
+    windtunnel.run("demo", digit_folder, "smoke", only=["contrast:1"], out=run)
+    for shard in (run / "shards").iterdir():
+        shard.unlink()
+    done = CliRunner().invoke(cli, ["score", str(run), "--partial"])
+    assert "(0 of 120 predictions): nothing is stored to score yet" in str(done.exception)
 
 
 def test_a_failure_says_how_much_is_stored(windtunnel_command: Command, tmp_path: Path) -> None:

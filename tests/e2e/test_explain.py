@@ -173,6 +173,14 @@ def test_mistakes_take_one_line(image: Path, tmp_path: Path, arguments: tuple[st
     assert "\n" not in str(done.exception) and image.read_bytes() == before
 
 
+def test_only_a_close_class_name_is_suggested(tmp_path: Path, image: Path) -> None:
+    model = write_colour_model(tmp_path / "colours.onnx", classes=1000)
+    for given, meant in (("nosuch", ""), ("ostritch", "ostrich"), ("stingrey", "stingray")):
+        done = call("explain", model, image, "--class", given)
+        assert ("Did you mean" in str(done.exception)) == bool(meant)
+        assert not meant or f"Did you mean {meant}?" in str(done.exception)
+
+
 def test_classes_go_by_name_wordnet_id_and_index(tmp_path: Path, image: Path) -> None:
     model = write_colour_model(tmp_path / "colours.onnx", classes=1000)
     for given in ("tabby", "Tabby cat", "n02123045", "281", 281):

@@ -332,7 +332,6 @@ def test_inspection_decodes_so_that_truncated_images_are_found(tmp_path: Path) -
 
 
 def test_the_demos_digits_are_scikit_learns() -> None:
-    """They are read from its file, without its imports."""
     from sklearn.datasets import load_digits
 
     images, classes = demo.digits()

@@ -234,6 +234,15 @@ def test_a_live_callable_that_fails_on_images_says_so() -> None:
         windtunnel.load_model(fails)
 
 
+def test_a_failing_model_with_declared_preprocessing_is_not_told_to_declare_it() -> None:
+    def fails(batch: np.ndarray) -> np.ndarray:
+        raise ValueError("bad weights")
+
+    with pytest.raises(UserError, match=r"32x32 images \(preprocessing preset cifar\).*bad weights") as error:
+        windtunnel.load_model(fails, "cifar")
+    assert "Declare" not in str(error.value) and "Correct the model" in str(error.value)
+
+
 def test_a_module_of_small_images_without_a_declaration_is_told_what_to_declare() -> None:
     torch = pytest.importorskip("torch")
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))

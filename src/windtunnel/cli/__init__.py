@@ -16,26 +16,27 @@ import click
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.phrasing import phrased_for_command_line
 
-# Command to the module that holds it; a module is imported when its command is used.
+# Command to the module that holds it, and its line in the help; a module is imported when its command is
+# used.
 COMMANDS = {
-    "compare": "windtunnel.cli.compare",
-    "data": "windtunnel.cli.data",
-    "demo": "windtunnel.cli.demo",
-    "dev": "windtunnel.cli.dev",
-    "distance": "windtunnel.cli.distance",
-    "doctor": "windtunnel.cli.doctor",
-    "explain": "windtunnel.cli.explain",
-    "gate": "windtunnel.cli.gate",
-    "labels": "windtunnel.cli.labels",
-    "list": "windtunnel.cli.list_",
-    "make": "windtunnel.cli.make",
-    "plan": "windtunnel.cli.plan",
-    "report": "windtunnel.cli.report",
-    "run": "windtunnel.cli.run",
-    "score": "windtunnel.cli.score",
-    "show": "windtunnel.cli.show",
-    "slices": "windtunnel.cli.slices",
-    "warmup": "windtunnel.cli.warmup",
+    "compare": ("windtunnel.cli.compare", "Compare finished runs with the first one, image by image."),
+    "data": ("windtunnel.cli.data", "Inspect datasets and verify made ones."),
+    "demo": ("windtunnel.cli.demo", "Run a small network on 599 scanned digits and write a report."),
+    "dev": ("windtunnel.cli.dev", "Tools for adding corruptions and sequences."),
+    "distance": ("windtunnel.cli.distance", "Measure the Fréchet distance between two datasets."),
+    "doctor": ("windtunnel.cli.doctor", "Check whether the preprocessing and label order are right."),
+    "explain": ("windtunnel.cli.explain", "Draw the regions of an image that a prediction depends on."),
+    "gate": ("windtunnel.cli.gate", "Exit with 1 if a run is worse than a baseline run."),
+    "labels": ("windtunnel.cli.labels", "Map a model's outputs to the classes of your data."),
+    "list": ("windtunnel.cli.list_", "List corruptions, decoders, suites, metrics and other plug-ins."),
+    "make": ("windtunnel.cli.make", "Write a corrupted copy of a dataset."),
+    "plan": ("windtunnel.cli.plan", "Show how much work a run is, without running it."),
+    "report": ("windtunnel.cli.report", "Write the report of one or more finished runs."),
+    "run": ("windtunnel.cli.run", "Run a suite on a model and write scores and a report."),
+    "score": ("windtunnel.cli.score", "Print the scores of a run, or score a file of predictions."),
+    "show": ("windtunnel.cli.show", "Write sample images of a corruption or sequence."),
+    "slices": ("windtunnel.cli.slices", "Score a run by class, image size or metadata column."),
+    "warmup": ("windtunnel.cli.warmup", "Compile and cache all corruptions ahead of time."),
 }
 
 # The variable by which shells ask for completions.
@@ -56,8 +57,16 @@ class _Lazy(click.Group):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command = importlib.import_module(COMMANDS[name]).command
-        return command if isinstance(command, click.Command) else None
+        module, short_help = COMMANDS[name]
+        command = importlib.import_module(module).command
+        if not isinstance(command, click.Command):
+            return None
+        command.short_help = short_help
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -26,7 +26,7 @@ from windtunnel.report.comparison import (
 CHANGED_SHOWN = 20
 
 
-@click.command(short_help="Compare finished runs with the first one, image by image.")
+@click.command()
 @click.argument("runs", metavar="BASE RUN [RUN]...", nargs=-1)
 @GROUP
 @INCLUDE

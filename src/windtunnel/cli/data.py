@@ -22,7 +22,7 @@ EXIT_DAMAGED = 1
 DAMAGE_SHOWN = 20
 
 
-@click.group(short_help="Inspect datasets and verify made ones.")
+@click.group()
 def command() -> None:
     """Look at data sets."""
 

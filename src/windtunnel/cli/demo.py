@@ -11,7 +11,7 @@ from windtunnel.cli.options import AS_JSON
 from windtunnel.cli.run import finish, run_with_progress
 
 
-@click.command(short_help="Run a small network on 599 scanned digits and write a report.")
+@click.command()
 @click.option("--out", metavar="FOLDER", help="The run folder; default windtunnel-runs/<names>-<recipe>.")
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, help="Worker processes.")
 @AS_JSON

@@ -14,7 +14,7 @@ from windtunnel.suites.golden_digests import golden_digest
 from windtunnel.suites.units import find_unit, unit_names
 
 
-@click.group(short_help="Tools for adding corruptions and sequences.")
+@click.group()
 def command() -> None:
     """Tools for adding units."""
 

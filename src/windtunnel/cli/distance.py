@@ -12,7 +12,7 @@ from windtunnel.core.progress import Bar
 from windtunnel.core.wording import counted
 
 
-@click.command(short_help="Measure the Fréchet distance between two datasets.")
+@click.command()
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option(

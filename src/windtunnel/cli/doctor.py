@@ -34,7 +34,7 @@ SHOWN = 4
 MAX_ENTRIES, MAX_LINES = 20, 40
 
 
-@click.command(short_help="Check whether the preprocessing and label order are right.")
+@click.command()
 @click.argument("model")
 @click.argument("data")
 @click.option(

@@ -20,7 +20,7 @@ from windtunnel.models import load_model
 from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, side_by_side
 
 
-@click.command(short_help="Draw the regions of an image that a prediction depends on.")
+@click.command()
 @click.argument("model")
 @click.argument("image")
 @click.option(

@@ -28,7 +28,7 @@ EXIT_WORSE = 1
 STYLES = {"passed": "bold green", "undecided": "bold yellow", "failed": "bold red"}
 
 
-@click.command(short_help="Exit with 1 if a run is worse than a baseline run.")
+@click.command()
 @click.argument("run", metavar="RUN")
 @click.option(
     "--against", required=True, metavar="BASE", help="The run folder that RUN must not be worse than."

@@ -16,7 +16,7 @@ from windtunnel.store.files import write_whole
 SHOWN = 5
 
 
-@click.group(short_help="Map a model's outputs to the classes of your data.")
+@click.group()
 def command() -> None:
     """Make maps from a model's outputs to the classes of your data."""
 

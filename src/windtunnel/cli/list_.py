@@ -211,7 +211,7 @@ SHOW: dict[str, Callable[[Console, str, list[dict[str, Any]]], None]] = {
 }
 
 
-@click.command("list", short_help="List corruptions, decoders, suites, metrics and other plug-ins.")
+@click.command("list")
 @click.argument("kind", type=click.Choice(sorted(KINDS)), default="corruptions")
 @INCLUDE
 @AS_JSON

@@ -23,7 +23,7 @@ from windtunnel.make.imagenet_s import SPLITS
 from windtunnel.make.plan import LAYOUTS, STEPS_LAYOUT, MakePlan, plan_make
 
 
-@click.command(short_help="Write a corrupted copy of a dataset.")
+@click.command()
 @click.argument("suite")
 @click.argument("data")
 @click.argument("out")

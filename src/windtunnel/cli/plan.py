@@ -12,12 +12,12 @@ from rich.console import Console
 from windtunnel import api
 from windtunnel.cli.options import AS_JSON, folder_for, plan_options, print_json
 from windtunnel.cli.run import plan_with_progress
-from windtunnel.cli.summary import plan_lines, print_lines
+from windtunnel.cli.summary import plan_lines, print_lines, unlabelled_images
 from windtunnel.core.registry import included_files
 from windtunnel.engine.local_executor import expected_time, finished_predictions, usable_workers
 
 
-@click.command(short_help="Show how much work a run is, without running it.")
+@click.command()
 @plan_options
 @AS_JSON
 def command(as_json: bool, out: str | None, **options: Any) -> None:
@@ -37,6 +37,7 @@ def command(as_json: bool, out: str | None, **options: Any) -> None:
             {
                 "images": len(plan.surveyed),
                 "unreadable": sum(one.status != "ok" for one in plan.surveyed),
+                "unlabelled": unlabelled_images(plan),
                 "conditions": [condition.name for condition in plan.conditions],
                 "missing": plan.info.missing,
                 "remarks": plan.info.remarks,

@@ -29,7 +29,7 @@ from windtunnel.report.tables import run_document, scores_csv
 SEVERAL_FILE = "windtunnel-report.html"
 
 
-@click.command(short_help="Write the report of one or more finished runs.")
+@click.command()
 @click.argument("runs", metavar="RUN [RUN]...", nargs=-1, required=True)
 @click.option(
     "--baseline",

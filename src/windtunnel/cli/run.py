@@ -24,7 +24,7 @@ from windtunnel.report.tables import run_document
 from windtunnel.store.folder import RunFolder
 
 
-@click.command(short_help="Run a suite on a model and write scores and a report.")
+@click.command()
 @plan_options
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Worker processes; by default one per processor core."

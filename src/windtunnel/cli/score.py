@@ -17,7 +17,7 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.tables import run_document, scores_csv
 
 
-@click.command(short_help="Print the scores of a run, or score a file of predictions.")
+@click.command()
 @click.argument("run_folder", metavar="[RUN]", required=False)
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
 @click.option(

@@ -17,7 +17,7 @@ from windtunnel.store.files import write_whole
 from windtunnel.suites.units import find_unit
 
 
-@click.command(short_help="Write sample images of a corruption or sequence.")
+@click.command()
 @click.argument("unit")
 @click.option("--image", metavar="FILE", help="Your own image; by default one drawn for this purpose.")
 @click.option("--out", metavar="FILE.png", help="Where to write; default <unit>.png.")

@@ -20,7 +20,7 @@ from windtunnel.report.worst_slices import group_name
 COLUMNS = ("group", "n", "value", "low", "high", "shrunk", "metric", "condition", "by", "recipe", "formula")
 
 
-@click.command(short_help="Score a run by class, image size or metadata column.")
+@click.command()
 @click.argument("run_folder", metavar="RUN")
 @click.option("--by", required=True, metavar="class|size|COLUMN", help="What divides the images.")
 @click.option("--metric", default="top1_error", show_default=True, help="A metric that is a mean.")

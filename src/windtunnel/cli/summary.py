@@ -32,7 +32,7 @@ from windtunnel.report.deployment import certain, step_rows, step_verdict
 from windtunnel.report.natural_sets import counted_text, parts_text
 from windtunnel.report.recipe import classes_text
 from windtunnel.report.score_format import number, unit
-from windtunnel.report.tables import normaliser_notes
+from windtunnel.report.tables import normaliser_notes, unlabelled_note
 from windtunnel.suites.pipeline_steps import axis_of
 
 # How a plan counts images that fail: a damaged file with a good header is found when it is decoded.
@@ -68,6 +68,7 @@ def plan_lines(
         else f"{count:,} of {total:,} images (by class, seed {plan.seed})"
     )
     failed = sum(one.status != "ok" for one in plan.surveyed)
+    unlabelled = unlabelled_images(plan)
     beside = " and ".join(one.name for one in plan.conditions if one.codec == "none" and one.is_unmodified)
     missing, remarks = plan.info.missing, plan.info.remarks
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
@@ -89,6 +90,7 @@ def plan_lines(
         ),
         *([("lacking", f"{counted(len(missing), 'condition')}: {_by_unit(missing)}")] if missing else []),
         *(("note", remark) for remark in remarks),
+        *([("note", unlabelled_note(unlabelled))] if unlabelled else []),
         *([] if plan.suite.natural else [("canvas", f"edition {plan.canvas.edition}, {canvas}")]),
         (
             "work",
@@ -98,6 +100,11 @@ def plan_lines(
         *([("time", str(time))] if time else []),
         ("run", str(folder)),
     ]
+
+
+def unlabelled_images(plan: Plan) -> int:
+    """How many images have no label; those of natural sets may have none by design."""
+    return 0 if plan.suite.natural else sum(not one.sample.labels for one in plan.surveyed)
 
 
 def _contents(plan: Plan) -> str:
@@ -203,11 +210,12 @@ def _not_finite_lines(run: ScoredRun) -> list[tuple[str, str]]:
 
 
 def _left_out_lines(seen: Observed) -> list[tuple[str, str]]:
-    """How many images were left out, and the first few reasons with an image each."""
+    """How many images have no label or were left out, and the first few reasons with an image each."""
+    lines = [("note", unlabelled_note(seen.unlabelled))] if seen.unlabelled and seen.kept.any() else []
     if not seen.left_out:
-        return []
+        return lines
     images = counted(seen.left_out, "image")
-    lines = [("left out", f"{images} that some condition could not score; see the report")]
+    lines += [("left out", f"{images} that some condition could not score; see the report")]
     by_reason: dict[str, list[str]] = {}
     for one in seen.unscored:
         by_reason.setdefault(one.reason, []).append(one.image)

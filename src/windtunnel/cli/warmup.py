@@ -14,7 +14,7 @@ from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.suites.golden_digests import golden_image
 
 
-@click.command(short_help="Compile and cache all corruptions ahead of time.")
+@click.command()
 def command() -> None:
     """Compile and cache every corruption and sequence (some seconds, once after installation)."""
     begin = time.perf_counter()

@@ -52,7 +52,10 @@ def first_line(error: Exception) -> str:
 def unknown_name(kind: str, given: str, allowed: Iterable[str], hint: str = "") -> UserError:
     """Say that a name is not known, which one was probably meant, and what there is."""
     names = sorted(allowed)
-    close = difflib.get_close_matches(given, names, n=1, cutoff=0.6)
+    # Few words are misspelt in their first letter: without it in common, names must be closer.
+    close = difflib.get_close_matches(given, names, n=1, cutoff=0.66) or difflib.get_close_matches(
+        given, [name for name in names if name[:1].lower() == given[:1].lower()], n=1, cutoff=0.6
+    )
     meant = f" Did you mean {close[0]}?" if close else ""
     shown = ", ".join(names[:MAX_NAMES_SHOWN])
     more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""

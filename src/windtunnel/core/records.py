@@ -7,13 +7,18 @@ that value.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.labels import Projection
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 R = TypeVar("R", bound="Record")
 # A number as it was written: reading 255 as 255.0 would change a recipe's digest.
@@ -41,6 +46,14 @@ def read_record(content: object, type_: type[R]) -> R:
         return msgspec.convert(content, type_)
     except msgspec.ValidationError as error:
         raise RecordError(str(error)) from error
+
+
+def record_of(value: DataclassInstance, type_: type[R]) -> R:
+    """The record of a dataclass with the same fields, as a file returns it: tuples and Python's own numbers.
+
+    Callers may give lists or NumPy's floats.
+    """
+    return read_record(json.loads(json.dumps(asdict(value))), type_)
 
 
 class GeometryRecord(Record, frozen=True):

@@ -239,6 +239,8 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Images:
                 f"{table.location} has no column {' or '.join(needed)}; it has "
                 f"{', '.join(sorted(columns - {'path'})) or 'no other'} beside file and label."
             )
+    if table.remarks:
+        raise UserError(f"{table.remarks[0]} Frames need labels; add a column label.")
     for one in table.samples():
         set_ = next((one.meta[name] for name in NAMES_OF_SETS if one.meta.get(name)), "")
         offset = one.meta.get("offset", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, index_space
@@ -31,16 +31,21 @@ CLASS_INDICES = "class indices"
 _NEGATIVE = re.compile(r"-\d+(\.0+)?", re.ASCII)
 
 
-def label_space_of(names: Iterable[str]) -> tuple[LabelSpace, dict[str, int]]:
+def label_space_of(
+    names: Iterable[str], image_of: Mapping[str, str] | None = None
+) -> tuple[LabelSpace, dict[str, int]]:
     """The label space that class names found in a data set stand for, and the index of each name.
 
     WordNet ids that all belong to ImageNet-1k keep their 1k indices; whole numbers are indices
-    themselves ("007" and "7.0" are 7); any other names count in sorted order.
+    themselves ("007" and "7.0" are 7); any other names count in sorted order. `image_of` gives an image of
+    each name, for messages.
     """
     found = sorted(set(names))
-    if any(_NEGATIVE.fullmatch(name) for name in found):
+    if negative := next(filter(_NEGATIVE.fullmatch, found), ""):
+        image = f" (image '{image_of[negative]}')" if image_of else ""
         raise UserError(
-            "A label is negative; class indices count from 0 (leave the cell empty for no label)."
+            f"The label {negative}{image} is negative; class indices count from 0. Correct it, or leave the "
+            "cell empty for no label."
         )
     if found and all(WNID.fullmatch(name) for name in found) and set(found) <= set(imagenet_1k().classes):
         space = imagenet_1k()

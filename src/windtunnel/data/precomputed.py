@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from windtunnel.corruptions import edition_of
 from windtunnel.data import Dataset, is_image_name, nfc, open_dataset
 from windtunnel.data.label_spaces import class_keys
 from windtunnel.data.manifest import Manifest
+from windtunnel.data.shelf import ClipShelf, Place, Shelf, place_text
 from windtunnel.imaging.header import read_header
 from windtunnel.sequences import published_table
 
@@ -52,44 +52,6 @@ ENOUGH = 0.9
 HELD_AGAINST_CLEAN = 5
 # Mean difference in grey levels from which two images are different ones; rounding makes one level.
 OTHER_IMAGE = 8
-
-Place = tuple[str, int]
-
-
-class Shelf(Protocol):
-    """Where a finished set keeps its images: by name, unit and level; of a clip `read` is frame 0.
-
-    Attributes:
-        by_row: whether images have no name but their place in an array.
-        rare: ids of images that under half of the corruptions have, which are left out.
-    """
-
-    by_row: bool
-
-    @property
-    def rare(self) -> frozenset[str]: ...
-
-    @property
-    def places(self) -> Sequence[Place]: ...
-    @property
-    def samples(self) -> Sequence[Sample]: ...
-    @property
-    def label_space(self) -> LabelSpace: ...
-    @property
-    def remarks(self) -> Sequence[str]: ...
-    def read(self, name: str, place: Place) -> bytes | Image: ...
-    def digest(self) -> str: ...
-    def clean(self) -> Dataset | None: ...
-
-
-@runtime_checkable
-class ClipShelf(Shelf, Protocol):
-    """A shelf of sequences: how they are stored, how many frames each has, and the frames of an image's."""
-
-    @property
-    def codec(self) -> str: ...
-    def frames(self, place: Place) -> int: ...
-    def clip(self, name: str, place: Place) -> Iterator[bytes | Image]: ...
 
 
 @dataclass(frozen=True)
@@ -427,12 +389,6 @@ def stored_size(condition: Condition) -> tuple[int, int] | None:
         size = condition.geometry.get(STORED_PX)
         return (size[0], size[1]) if isinstance(size, list) else None
     return condition.edition, condition.edition
-
-
-def place_text(place: Place) -> str:
-    """How people write a place: `fog:3`, `seq/tilt`."""
-    unit, level = place
-    return f"{unit}:{level}" if level else unit
 
 
 def _keys(space: LabelSpace) -> list[str]:

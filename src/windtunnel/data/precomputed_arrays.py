@@ -21,7 +21,8 @@ from windtunnel.core.samples import Sample
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
-from windtunnel.data.precomputed import CLEAN, Place
+from windtunnel.data.precomputed import CLEAN
+from windtunnel.data.shelf import Place
 
 LABELS = "labels"
 BLOCK = 1 << 20

@@ -17,9 +17,10 @@ from windtunnel.core.labels import index_space
 from windtunnel.core.samples import Sample
 from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
-from windtunnel.data.precomputed import AS_STORED, CLEAN, Place
+from windtunnel.data.precomputed import AS_STORED, CLEAN
 from windtunnel.data.precomputed_arrays import AXES, LABELS, RowFile, digest_of, open_rows, read_head, row_ids
 from windtunnel.data.precomputed_clips import place_named, unknown_sequence
+from windtunnel.data.shelf import Place
 
 CLIP_AXES = AXES["clips"].count(",") + 1
 

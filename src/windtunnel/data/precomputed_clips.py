@@ -23,8 +23,9 @@ from windtunnel.data import is_image_name, nfc, read_file
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.manifest import Manifest
-from windtunnel.data.precomputed import AS_STORED, ASKED, CLEAN, Place
+from windtunnel.data.precomputed import AS_STORED, ASKED, CLEAN
 from windtunnel.data.precomputed_folders import LEVEL_NAMES, Kept, common_images, subfolders
+from windtunnel.data.shelf import Place
 from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
 from windtunnel.sequences import DIFFICULTIES, REGISTRY, SEQUENCE_PREFIX
 

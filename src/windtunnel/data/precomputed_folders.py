@@ -23,7 +23,8 @@ from windtunnel.data import is_image_name, nfc, read_file
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.manifest import Manifest
-from windtunnel.data.precomputed import CLEAN, Place, place_text
+from windtunnel.data.precomputed import CLEAN
+from windtunnel.data.shelf import Place, place_text
 
 LEVEL_NAMES = {str(level): level for level in SEVERITIES}
 _NUMBER = re.compile(r"\d+(\.\d+)?")

@@ -27,7 +27,7 @@ class TableDataset(Dataset):
     """Images listed in a table; paths are relative to the table's folder.
 
     The id is the `id` column where there is one, else the path; where one path stands in several rows,
-    path#row. Other columns are kept with the sample.
+    path#row. Other columns are kept with the sample. Without a label column no image has a label.
     """
 
     name: str
@@ -45,10 +45,15 @@ class TableDataset(Dataset):
             raise UserError(f"{file} has no rows; give one line per image with the columns path and label.")
         columns = {name for row in rows for name in row}
         path_column = _column(columns, PATH_COLUMNS, file)
-        label_column = _column(columns, LABEL_COLUMNS, file)
+        label_column = next((name for name in LABEL_COLUMNS if name in columns), "")
+        unlabelled = f"{file} has no column {' or '.join(LABEL_COLUMNS)}: no image has a label."
+        self._remarks = () if label_column else (unlabelled,)
         names = [_label_names(row.get(label_column)) for row in rows]
-        self.label_space, index = label_space_of(name for row in names for name in row)
         paths = [str(row.get(path_column) or "") for row in rows]
+        self.label_space, index = label_space_of(
+            (name for row in names for name in row),
+            {name: path for row, path in zip(names, paths, strict=True) for name in row},
+        )
         for number, path in enumerate(paths, 1):
             if not path:
                 raise UserError(f"{file}: row {number} has no {path_column}.")
@@ -62,6 +67,11 @@ class TableDataset(Dataset):
             self._samples.append(Sample(nfc(id_), found, {**extra, "path": path}))
         self._samples.sort(key=lambda sample: sample.id)
         refuse_duplicates(self._samples, str(file))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """That no image has a label, where the table has no column of labels."""
+        return self._remarks
 
     def samples(self) -> Sequence[Sample]:
         """Every row, sorted by id."""

@@ -23,7 +23,7 @@ from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
 from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Chunk, Sent, single_threaded
+from windtunnel.engine.pool import Chunk, Sent, single_threaded, start_uninterruptible
 from windtunnel.engine.work import Work, fitted
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
@@ -187,14 +187,16 @@ def warm_up_and_measure_apart(
     ours, theirs = context.Pipe(duplex=False)
     sent = Sent(tuple(includes), pickle.dumps((work, source, tuple(images))))
     process = context.Process(target=_measure_apart, args=(theirs, sent))
-    process.start()
+    start_uninterruptible(process)
     theirs.close()
     try:
         found: Probe | None = ours.recv()
+        process.join()
     except EOFError:  # it died; workers will tell why
         found = None
-    process.join()
-    ours.close()
+    finally:
+        process.kill()
+        ours.close()
     return found
 
 

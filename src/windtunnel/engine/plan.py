@@ -125,7 +125,7 @@ def make_plan(
     options = LabelOptions(labels, label_map_file, labels_are_outputs, suite.holds_sequences)
     mapping = task.map_labels(model, dataset, total, options)
     remarks = [*mapping.remarks]
-    if not (dataset.natural or finished):
+    if not finished:
         mapping.check_metrics(suite.name, suite.metrics)
     chosen = dataset.subset(total, suite.subset if subset is None else subset, seed)
     frames = _frames_of(dataset, chosen)

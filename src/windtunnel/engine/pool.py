@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -82,6 +83,23 @@ class _Worker:
     chunk: Chunk | None = None
 
 
+def start_uninterruptible(process: BaseProcess) -> None:
+    """Start a process in which SIGINT is blocked from its first instruction on; its parent stops it.
+
+    A terminal sends Ctrl-C to workers too: one that is still importing would print a traceback. Here SIGINT
+    is only delayed until the process is started.
+    """
+    if sys.platform == "win32":
+        process.start()
+        return
+    resource_tracker.ensure_running()  # started by the first process otherwise, which unblocks SIGINT here
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def work_in_processes(
     job: Job, chunks: Iterable[Chunk], workers: int, advance: Advance
 ) -> Iterator[tuple[Chunk, Any]]:
@@ -95,7 +113,7 @@ def work_in_processes(
     def start() -> _Worker:
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, sent), daemon=True)
-        process.start()
+        start_uninterruptible(process)
         theirs.close()
         return _Worker(process, ours)
 
@@ -106,7 +124,8 @@ def work_in_processes(
             worker.pipe.send(worker.chunk)
 
     try:
-        pool = [start() for _ in range(min(workers, len(waiting)))]
+        for _ in range(min(workers, len(waiting))):
+            pool.append(start())
         for worker in pool:
             assign(worker)
         while busy := [worker for worker in pool if worker.chunk is not None]:

@@ -23,7 +23,7 @@ from windtunnel.core.task import Postprocessor, Task
 from windtunnel.data import Dataset
 from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Advance
+from windtunnel.engine.pool import Advance, start_uninterruptible
 from windtunnel.engine.shard_rows import NOT_FINITE_REASON, ShardRows
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
@@ -71,8 +71,11 @@ def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> 
     process = multiprocessing.get_context("spawn").Process(
         target=_warm_up_with, args=(tuple(conditions), tuple(includes))
     )
-    process.start()
-    process.join()
+    start_uninterruptible(process)
+    try:
+        process.join()
+    finally:
+        process.kill()
 
 
 def _warm_up_with(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:

@@ -6,14 +6,14 @@ source (decoded, its colours handled) -> resized -> canvas (cropped)
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import msgspec
 
 from windtunnel.core.errors import ImageError, UserError, unknown_name
 from windtunnel.core.images import Image, Stage
-from windtunnel.core.records import GeometryRecord
+from windtunnel.core.records import GeometryRecord, record_of
 from windtunnel.imaging.colour import COLOURS
 from windtunnel.imaging.decoders import REGISTRY as DECODERS
 from windtunnel.imaging.decoders import decode
@@ -81,7 +81,7 @@ class Geometry:
 
     def record(self) -> GeometryRecord:
         """The geometry as recipes keep it."""
-        return GeometryRecord(**asdict(self))
+        return record_of(self, GeometryRecord)
 
     @classmethod
     def of(cls, record: GeometryRecord) -> Geometry:

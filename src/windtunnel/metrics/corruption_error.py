@@ -25,7 +25,7 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.precomputed import AS_STORED
 from windtunnel.metrics.clean_comparison import why_no_clean
 from windtunnel.metrics.error import top_k_wrong
-from windtunnel.metrics.misfit import Misfit, not_normalised, other_classes
+from windtunnel.metrics.misfit import Misfit, joined_misfit, not_normalised, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.stats.measure import Measure
 
@@ -44,6 +44,11 @@ ALEXNET_CLEAN = 0.435
 BASELINE = "AlexNet's published errors (50,000 images, JPEG 85, edition 224)"
 
 
+SEVERITIES_LACKING = Misfit(
+    "they are sums over all five severities", "run all severities, as suite imagenet-c does"
+)
+
+
 @lru_cache(maxsize=1)
 def alexnet_errors() -> dict[str, tuple[float, ...]]:
     """AlexNet's top-1 error by corruption, severities 1 to 5, exact to 1/50000."""
@@ -52,32 +57,38 @@ def alexnet_errors() -> dict[str, tuple[float, ...]]:
 
 
 def misfit(run: ScoredRun) -> Misfit | None:
-    """Why AlexNet's published errors do not fit this run and what to do, or None where they fit.
+    """Why AlexNet's published errors do not fit this run and what to do, or None where they fit."""
+    return joined_misfit(misfits(run))
+
+
+def misfits(run: ScoredRun) -> list[Misfit]:
+    """Every reason why AlexNet's published errors do not fit this run.
 
     They were measured on the published files: edition 224, its usual canvas, JPEG 85, ImageNet's 1,000
     classes, all five severities.
     """
     suite, canvas = run.recipe.suite, run.recipe.canvas
-    corrupted = run.corruptions
+    corrupted, found = run.corruptions, []
     if canvas.edition != 224:
-        return Misfit(
-            f"they hold for edition 224, this run is edition {canvas.edition}",
-            "run with --edition 224 on images of that size",
+        found.append(
+            Misfit(
+                f"they hold for edition 224, this run is edition {canvas.edition}",
+                "run with --edition 224 on images of that size",
+            )
         )
     if any(condition.geometry for condition in corrupted):
-        return Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c")
-    if found := other_classes(run):
-        return found
+        found.append(Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c"))
+    if others := other_classes(run):
+        found.append(others)
     if not {condition.codec for condition in corrupted} <= {"jpeg:85", AS_STORED}:
-        return Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85")
-    if not whole_units(run):
-        return Misfit(
-            "they are sums over all five severities", "run all severities, as suite imagenet-c does"
-        )
-    missing = sorted(set(suite.units) - set(alexnet_errors()))
-    if missing:
-        return Misfit(f"there are none for {missing[0]}", "run suite imagenet-c")
-    return None
+        found.append(Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85"))
+    units = set(suite.units)
+    if missing := sorted(units - set(alexnet_errors())):
+        none = f"there are none for {', '.join(missing)} at any severity"
+        found.append(Misfit(none, "run suite imagenet-c"))
+    if not whole_units(run) and units != set(missing):
+        found.append(SEVERITIES_LACKING)
+    return found
 
 
 def whole_units(run: ScoredRun) -> list[str]:
@@ -91,25 +102,39 @@ def whole_units(run: ScoredRun) -> list[str]:
 
 def why_not_normalised(run: ScoredRun) -> Missing | None:
     """Why a run has no corruption error."""
-    return not_normalised(misfit(run))
+    return not_normalised(misfits(run))
 
 
 def why_no_mean(run: ScoredRun) -> Missing | None:
     """Why a run has no mean over ImageNet-C's corruptions."""
-    if missing := why_not_normalised(run):
-        return missing
-    units = whole_units(run)
-    if set(units) == set(THE_FIFTEEN):
-        return None
-    have = counted(len(units), "such corruption")
-    return Missing(
-        f"it is defined over 15 corruptions at 5 severities, and the run has {have}", "run suite imagenet-c"
-    )
+    return not_normalised(*_misfits_of_mean(run))
 
 
 def why_no_relative(run: ScoredRun) -> Missing | None:
     """Why a run has no relative corruption error."""
-    return why_not_normalised(run) or why_no_clean(run)
+    return not_normalised(misfits(run), _without_clean(run))
+
+
+def why_no_relative_mean(run: ScoredRun) -> Missing | None:
+    """Why a run has no mean of relative corruption errors."""
+    found, others = _misfits_of_mean(run)
+    return not_normalised(found, [*others, *_without_clean(run)])
+
+
+def _misfits_of_mean(run: ScoredRun) -> tuple[list[Misfit], list[Misfit]]:
+    """Why AlexNet's errors do not fit, and which corruptions the mean lacks."""
+    units = set(whole_units(run))
+    if units == set(THE_FIFTEEN):
+        return misfits(run), []
+    have = counted(len(units & set(THE_FIFTEEN)), "such corruption")
+    reason = f"it is defined over 15 corruptions at 5 severities, and the run has {have}"
+    found = [one for one in misfits(run) if one != SEVERITIES_LACKING]
+    return found, [Misfit(reason, "run suite imagenet-c")]
+
+
+def _without_clean(run: ScoredRun) -> list[Misfit]:
+    missing = why_no_clean(run)
+    return [Misfit(missing.reason, missing.cure)] if missing else []
 
 
 def relative_weights(units: Sequence[str]) -> dict[str, float]:

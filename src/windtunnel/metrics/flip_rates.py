@@ -20,7 +20,7 @@ from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.codecs import is_lossless
 from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_images
-from windtunnel.metrics.misfit import Misfit, not_normalised, other_classes
+from windtunnel.metrics.misfit import Misfit, joined_misfit, not_normalised, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.published_results import STORED, perturbation_normalisers, perturbations_of
 from windtunnel.metrics.sequence_scores import (
@@ -151,39 +151,53 @@ def divided(
 
 def misfit(run: ScoredRun) -> Misfit | None:
     """Why AlexNet's published figures do not fit this run and what to do, or None where they fit."""
-    found = sequences_of(run)
-    if run.recipe.canvas.edition != ALEXNET_EDITION:
-        return Misfit(
-            f"they hold for edition {ALEXNET_EDITION}, this run is edition {run.recipe.canvas.edition}",
-            f"run with --edition {ALEXNET_EDITION} on images of that size",
+    return joined_misfit(misfits(run))
+
+
+def misfits(run: ScoredRun) -> list[Misfit]:
+    """Every reason why AlexNet's published figures do not fit this run."""
+    sequences, found, edition = sequences_of(run), [], run.recipe.canvas.edition
+    if edition != ALEXNET_EDITION:
+        found.append(
+            Misfit(
+                f"they hold for edition {ALEXNET_EDITION}, this run is edition {edition}",
+                f"run with --edition {ALEXNET_EDITION} on images of that size",
+            )
         )
     if difficulty_of(run) != 1:
-        return Misfit(
-            f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}",
-            "run with --difficulty 1",
+        found.append(
+            Misfit(
+                f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}",
+                "run with --difficulty 1",
+            )
         )
-    if not all(bare(one) in perturbation_normalisers() for one in found):
-        return Misfit("they hold for ImageNet-P's 14 sequences", "run suite imagenet-p")
-    if any(one.geometry for one in found):
-        return Misfit("they hold for ImageNet-P's own canvas", "run suite imagenet-p")
-    codecs = {str(one.codec) for one in found} - ALEXNET_VIDEO
+    if not all(bare(one) in perturbation_normalisers() for one in sequences):
+        found.append(Misfit("they hold for ImageNet-P's 14 sequences", "run suite imagenet-p"))
+    if any(one.geometry for one in sequences):
+        found.append(Misfit("they hold for ImageNet-P's own canvas", "run suite imagenet-p"))
+    codecs = {one.codec for one in sequences} - ALEXNET_VIDEO
     if others := sorted(codec for codec in codecs if not never_compressed([codec])):
-        return Misfit(
-            f"they hold for H.264 video and are near for lossless frames, these are {', '.join(others)}",
-            f"run with --codec {H264}",
+        found.append(
+            Misfit(
+                f"they hold for H.264 video and are near for lossless frames, these are {', '.join(others)}",
+                f"run with --codec {H264}",
+            )
         )
-    return other_classes(run)
+    classes = other_classes(run)
+    return [*found, classes] if classes else found
 
 
 def why_not_normalised(run: ScoredRun) -> Missing | None:
     """Why a run has no flip rate and no normalised top-5 distance."""
-    return not_normalised(misfit(run))
+    return not_normalised(misfits(run))
 
 
 def why_no_mean(run: ScoredRun) -> Missing | None:
     """Why a run has no mean over ImageNet-P's sequences."""
-    missing = Missing("it is defined over ImageNet-P's 10 sequences", "run suite imagenet-p")
-    return why_not_normalised(run) or missing
+    found = misfits(run)
+    whole = {bare(one) for one in sequences_of(run)} == set(THE_TEN)
+    ten = Misfit("it is defined over ImageNet-P's 10 sequences", "run suite imagenet-p")
+    return not_normalised(found, [] if found and whole else [ten])
 
 
 def _why_other_frames(condition: Condition) -> str:

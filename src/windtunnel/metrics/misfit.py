@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windtunnel.core.labels import IMAGENET_1K, INDICES
@@ -30,12 +31,28 @@ class Misfit:
         return f"{text[0].upper()}{text[1:]}."
 
 
-def not_normalised(misfit: Misfit | None) -> Missing | None:
-    """Why there is no score that is normalised by AlexNet's errors; None where they fit."""
-    if misfit is None:
+def joined_misfit(found: Sequence[Misfit]) -> Misfit | None:
+    """Several misfits as one that gives every reason and every action; None where there are none.
+
+    Where one of them has no action, the others would not help either.
+    """
+    if not found:
         return None
-    reason = f"AlexNet's published errors do not fit, {misfit.reason}"
-    return Missing(reason, misfit.cure or "use a metric that is not normalised")
+    cures = dict.fromkeys(one.cure for one in found)
+    return Misfit("; ".join(one.reason for one in found), "; and ".join(cures) if all(cures) else "")
+
+
+def not_normalised(found: Sequence[Misfit], others: Sequence[Misfit] = ()) -> Missing | None:
+    """Why there is no score that is normalised by AlexNet's errors; None where nothing is in the way.
+
+    Args:
+        found: why AlexNet's published errors do not fit the run.
+        others: what else the score lacks.
+    """
+    prefix = "AlexNet's published errors do not fit, "
+    first = [replace(one, reason=prefix + one.reason) for one in found[:1]]
+    joined = joined_misfit([*first, *found[1:], *others])
+    return Missing(joined.reason, joined.cure or "use a metric that is not normalised") if joined else None
 
 
 def other_classes(run: ScoredRun) -> Misfit | None:

@@ -125,8 +125,9 @@ class Observed:
                 parts.setdefault(name, []).append(values if all(single) else values[:, of_images])
         found, expected = images * run.views, run.expected_rows
         if found != expected:
+            nothing = "" if found else ": nothing is stored to score yet"
             raise UserError(
-                f"{run.path} is not finished ({found:,} of {expected:,} predictions); "
+                f"{run.path} is not finished ({found:,} of {expected:,} predictions){nothing}; "
                 "run the same command to go on."
             )
         self.tie_share = ties / answered if answered else 0.0

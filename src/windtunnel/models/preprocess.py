@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windtunnel import published
 from windtunnel.core.errors import UserError, unknown_name
-from windtunnel.core.records import TensorRecord
+from windtunnel.core.records import TensorRecord, record_of
 from windtunnel.imaging.geometry import Geometry
 
 DEFAULT_PRESET = "imagenet"
@@ -64,7 +64,7 @@ class Tensor:
 
     def record(self) -> TensorRecord:
         """The tensor as recipes keep it."""
-        return TensorRecord(**asdict(self))
+        return record_of(self, TensorRecord)
 
     def same_arithmetic(self, other: Tensor) -> bool:
         """Whether another gives the same numbers, however it is written: x/127.5 - 1 is (x/255 - 0.5)/0.5."""

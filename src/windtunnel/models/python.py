@@ -94,11 +94,17 @@ class CallableModel(Model):
         if isinstance(failure, UserError):
             raise failure
         height, width = images.shape[1:3]
-        assumed = " (preset imagenet, since no preprocessing is declared)" if self.preprocess.assumed else ""
+        failed = f"{self.name} failed on two {width}x{height} images"
+        reason = f"{type(failure).__name__}: {failure}"
+        if not self.preprocess.assumed:
+            raise UserError(
+                f"{failed} (preprocessing {self.preprocess.origin}): {reason}. Correct the model, or its "
+                "preprocessing if it expects other images."
+            ) from failure
         raise UserError(
-            f"{self.name} failed on two {width}x{height} images{assumed}: {type(failure).__name__}: "
-            f"{failure}. Declare its preprocessing with --preprocess: a preset (cifar for 32x32 images) "
-            'or a TOML file (rule = "none" under [geometry] for images at their own size).'
+            f"{failed} (preset imagenet, since no preprocessing is declared): {reason}. Declare its "
+            "preprocessing with --preprocess: a preset (cifar for 32x32 images) or a TOML file "
+            '(rule = "none" under [geometry] for images at their own size).'
         ) from failure
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:

@@ -314,7 +314,7 @@ def published_strip(field: dict[str, Any]) -> dict[str, Any]:
                 "name": source,
                 "x": [100 * one["value"] for one in rows],
                 "y": [source] * len(rows),
-                "text": [one.name for one in rows],
+                "text": [one["name"] for one in rows],
                 "marker": {"size": 9, "opacity": 0.7, "color": COLOURS[place + 1]},
                 "hovertemplate": f"%{{text}}<br>{shown}<extra>{source}</extra>",
             }

@@ -87,7 +87,7 @@ def _cut_differently(_: ScoredRun, top1: Top1) -> Iterator[str]:
 
 def _at_chance(run: ScoredRun, top1: Top1) -> Iterator[str]:
     first = top1.get("native") or top1.get("clean")
-    guessing = 1 - 1 / (run.recipe.counted_classes)
+    guessing = 1 - 1 / run.recipe.counted_classes
     if first and first.low <= guessing <= first.high:
         yield (
             f"The {first.condition} error, {100 * first.value:.1f} % [{100 * first.low:.1f}, "

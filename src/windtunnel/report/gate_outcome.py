@@ -12,10 +12,12 @@ from windtunnel.report.score_format import amount, change, scale
 
 MARKS = {"worse": "✗ worse", "not worse": "✓ not worse", "unsure": "? cannot tell"}
 VERDICTS = {"passed": "✓ passed", "undecided": "? undecided", "failed": "✗ failed"}
-# What happens to undecided rules, by --unsure.
+# What happens to undecided rules, by --unsure; "worse" is --unsure pass where another rule fails.
 UNSURE_TEXT = {
     "pass": "Undecided rules do not fail (exit code 0); with --unsure fail they do (exit code 1).",
     "fail": "Undecided rules fail because of --unsure fail.",
+    "worse": "The gate fails because of what is worse (exit code 1); undecided rules alone do not fail it, "
+    "except with --unsure fail.",
 }
 # What the intervals are, for readers who do not know the gate.
 INTERVALS = (
@@ -51,7 +53,12 @@ def verdict(found: Gate) -> str:
 
 def full_verdict(found: Gate) -> str:
     """The verdict, and what happens to undecided rules where there are any."""
-    return f"{verdict(found)}. {UNSURE_TEXT[found.unsure]}" if found.count("unsure") else verdict(found)
+    return f"{verdict(found)}. {unsure_text(found)}" if found.count("unsure") else verdict(found)
+
+
+def unsure_text(found: Gate) -> str:
+    """What happens to the undecided rules of a gate."""
+    return UNSURE_TEXT["worse" if found.unsure == "pass" and found.failed else found.unsure]
 
 
 def undecided(found: Gate) -> list[str]:
@@ -77,7 +84,7 @@ def gate_markdown(found: Gate) -> str:
         *markdown_table(HEADER, ([f"`{rule}`", *rest] for rule, *rest in map(check_cells, found.checks))),
     ]
     unsure = [f"**{MARKS['unsure']}** {text}" for text in undecided(found)]
-    unsure += [UNSURE_TEXT[found.unsure]] if unsure else []
+    unsure += [unsure_text(found)] if unsure else []
     lines += [f"\n{text}" for text in (*unsure, INTERVALS, *found.warnings)]
     return "\n".join(lines) + "\n"
 

@@ -74,8 +74,7 @@ def notes(run: ScoredRun) -> list[str]:
         shown = ", ".join(run.missing[:MISSING_SHOWN]) + (" ..." if len(run.missing) > MISSING_SHOWN else "")
         lines.append(f"The set lacks {len(run.missing)} conditions of the suite: {shown}.")
     if seen.unlabelled:
-        have = counted(seen.unlabelled, "image has", "images have")
-        lines.append(f"{have} no label: no error rate counts them.")
+        lines.append(unlabelled_note(seen.unlabelled))
     if run.recipe.data.count != run.recipe.data.of:
         lines.append(
             f"A subset: {run.recipe.data.count:,} of {run.recipe.data.of:,} images, "
@@ -107,6 +106,11 @@ def notes(run: ScoredRun) -> list[str]:
     return lines + training_notes(run)
 
 
+def unlabelled_note(images: int) -> str:
+    """What a reader of error rates must know where some images have no label."""
+    return f"{counted(images, 'image has', 'images have')} no label: no error rate counts them."
+
+
 def _score_notes(run: ScoredRun) -> list[str]:
     """Which scores the suite asks for and this run cannot have."""
     lines = []
@@ -135,19 +139,22 @@ def normaliser_notes(run: ScoredRun) -> list[str]:
         return sequence_notes(run)
     if "ce" not in run.metrics or run.baseline:
         return []
-    if wrong := misfit(run):
-        return [
-            f"No CE, no mCE: AlexNet's published errors do not fit, {wrong.reason}. {wrong.advice} Otherwise "
-            "read the mean error."
-        ]
     lines = []
     units = set(whole_units(run))
-    if "mce" in run.metrics and units != set(THE_FIFTEEN):
+    wrong = misfit(run)
+    if wrong:
+        lines.append(
+            f"No CE, no mCE: AlexNet's published errors do not fit, {wrong.reason}. {wrong.advice} Otherwise "
+            "read the mean error."
+        )
+    if "mce" in run.metrics and units != set(THE_FIFTEEN) and (wrong is None or wrong.cure):
         lines.append(
             "No mCE: it is defined over 15 corruptions at 5 severities, and this run has "
-            f"{counted(len(units), 'such corruption')}."
+            f"{counted(len(units), 'such corruption')}. Run suite imagenet-c."
         )
-    elif "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
+    if wrong:
+        return lines
+    if units == set(THE_FIFTEEN) and "relative_mce" in run.metrics and "clean" not in run.observed.conditions:
         lines.append("No relative mCE: it needs the clean images; give them with --clean.")
     if len(run.observed.ids) != PUBLISHED_IMAGES:
         what = "CE and mCE divide" if units == set(THE_FIFTEEN) else "CE divides"

@@ -99,9 +99,9 @@ class RecipeFolder:
             )
         if version < ours:
             raise UserError(
-                f"{self.path} was written with {what} schema {version}, before release 0.1.0; this "
-                f"windtunnel reads schema {ours}. Make the {what} again in another folder; nothing was "
-                "changed."
+                f"{self.path} was written with {what} schema {version}, before release 0.1.0; "
+                f"this windtunnel reads schema {ours}. "
+                f"Make the {what} again in another folder; nothing was changed."
             )
         return content
 

@@ -11,7 +11,8 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.records import SuiteRecipe
 from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
-from windtunnel.data.precomputed import FinishedDataset, place_text
+from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.shelf import place_text
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec, codec_assets
 from windtunnel.sequences import (
@@ -194,6 +195,11 @@ class Suite:
         """The same suite with some units or levels, in any mix (`fog:3`, `snow`), under a name of its own."""
         units: dict[str, set[int]] = {}
         for item in selected:
+            if "," in item and item not in self.units:
+                parts = [part.strip() for part in item.split(",") if part.strip()]
+                raise UserError(
+                    f"--only is '{item}'; give one unit at a time: repeat --only, for {' and '.join(parts)}."
+                )
             written, colon, level = item.partition(":")
             unit = self._unit(written)
             if colon and is_step(unit):

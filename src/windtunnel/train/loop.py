@@ -12,16 +12,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
 from windtunnel.core.conditions import digest
 from windtunnel.core.errors import UserError, first_line
-from windtunnel.core.records import RecordError, read_record
+from windtunnel.core.records import RecordError, read_record, record_of
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
@@ -303,8 +304,8 @@ def _recipe(
             classes=dataset.label_space.classes,
         ),
         preprocess=PreprocessRecord(geometry.record(), preprocess.tensor.record(), geometry.assets()),
-        settings=SettingsRecord(**asdict(settings)),
-        mix=MixRecord(**asdict(mix), assets=mix.assets(geometry)),
+        settings=record_of(settings, SettingsRecord),
+        mix=msgspec.structs.replace(record_of(mix, MixRecord), assets=mix.assets(geometry)),
     )
 
 

@@ -13,7 +13,8 @@ from windtunnel.data import Dataset, ImageSource, LiveDataset, path_and_part
 from windtunnel.data.manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
-    from windtunnel.data.precomputed import FinishedDataset, Shelf
+    from windtunnel.data.precomputed import FinishedDataset
+    from windtunnel.data.shelf import Shelf
 
 # Layouts of the user's own are tried before the shipped ones, the most general of which take any folder.
 OWN_PRIORITY = 90

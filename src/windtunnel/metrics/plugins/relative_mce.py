@@ -12,8 +12,7 @@ from windtunnel.metrics.corruption_error import (
     relative_weights,
     weighted_errors,
     whole_units,
-    why_no_mean,
-    why_no_relative,
+    why_no_relative_mean,
 )
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
@@ -25,7 +24,7 @@ from windtunnel.stats.measure import Measure
     title="relative mCE",
     headline=True,
     needs=("labels", "corruptions", "normaliser"),
-    why_missing=lambda run: why_no_mean(run) or why_no_relative(run),
+    why_missing=why_no_relative_mean,
 )
 def relative_mce(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Mean of the relative corruption errors of ImageNet-C's 15 corruptions."""

@@ -17,6 +17,10 @@ LABELS_ARE_IMAGENET = (
     "pass --labels imagenet-1k, or declare `labels = \"imagenet-1k\"` in the model's TOML, if the data's "
     "class indices are ImageNet-1k's"
 )
+# The same where the user has declared them to be indices of no known classes.
+NOT_PLAIN_INDICES = (
+    "pass --labels imagenet-1k instead of --labels indices if the data's class indices are ImageNet-1k's"
+)
 
 
 def data_space(

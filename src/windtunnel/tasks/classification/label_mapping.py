@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, Projection, mask_to
+from windtunnel.core.metrics import needing
 from windtunnel.core.records import ProjectionRecipe
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.task import LabelMapping, LabelOptions
@@ -16,7 +17,7 @@ from windtunnel.data.label_maps import odd_labels, read_map, refuse_unlabelled, 
 from windtunnel.data.label_spaces import model_space
 from windtunnel.models import Model
 from windtunnel.published.imagenet import imagenet_1k
-from windtunnel.tasks.classification.data_labels import LABELS_ARE_IMAGENET, data_space
+from windtunnel.tasks.classification.data_labels import LABELS_ARE_IMAGENET, NOT_PLAIN_INDICES, data_space
 from windtunnel.tasks.classification.natural_labels import count_answers, refuse_mask, taken_on_trust
 
 # Flip rates compare predictions with each other, not with labels.
@@ -50,6 +51,8 @@ class ClassMapping(LabelMapping):
 
     def check_metrics(self, suite: str, metrics: Sequence[str]) -> None:
         """Refuse images without any label where every score of the suite needs one."""
+        if self.dataset.natural is not None and needing("ood scores", metrics):
+            return  # out-of-distribution scores need no labels
         refuse_unlabelled(self.dataset.location, suite, metrics, self.samples)
 
     def projection(self, surveyed: Sequence[Surveyed], *, masked: bool) -> ProjectionRecipe:
@@ -74,7 +77,7 @@ def map_classes(
     space, outputs, collapsed, more = _scored_classes(model, dataset, own, samples, options)
     # Images without labels are named by the model's classes.
     called = own if any(sample.labels for sample in samples) else space
-    unused = without_images(own, space)
+    unused = without_images(own, space) if options.map_file else []
     return ClassMapping(dataset, samples, called, space, outputs, collapsed, [*remarks, *more], unused)
 
 
@@ -96,19 +99,31 @@ def _scored_classes(
     way_out = NO_LABELS_NEEDED if options.has_sequences else ""
     odd = odd_labels(space, used, samples, model.class_count)
     try:
-        label_map = map_labels(space, used, model, trust=options.trust, way_out=way_out)
+        label_map = map_labels(
+            space, used, model, trust=options.trust, way_out=way_out, labels=options.labels
+        )
     except UserError as error:
+        if odd and space.name != INDICES:
+            odd = f"{odd} Correct such a label; if all labels are right:"
+            raise UserError(f"{odd} {error}") from error
         raise UserError(" ".join(filter(None, (str(error), odd)))) from error
     # Where the model names its classes they are matched by name, whatever they are.
     return space, label_map, None, [] if model.classes or not odd else [odd]
 
 
 def map_labels(
-    space: LabelSpace, used: Sequence[int], model: Model, *, trust: bool, way_out: str = ""
+    space: LabelSpace,
+    used: Sequence[int],
+    model: Model,
+    *,
+    trust: bool,
+    way_out: str = "",
+    labels: str | None = None,
 ) -> tuple[int, ...]:
     """For every class of the data, the model's output (-1 where the class has no image and no output).
 
-    What cannot be matched is refused; `way_out` says what else can be done.
+    What cannot be matched is refused; `way_out` says what else can be done. `labels` is what the user
+    declares class indices to be.
     """
     count = model.class_count
     if not used:
@@ -118,7 +133,7 @@ def map_labels(
         missing = [space.classes[label] for label in used if space.classes[label] not in where]
         if missing:
             raise UserError(
-                f"{len(missing)} of the data's {len(used)} classes ('{missing[0]}' ...) are not among the "
+                f"{len(missing)} of the data's {len(used)} classes ({_first_of(missing)} not among the "
                 f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML, "
                 f"{MAP_THEM}, or give other data{way_out}."
             )
@@ -132,9 +147,13 @@ def map_labels(
     if space.name == INDICES and len(space) < count:
         cure = "pass --labels-are-outputs if the data's class indices are the model's"
         if count == len(imagenet_1k()):
-            cure = f"{LABELS_ARE_IMAGENET}, or {cure}"
+            cure = f"{NOT_PLAIN_INDICES if labels == INDICES else LABELS_ARE_IMAGENET}, or {cure}"
     if space.name == INDICES and len(space) == count + 1 and used[0] == 1:
         cure = f"the labels count from 1: subtract 1 from each, or {MAP_THEM}"
     raise UserError(
         f"{model.name} has {counted(count, 'output')}, the data {what} ({space.order}); {cure}{way_out}."
     )
+
+
+def _first_of(missing: Sequence[str]) -> str:
+    return f"'{missing[0]}') is" if len(missing) == 1 else f"'{missing[0]}' ...) are"
