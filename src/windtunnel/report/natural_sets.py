@@ -53,7 +53,7 @@ def natural_notes(run: ScoredRun) -> list[str]:
 
 def document_heads(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scores at the head of a run's report, each with its `title`."""
-    parts = [one.name for one in document["recipe"]["data"].get("natural", {}).get("parts", ())]
+    parts = [one["name"] for one in document["recipe"]["data"].get("natural", {}).get("parts", ())]
     scores = {(one["metric"], one["condition"]): one for one in document["scores"]}
     heads = head_titles(scores, parts)
     return [
