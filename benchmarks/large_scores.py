@@ -29,8 +29,9 @@ from windtunnel.importing.imported_run import GivenModel
 from windtunnel.metrics.corruption_error import alexnet_errors
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.store.folder import RunFolder
-from windtunnel.store.rows import TOP, schema
+from windtunnel.store.rows import schema
 from windtunnel.suites.suite_files import load_suite
+from windtunnel.tasks.classification.summary import TOP
 
 CLASSES = 1000
 PER_PHOTOGRAPHER = 5
@@ -133,7 +134,7 @@ def shard(plan: Plan, ids: list[str], labels: Array, wrong: Array, rng: np.rando
         "status": ["ok"] * flat.size,
         "reason": pa.nulls(flat.size),
     }
-    fields = schema(with_logits=False)
+    fields = schema(plan.task)
     return pa.table([pa.array(columns[one.name]).cast(one.type) for one in fields], schema=fields)
 
 

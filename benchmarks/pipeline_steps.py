@@ -25,6 +25,7 @@ from windtunnel.core.conditions import Condition
 from windtunnel.core.labels import index_space
 from windtunnel.core.samples import Sample
 from windtunnel.data.survey import survey
+from windtunnel.engine.condition_kinds import frames_under
 from windtunnel.engine.images import Source
 from windtunnel.imaging.decoders.ffmpeg import FFMPEG_CODECS
 from windtunnel.imaging.geometry import Geometry
@@ -134,7 +135,7 @@ def timed(files: list[bytes], decoder: str, resizer: str) -> tuple[float, float]
     before = Geometry(decoder="pillow" if decoder == "opencv" else "opencv")
 
     def ours(source: Source) -> Callable[[int], np.ndarray[Any, Any]]:
-        return lambda _number: source.under(condition, geometry, 0)
+        return lambda _number: next(frames_under(source, condition, geometry, 0))
 
     for turn in range(ROUNDS):
         for number in range(len(files)):

@@ -63,7 +63,7 @@ def test_all_thousand_indices_are_imagenet_and_it_is_reported(thousand: Path) ->
     plan = windtunnel.plan(Says(0), thousand, "smoke")
     assert plan.recipe.data.label_space == IMAGENET_1K
     assert tuple(plan.info.data.classes) == imagenet_1k().classes
-    assert plan.label_map == tuple(range(1000)) and plan.projection.kind == "identity"
+    assert plan.recipe.projection.labels == tuple(range(1000)) and plan.recipe.projection.kind == "identity"
     (remark,) = (one for one in plan.info.remarks if "ImageNet-1k" in one)
     assert "0 is n01440764, tench" in remark and "--labels indices" in remark
     plain = windtunnel.plan(Says(0), thousand, "smoke", labels="indices")
@@ -85,7 +85,7 @@ def test_indices_are_matched_by_name_where_the_model_declares_another_order(
     file.write_text(f"labels = {['background', *imagenet_1k().classes]}\n")
     plan = windtunnel.plan(Says(0, 1001), thousand, "smoke", preprocess=file)
     assert plan.recipe.data.label_space == IMAGENET_1K
-    assert plan.label_map == tuple(range(1, 1001))
+    assert plan.recipe.projection.labels == tuple(range(1, 1001))
 
 
 def test_make_writes_wordnet_ids_only_when_they_are_declared(thousand: Path, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import logsumexp, softmax
 from scipy.stats import binomtest, entropy, norm
 
-from windtunnel.engine.summary import summarise
 from windtunnel.metrics.error import top_k_wrong
 from windtunnel.stats.intervals import clustered_share, wilson
+from windtunnel.tasks.classification.summary import summarise
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from windtunnel.analysis.caveats import training_conflicts
 from windtunnel.analysis.declared_names import names_network
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
-from windtunnel.engine.label_mapping import count_answers
-from windtunnel.engine.summary import summarise
 from windtunnel.metrics.accuracy_drop import difference_of_shares, square_and_add
 from windtunnel.published import read_text
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes, natural_set, natural_sets
 from windtunnel.stats.measure import Measure
+from windtunnel.tasks.classification.natural_labels import count_answers
+from windtunnel.tasks.classification.summary import summarise
 
 
 @dataclass

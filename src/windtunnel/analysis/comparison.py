@@ -192,7 +192,7 @@ def _made_by(run: ScoredRun) -> str:
     """What else decided a run's numbers: suite, images, seed, codec, preprocess, outputs counted."""
     recipe = run.recipe
     codecs = ", ".join(dict.fromkeys(one.codec for one in run.conditions if one.unit)) or "none"
-    counted = "all outputs" if recipe.projection.kind == "identity" else "masked or mapped outputs"
+    counted = "all outputs" if recipe.projection.projection.counts_all else "masked or mapped outputs"
     return (
         f"{run.info.suite}, {recipe.data.count:,} of {recipe.data.of:,} images, "
         f"seed {recipe.seed}, codec {codecs}, preprocess {run.info.model.preprocess_from}, {counted}"

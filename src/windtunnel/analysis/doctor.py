@@ -45,14 +45,14 @@ from windtunnel.data import Dataset, group_sizes, one_per_group, require_column,
 from windtunnel.data.frame_sets import ONE_VIDEO, video_column
 from windtunnel.data.label_maps import read_map, without_images
 from windtunnel.data.survey import survey
-from windtunnel.engine.data_labels import data_space
-from windtunnel.engine.label_mapping import count_answers
 from windtunnel.engine.local_executor import opencv_on_one_thread
-from windtunnel.engine.plan import map_labels
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model
 from windtunnel.models.preprocess import Preprocess
 from windtunnel.stats.intervals import wilson
+from windtunnel.tasks.classification.data_labels import data_space
+from windtunnel.tasks.classification.label_mapping import map_labels
+from windtunnel.tasks.classification.natural_labels import count_answers
 
 IMAGES = 200
 # Every arithmetic is tried on so many images first; those that trail by more go no further.

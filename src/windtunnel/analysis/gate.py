@@ -237,11 +237,11 @@ def default_rules(joined: Joined) -> list[Rule]:
 
 def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences a rule is about: one, or with `each` one per condition."""
-    kinds: dict[str, str] = {one.name: one.kind for one in joined.runs[0].conditions}
-    kinds |= {part.name: "part" for part in joined.runs[0].parts}
+    unmodified = {one.name for one in joined.runs[0].conditions if one.is_unmodified}
+    unmodified |= {part.name for part in joined.runs[0].parts}
     if metric_of(rule.metric) and not any(metric == rule.metric for metric, _ in joined.measures[0]):
         raise _no_score(rule, joined)
-    keys = matching(rule, list(joined.measures[0]), kinds)
+    keys = matching(rule, list(joined.measures[0]), unmodified)
     found: list[list[Key]] = [[key] for key in keys] if rule.each else [keys]
     return [_test(rule, some, joined) for some in found]
 

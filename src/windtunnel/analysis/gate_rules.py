@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -17,6 +17,7 @@ from windtunnel.core.metrics import REGISTRY, metric_named, metric_of, unit_of
 from windtunnel.metrics.ood_scores import KL_MATCHING, OF_LOGITS
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.stats.measure import Measure
+from windtunnel.suites.pipeline_steps import is_step
 
 ALLOWED = (
     "write [each] [CONDITION] METRIC <= +POINTS or >= -POINTS, such as 'mce <= +1.0', 'clean error <= +2' or "
@@ -84,12 +85,12 @@ def _of_ood_scores(name: str) -> bool:
     return metric is not None and metric.of_ood_scores
 
 
-def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[Key]:
+def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> list[Key]:
     """The scores a rule is about.
 
     A condition is named in full, without its codec, or by its unit alone; `*` and `?` stand for anything
-    within the names of corruptions and sequences, never for clean or native; swapped steps are found by
-    patterns that have their `=` (`decode=*`, `*=*`), so that no mean is over both kinds.
+    within the names of corruptions and sequences, never for `unmodified` conditions; swapped steps are found
+    by patterns that have their `=` (`decode=*`, `*=*`), so that no mean is over both kinds.
     """
     metrics = {metric for metric, _ in keys}
     if rule.metric not in metrics:
@@ -110,7 +111,7 @@ def matching(rule: Rule, keys: Sequence[Key], kinds: Mapping[str, str]) -> list[
         )
     found = [condition for condition in conditions if condition == rule.pattern]
     if not found:
-        found = [one for one in conditions if _fits(rule.pattern, one, kinds.get(one, "corruption"))]
+        found = [one for one in conditions if _fits(rule.pattern, one, modified=one not in unmodified)]
     if not found:
         named = [condition for condition in conditions if condition]
         if not named:
@@ -171,11 +172,10 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
     return Measure(first.metric, name, formula, parts, columns, combine=combine, groups=first.groups)
 
 
-def _fits(pattern: str, condition: str, kind: str) -> bool:
-    made = kind in ("corruption", "sequence", "pipeline")
+def _fits(pattern: str, condition: str, *, modified: bool) -> bool:
     bare = condition.partition("+")[0]
     if any(character in pattern for character in "*?["):
-        alike = ("=" in pattern) == (kind == "pipeline")
-        return made and alike and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
+        alike = ("=" in pattern) == is_step(bare)
+        return modified and alike and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
     unit = bare.partition(":")[0]
-    return pattern in (bare, unit, unit.removeprefix(SEQUENCE_PREFIX)) and (made or pattern == condition)
+    return pattern in (bare, unit, unit.removeprefix(SEQUENCE_PREFIX)) and (modified or pattern == condition)

@@ -8,12 +8,6 @@ from windtunnel.core.metrics import REGISTRY, Missing, Need
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
 
-
-def _has(kind: str) -> Callable[[ScoredRun], bool]:
-    """Whether a run has conditions of a kind."""
-    return lambda run: any(one.kind == kind for one in run.conditions)
-
-
 # By need of a metric: whether a run has it, and the kind of run that does.
 RUNS: dict[Need, tuple[Callable[[ScoredRun], bool], str]] = {
     "ood scores": (
@@ -24,9 +18,12 @@ RUNS: dict[Need, tuple[Callable[[ScoredRun], bool], str]] = {
         lambda run: run.frame_sets is not None,
         "a run over frames of videos (suite vid-robust, ytbb-robust or pm-k)",
     ),
-    "sequences": (_has("sequence"), "a run of sequences (suite imagenet-p)"),
-    "pipeline steps": (_has("pipeline"), "a run that swaps pipeline steps (suite systematic)"),
-    "corruptions": (_has("corruption"), "a run of corruptions (suite imagenet-c)"),
+    "sequences": (lambda run: bool(run.sequences), "a run of sequences (suite imagenet-p)"),
+    "pipeline steps": (
+        lambda run: bool(run.pipeline_steps),
+        "a run that swaps pipeline steps (suite systematic)",
+    ),
+    "corruptions": (lambda run: bool(run.corruptions), "a run of corruptions (suite imagenet-c)"),
     "shifted images": (
         lambda run: bool(run.natural),
         "a run over a natural set, with its clean images (suite imagenet-a, imagenet-r and others)",

@@ -126,7 +126,7 @@ def shift_of(run: ScoredRun) -> Shift:
         errors = [scores.get(("top1_error", "clean")), scores.get(("mean_error", ""))]
         clean, shifted = map(_accuracy, errors)
         drop = scores.get(("residual_robustness", ""))
-        over = _spoilt(run)
+        over = _modifications(run)
     return Shift(
         str(run.path),
         model.name,
@@ -143,7 +143,7 @@ def shift_of(run: ScoredRun) -> Shift:
     )
 
 
-def _spoilt(run: ScoredRun) -> str:
+def _modifications(run: ScoredRun) -> str:
     """How many conditions of which kind a run has beside its clean ones, in words."""
     kinds: Counter[str] = Counter(one.kind for one in run.conditions)
     found = [counted(kinds[kind], noun) for kind, noun in NOUNS.items() if kinds[kind]]

@@ -40,11 +40,7 @@ NAMES_SHOWN = 6
 def training_notes(run: ScoredRun) -> list[str]:
     """One sentence for scored corruptions the model was trained on, one for each family it has seen."""
     scored = tuple(
-        dict.fromkeys(
-            bare_name(condition.unit)
-            for condition in run.conditions
-            if condition.kind in ("corruption", "sequence")
-        )
+        dict.fromkeys(bare_name(condition.unit) for condition in run.conditions if condition.is_corrupted)
     )
     sources = {text: corruptions_named(text, scored) for text in run.info.model.trained_on}
     seen = {name: text for text, names in sources.items() for name in names}

@@ -98,13 +98,13 @@ def _contents(plan: api.MakePlan) -> str:
     if plan.layout == STEPS_LAYOUT:
         pairs = len(plan.conditions)
         return f"{pairs} pairs of decoder and resize, an .npy per image, {plan.recipe.split}"
-    spoilt = [one for one in plan.conditions if one.unit]
-    units = len({one.unit for one in spoilt})
-    levels = ", ".join(map(str, sorted({one.level for one in spoilt if one.level})))
-    is_clip = spoilt[-1].kind == "sequence"
-    places = [(one.unit, one.level) for one in spoilt]
+    modified = [one for one in plan.conditions if one.unit]
+    units = len({one.unit for one in modified})
+    levels = ", ".join(map(str, sorted({one.level for one in modified if one.level})))
+    is_clip = modified[-1].is_sequence
+    places = [(one.unit, one.level) for one in modified]
     if not is_clip and is_uneven(places):
-        return f"{len(places)} conditions: {grid_text(places)}, {plan.layout}, codec {spoilt[-1].codec}"
+        return f"{len(places)} conditions: {grid_text(places)}, {plan.layout}, codec {modified[-1].codec}"
     what = counted(units, "sequence" if is_clip else "corruption")
     what += f" x {'difficulty' if is_clip else 'severities'} {levels}" if levels else ""
-    return f"{what}, {plan.layout}, codec {spoilt[-1].codec}"
+    return f"{what}, {plan.layout}, codec {modified[-1].codec}"

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from windtunnel.core.images import Stage
 
@@ -74,7 +74,47 @@ class Condition:
 
     @property
     def _frames(self) -> dict[str, int]:
-        return {"frames": self.frames} if self.kind == "sequence" else {}
+        return {"frames": self.frames} if self.is_sequence else {}
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it is the suite's canvas with nothing done to it."""
+        return self.kind == "clean"
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is the model's own preprocessing."""
+        return self.kind == "native"
+
+    @property
+    def is_corruption(self) -> bool:
+        """Whether a corruption acts on the image."""
+        return self.kind == "corruption"
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it makes the frames of a sequence from the image."""
+        return self.kind == "sequence"
+
+    @property
+    def is_pipeline_step(self) -> bool:
+        """Whether it replaces one step of the deployment pipeline."""
+        return self.kind == "pipeline"
+
+    @property
+    def is_corrupted(self) -> bool:
+        """Whether its pixels are those of a corruption or a sequence."""
+        return self.kind in ("corruption", "sequence")
+
+    @property
+    def is_unmodified(self) -> bool:
+        """Whether the image is only preprocessed: clean or native."""
+        return self.kind in ("clean", "native")
+
+    @property
+    def geometry_changes(self) -> Mapping[str, Any]:
+        """What a pipeline step replaces in the canvas's geometry; nothing for other conditions."""
+        return self.geometry if self.is_pipeline_step else {}
 
     def to_json(self) -> dict[str, object]:
         """The condition as the run folder keeps it."""

@@ -49,9 +49,24 @@ class Projection:
     @property
     def kind(self) -> str:
         """`identity`, `mask` or `collapse`."""
-        if self.outputs:
+        if self.is_collapsed:
             return "collapse"
-        return "mask" if self.kept else "identity"
+        return "mask" if self.is_masked else "identity"
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether all outputs count, each for a class of its own."""
+        return not (self.kept or self.outputs)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether some outputs do not count, and each of the others counts for a class of its own."""
+        return bool(self.kept) and not self.outputs
+
+    @property
+    def is_collapsed(self) -> bool:
+        """Whether several outputs may count for the same class."""
+        return bool(self.outputs)
 
     def mask_for(self, classes: int) -> NDArray[np.bool_]:
         """True where a class counts, of so many outputs or of the data's classes."""

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from windtunnel.core.errors import UserError
+from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.core.registry import Plugin, Registry
+from windtunnel.core.task import REGISTRY as TASKS
 
 Direction = Literal["lower", "higher", "none"]
 Need = Literal[
@@ -98,7 +100,7 @@ class Metric(Plugin):
     sliceable: bool = False
     derived: Mapping[str, ScoreUnit] = field(default_factory=dict)
     why_missing: Callable[[Any], Missing | None] = _no_reason
-    task: Literal["classification"] = "classification"
+    task: str = DEFAULT_TASK
 
     @property
     def name(self) -> str:
@@ -133,6 +135,7 @@ def metric(
     sliceable: bool = False,
     derived: Mapping[str, ScoreUnit] | None = None,
     why_missing: Callable[[Any], Missing | None] = _no_reason,
+    task: str = DEFAULT_TASK,
 ) -> Callable[[Callable[..., Sequence[Any]]], Metric]:
     """Declare the decorated function `(run, seen) -> list[Measure]` as a metric: see `Metric`."""
 
@@ -145,6 +148,8 @@ def metric(
         if unknown:
             allowed = ", ".join(get_args(Need))
             raise UserError(f"Metric '{name}' needs '{unknown[0]}', which is unknown; allowed: {allowed}.")
+        if task not in TASKS:
+            raise unknown_name("task", task, TASKS.names())
         found = Metric(
             function,
             direction,  # type: ignore[arg-type]  # checked above
@@ -157,6 +162,7 @@ def metric(
             sliceable,
             derived or {},
             why_missing,
+            task,
         )
         if not found.help:
             raise UserError(f"Metric '{name}' has no docstring; say in one sentence what it measures.")

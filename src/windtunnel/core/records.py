@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="Record")
 # A number as it was written: reading 255 as 255.0 would change a recipe's digest.
 Number = int | float
+# The task of recipes that name none, and of models and metrics that declare none.
+DEFAULT_TASK = "classification"
 
 
 class RecordError(ValueError):
@@ -195,6 +197,7 @@ class Recipe(Record, frozen=True):
         stream: version of the random stream.
         keep: the conditions whose outputs are stored whole.
         batch, chunk: images in a batch and in a shard.
+        task: what the model predicts.
     """
 
     model: ModelRecipe
@@ -208,6 +211,7 @@ class Recipe(Record, frozen=True):
     keep: tuple[str, ...]
     batch: int
     chunk: int
+    task: str = DEFAULT_TASK
 
     @property
     def counted_classes(self) -> int:
@@ -365,7 +369,7 @@ def _settings(recipe: Recipe) -> dict[str, str]:
     found = {"edition": str(recipe.canvas.edition)}
     if corrupted:
         found["codec"] = ", ".join(sorted({condition.codec for condition in corrupted}))
-    if any(condition.kind == "sequence" for condition in corrupted):
+    if any(condition.is_sequence for condition in corrupted):
         found["difficulty"] = str(recipe.suite.levels[0])
     return found
 

@@ -120,7 +120,7 @@ class Manifest:
         """By class and name, the digest of each clean file as it was made; none where rows share a file."""
         if self.recipe.layout == "arrays":
             return {}
-        clean = {one.name for one in self.conditions if one.kind == "clean"}
+        clean = {one.name for one in self.conditions if one.is_clean}
         return {
             _without_suffix(row["path"].partition("/")[2]): row["digest"]
             for _, path in self.tables()

@@ -159,7 +159,7 @@ class FinishedDataset(Dataset):
         """What a manifest says of the clean canvases beside the corrupted ones."""
         if self.manifest is None or self.clean_is_given:
             return None
-        return next((one for one in self.manifest.conditions if one.kind == "clean"), None)
+        return next((one for one in self.manifest.conditions if one.is_clean), None)
 
     def samples(self) -> Sequence[Sample]:
         """Every image, sorted by id; of a set without labels, with those of the clean images."""
@@ -271,7 +271,7 @@ class FinishedDataset(Dataset):
     def _clean_frame(self) -> tuple[Place, int] | None:
         """A sequence one of whose frames is the untouched image, and which frame; None where none is."""
         for one in self.stored:
-            table = published_table(one.unit, self.edition) if one.kind == "sequence" else None
+            table = published_table(one.unit, self.edition) if one.is_sequence else None
             if table is not None and table.clean is not None and table.frames == one.frames:
                 return (one.unit, one.level), table.clean
         return None

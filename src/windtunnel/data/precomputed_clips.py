@@ -170,7 +170,7 @@ def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf 
     """The sequence folders of a root, directly or one folder down (`noise/`, `blur/` ...), else None."""
     if manifest:
         kept = LAYOUTS.get(manifest.recipe.layout)
-        made = [(one.unit, one.level) for one in manifest.conditions if one.kind == "sequence"]
+        made = [(one.unit, one.level) for one in manifest.conditions if one.is_sequence]
         folders = {place: root / name_of(place) for place in made}
         return ClipFolderShelf(root, folders, kept, manifest) if kept else None
     alone = place_named(root.resolve().name)

@@ -82,7 +82,7 @@ class FolderShelf:
 def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
     """The corruption folders of a root, directly or one folder down (`noise/`, `blur/` ...), else None."""
     if manifest:
-        made = [one for one in manifest.conditions if one.kind == "corruption"]
+        made = [one for one in manifest.conditions if one.is_corruption]
         folders_made = {(one.unit, one.level): root / one.unit / str(one.level) for one in made}
         return FolderShelf(root, folders_made, manifest, []) if manifest.recipe.layout == "folders" else None
     found, alone = _levels(root)

@@ -94,7 +94,7 @@ def _stored(dataset: FinishedDataset, wanted: str) -> StoredImages:
     found = {
         f"{one.unit}:{one.level}": StoredImages(dataset, f"{one.unit}:{one.level}", one.unit, one.level)
         for one in dataset.stored
-        if one.kind == "corruption"
+        if one.is_corruption
     }
     if not found:
         raise UserError(f"{dataset.location} holds clips; give a set of images.")

@@ -21,9 +21,10 @@ from windtunnel.core.errors import ImageError
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
+from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
 from windtunnel.engine.pool import Chunk, Sent, single_threaded, start_uninterruptible
-from windtunnel.engine.work import Work, fitted, warm_up
+from windtunnel.engine.work import Work, fitted
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.models.numerics import variant_of
@@ -139,7 +140,7 @@ def measure(work: Work, model: Model, images: Sequence[Surveyed]) -> Probe | Non
 
 def _use_once(condition: Condition, work: Work, model: Model, image: Surveyed) -> None:
     """Import and compile what a condition needs at its first image only."""
-    if condition.kind not in ("corruption", "sequence"):
+    if not condition.is_corrupted:
         _images_under(Source(work.dataset, image), condition, work, model)
     elif work.dataset.precomputed is None:
         warm_up([condition])
@@ -148,7 +149,7 @@ def _use_once(condition: Condition, work: Work, model: Model, image: Surveyed) -
 def _images_under(source: Source, condition: Condition, work: Work, model: Model) -> list[Image]:
     """What the model sees of one image under a condition."""
     geometry = work.geometry_of(condition, model)
-    return [fitted(image, model) for image in source.frames_under(condition, geometry, work.seed)]
+    return [fitted(image, model) for image in frames_under(source, condition, geometry, work.seed)]
 
 
 def _predicting(work: Work, model: Model, images: Sequence[Image]) -> float | None:

@@ -1,23 +1,17 @@
-"""Images under conditions: each decoded once per geometry, then spoilt, stored and read again."""
+"""Images at every stage of a geometry, each decoded at most once; and the frames of sequences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
-from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed
 from windtunnel.core.images import Image, Stage
-from windtunnel.core.samples import Surveyed
+from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.seeding import Draws
-from windtunnel.corruptions import REGISTRY
 from windtunnel.data import Dataset, content_hash
-from windtunnel.data.precomputed import stored_size
-from windtunnel.imaging.clips import clip_round_trip, whole_clip
-from windtunnel.imaging.codecs import round_trip
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.geometry import (
     Geometry,
@@ -30,16 +24,10 @@ from windtunnel.imaging.geometry import (
     resize_step,
 )
 from windtunnel.imaging.header import Header, check_unit_size, read_header
-from windtunnel.sequences import Perturbation, has_any_aspect, sequence_of
+from windtunnel.sequences import Perturbation
 
 # An image as it is decoded, resized and cropped: what units can act on.
 Stages = tuple[Image, Image, Image]
-
-
-def geometry_under(condition: Condition, canvas: Geometry) -> Geometry:
-    """How a condition's canvas is made: as all of a suite's are, or with one step swapped."""
-    changed: dict[str, Any] = dict(condition.geometry) if condition.kind == "pipeline" else {}
-    return replace(canvas, **changed)
 
 
 def stages_of(source: Image, geometry: Geometry) -> Stages:
@@ -64,76 +52,26 @@ class Source:
 
     def __init__(self, dataset: Dataset, image: Surveyed) -> None:
         self._dataset = dataset
-        self._finished = dataset.precomputed
+        self.precomputed = dataset.precomputed
         self._image = image
         self._content: bytes | Image | None = None
         self._last: tuple[Geometry, Image] | None = None
         self._steps: dict[Geometry, Stages | ImageError] = {}
 
-    def under(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
-        """The image under a condition, before it is fitted to the model."""
-        if condition.kind == "corruption" and self._finished:
-            # Somebody has corrupted it already: it is decoded, and nothing else.
-            sample = self._image.sample
-            return _as_image(self._finished.read_under(sample, condition.unit, condition.level))
-        return round_trip(self.before_codec(condition, geometry, seed), condition.codec)
-
-    def frames_under(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-        """The images a condition makes of this one, each when it is asked for."""
-        if condition.kind != "sequence":
-            yield self.under(condition, geometry, seed)
-        elif self._finished:
-            stored = self._finished.read_clip(self._image.sample, condition.unit, condition.level)
-            size, free = stored_size(condition), has_any_aspect(condition)
-            yield from whole_clip(map(_as_image, stored), condition.frames, size, any_aspect=free)
-        else:
-            type_ = sequence_of(condition).type
-            yield from clip_round_trip(self.clip(condition, geometry, seed), condition.codec, type_)
-
-    def frames_before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-        """The images a condition makes of this one, before they are stored."""
-        if condition.kind == "sequence":
-            yield from self.clip(condition, geometry, seed)
-        else:
-            yield self.before_codec(condition, geometry, seed)
-
-    def clip(self, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-        """The frames of a sequence, before they are stored."""
-        unit = sequence_of(condition)
-        difficulty = condition.level or 1
-        rng = unit.draws(seed, self._image.sample.id, difficulty)
-        return clip_of(unit, self._made(geometry), rng, difficulty, condition.edition, geometry)
-
-    def before_codec(self, condition: Condition, geometry: Geometry, seed: int) -> Image:
-        """The image under a condition, before it is stored."""
-        if condition.kind == "pipeline":
-            # Nobody else asks for this geometry; keeping it would only fill the memory.
-            return np.ascontiguousarray(crop_step(resize_step(self.decoded(geometry), geometry), geometry))
-        source, resized, canvas = self._made(geometry)
-        if condition.kind == "corruption":
-            stages = dict(zip(get_args(Stage), (source, resized, canvas), strict=True))
-            check_unit_size(stages[condition.stage], condition.stage)
-            unit = REGISTRY.get(condition.unit)
-            rng = unit.draws(seed, self._image.sample.id, condition.level)
-            if condition.stage == "source":
-                spoilt = unit.apply(source, rng, condition.level, condition.edition, condition.settings)
-                canvas = crop_step(resize_step(spoilt, geometry), geometry)
-            elif condition.stage == "resized":
-                canvas = crop_step(
-                    unit.apply(resized, rng, condition.level, condition.edition, condition.settings), geometry
-                )
-            else:
-                canvas = unit.apply(canvas, rng, condition.level, condition.edition, condition.settings)
-        return np.ascontiguousarray(canvas)
+    @property
+    def sample(self) -> Sample:
+        """The image in its dataset."""
+        return self._image.sample
 
     def canvas(self, geometry: Geometry) -> Image | None:
         """The image as nothing was done to it, or None where it cannot be made."""
         try:
-            return self._made(geometry)[2]
+            return self.stages(geometry)[2]
         except ImageError:
             return None
 
-    def _made(self, geometry: Geometry) -> Stages:
+    def stages(self, geometry: Geometry) -> Stages:
+        """The image at every stage of a geometry; what cannot be made is refused every time."""
         if geometry not in self._steps:
             try:
                 source = np.require(self.decoded(geometry), requirements=["C", "W"])
@@ -175,8 +113,8 @@ class Source:
         return self._content
 
 
-def _as_image(content: bytes | Image) -> Image:
-    """A finished image's pixels: decoded, and nothing else."""
+def as_image(content: bytes | Image) -> Image:
+    """The pixels of a precomputed image: decoded, and nothing else."""
     if isinstance(content, bytes):
         content = decode(content, read_header(content))
     return np.require(content, requirements=["C", "W"])

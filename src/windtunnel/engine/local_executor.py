@@ -14,6 +14,7 @@ from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
+from windtunnel.engine.condition_kinds import warm_up
 from windtunnel.engine.estimate import (
     Expected,
     Probe,
@@ -25,7 +26,7 @@ from windtunnel.engine.estimate import (
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
 from windtunnel.engine.rescoring import mended_images
-from windtunnel.engine.work import Work, score_chunk, warm_up, warm_up_apart
+from windtunnel.engine.work import Work, score_chunk, warm_up_apart
 from windtunnel.models import ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.suites.pipeline_steps import axis_of
@@ -98,7 +99,7 @@ def _says_what_is_kept(
         yield
     except BaseException as error:
         rows = {chunk.name: _rows(plan, chunk) for chunk in missing}
-        fresh = sum(count for name, count in rows.items() if target.has_shard(name, count))
+        fresh = sum(count for name, count in rows.items() if target.has_shard(name, count, plan.task))
         kept = plan.predictions - sum(rows.values()) + fresh
         lost = max(0, counter.done - fresh)
         error.add_note(
@@ -134,8 +135,8 @@ def _do(
 
 def _work(plan: Plan, *, strict: bool) -> Work:
     return Work(
-        plan.dataset, plan.conditions, plan.canvas.geometry, plan.seed, plan.label_map, plan.projection,
-        plan.logits_for, strict,
+        plan.dataset, plan.conditions, plan.canvas.geometry, plan.seed, plan.task, plan.postprocessor,
+        plan.recipe.keep, strict,
     )  # fmt: skip
 
 
@@ -231,7 +232,8 @@ def mended_count(plan: Plan, folder: Path) -> int:
 
 def _is_done(plan: Plan, target: RunFolder, chunk: Chunk) -> bool:
     """Whether a chunk is stored, and would be stored so again."""
-    return target.has_shard(chunk.name, _rows(plan, chunk)) and not mended_images(plan, target, chunk)
+    done = target.has_shard(chunk.name, _rows(plan, chunk), plan.task)
+    return done and not mended_images(plan, target, chunk)
 
 
 def _rows(plan: Plan, chunk: Chunk) -> int:

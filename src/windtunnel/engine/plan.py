@@ -13,26 +13,21 @@ import pyarrow as pa
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace, Projection, mask_to
 from windtunnel.core.metrics import needing
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import ProjectionRecipe, Recipe, RunInfo, ScoringInfo
+from windtunnel.core.records import Recipe, RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
-from windtunnel.core.wording import counted
+from windtunnel.core.task import REGISTRY as TASKS
+from windtunnel.core.task import LabelOptions, Postprocessor, Task
 from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_column
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
-from windtunnel.data.label_maps import odd_labels, read_map, refuse_unlabelled, without_images
-from windtunnel.data.label_spaces import model_space
 from windtunnel.data.survey import survey
-from windtunnel.engine.data_labels import LABELS_ARE_IMAGENET, NOT_PLAIN_INDICES, data_space
-from windtunnel.engine.label_mapping import count_answers, refuse_mask, taken_on_trust
 from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
 from windtunnel.options.run import KEEP, RunOptions
-from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.sequences import published_frames
 from windtunnel.store.folder import groups_table, samples_table
 from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
@@ -41,19 +36,10 @@ from windtunnel.suites.suite import Suite
 
 # A shard of about this many predictions is seconds of work to lose and a small file to keep.
 PREDICTIONS_PER_SHARD = 2048
-# Flips ask whether answers change, not whether they are right.
-NO_LABELS_NEEDED = "; flips need no labels: for them alone put the images into one folder without classes"
 MAX_CHUNK = 512
 # Few images are cut finer, so that workers share them evenly.
 MIN_SHARDS = 16
 
-# Conditions whose full outputs later scores need; the rest keep summaries.
-KEPT_BY_AUTO = ("clean", "native")
-
-# What helps where the data's classes are wider than a model's outputs, or called otherwise.
-MAP_THEM = (
-    f"say with {option('label_map', 'FILE.csv')} (columns output,class) which outputs stand for a class"
-)
 
 RUNS_FOLDER = "windtunnel-runs"
 
@@ -68,9 +54,7 @@ class Plan:
     seed: int
     canvas: Canvas
     conditions: tuple[Condition, ...]
-    label_map: tuple[int, ...]
-    projection: Projection
-    logits_for: frozenset[str]
+    task: Task
     surveyed: tuple[Surveyed, ...]
     chunks: tuple[Chunk, ...]
     recipe: Recipe
@@ -87,6 +71,11 @@ class Plan:
     def views(self) -> int:
         """How many images the model is shown of each: every condition's frames."""
         return sum(condition.frames for condition in self.conditions)
+
+    @property
+    def postprocessor(self) -> Postprocessor:
+        """How the model's outputs become rows."""
+        return self.task.postprocessor(self.recipe)
 
     @property
     def samples_table(self) -> pa.Table:
@@ -126,23 +115,18 @@ def make_plan(
         require_column(total, group)
     finished = dataset.precomputed
     made = finished.manifest if finished else None
-    own_space, remarks = data_space(
-        dataset, total, model, options.labels, mapped=options.label_map is not None, trust=trust
-    )
-    space, label_map, collapsed, more = _labels(
-        model, dataset, suite, own_space, total, options.label_map, trust=trust, labels=options.labels
-    )
-    remarks += more
-    # Images without labels are named by the model's classes.
-    called = own_space if any(sample.labels for sample in total) else space
-    detects = dataset.natural is not None and bool(needing("ood scores", suite.metrics))
-    if not (finished or detects):  # out-of-distribution scores need no labels
-        refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
+    task = TASKS.get(model.task)
+    file = None if options.label_map is None else Path(options.label_map)
+    asked = LabelOptions(options.labels, file, trust, suite.holds_sequences)
+    mapping = task.map_labels(model, dataset, total, asked)
+    remarks = [*mapping.remarks]
+    if not finished:
+        mapping.check_metrics(suite.name, suite.metrics)
     subset = suite.subset if options.subset is None else options.subset
     chosen = dataset.subset(total, subset, seed)
     frames = _frames_of(dataset, chosen)
     remarks += dataset.subset_remarks(chosen)
-    remarks += without_images(own_space, space) if options.label_map else []
+    remarks += mapping.unused_remarks
     surveyed = tuple(survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
     grouping, one_video = _grouping(group, frames, readable)
@@ -151,32 +135,27 @@ def make_plan(
     conditions, missing = _conditions(suite, dataset, canvas, options.settings, present)
     suite.check_frames(conditions)
     if finished:  # that it holds nothing of the suite is the better reason
-        refuse_unlabelled(dataset.location, suite.name, suite.metrics, total)
-    masked = options.mask or suite.mask
-    remarks += dataset.check_content(readable)
-    if dataset.natural and masked:
-        refuse_mask(dataset.natural)
-    remarks += [*one_video, *left_out]
-    projection = _projection(label_map, collapsed, surveyed, masked=masked)
-    logits_for = _logits_for(options.keep, conditions)
+        mapping.check_metrics(suite.name, suite.metrics)
+    remarks += [*dataset.check_content(readable), *one_video, *left_out]
     size = options.chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
     recipe = Recipe(
         model=model_recipe(model),
-        data=data_recipe(dataset, called, total, surveyed, frames, seed),
+        data=data_recipe(dataset, mapping.data_space, total, surveyed, frames, seed),
         suite=suite.recipe(),
         canvas=canvas.record(),
         conditions=conditions,
-        projection=ProjectionRecipe(projection.kind, projection.kept, label_map, projection.outputs),
+        projection=mapping.projection(surveyed, masked=options.mask or suite.mask),
         # A made set was drawn with the seed it was made with.
         seed=made.recipe.seed if made else seed,
         stream=made.recipe.stream if made else STREAM_VERSION,
-        keep=tuple(sorted(logits_for)),
+        keep=_kept_conditions(options.keep, conditions),
         batch=model.batch,
         chunk=size,
+        task=task.name,
     )
     info = RunInfo(
         model=model_info(model),
-        data=data_info(dataset, called, space),
+        data=data_info(dataset, mapping.data_space, mapping.space),
         suite=suite.citation,
         scoring=ScoringInfo(suite.metrics, dict(suite.weights), **grouping),
         settings=made.info.settings if made else tuple(options.settings),
@@ -191,8 +170,8 @@ def make_plan(
     )
     chunks = _chunks(surveyed, size, recipe.digest)
     return Plan(
-        model, dataset, suite, seed, canvas, conditions, label_map, projection, logits_for, surveyed, chunks,
-        recipe, info, finished.sources(surveyed) if finished else {}, frames,
+        model, dataset, suite, seed, canvas, conditions, task, surveyed, chunks, recipe, info,
+        finished.sources(surveyed) if finished else {}, frames,
     )  # fmt: skip
 
 
@@ -213,42 +192,6 @@ def _refuse_mistakes(dataset: Dataset, suite: Suite, options: RunOptions) -> Non
         raise UserError(
             f"{option('settings')} makes images differently; those of {dataset.location} are made already."
         )
-
-
-def _labels(
-    model: Model,
-    dataset: Dataset,
-    suite: Suite,
-    space: LabelSpace,
-    samples: Sequence[Sample],
-    file: str | Path | None,
-    *,
-    trust: bool,
-    labels: str | None,
-) -> tuple[LabelSpace, tuple[int, ...], Projection | None, list[str]]:
-    """The classes that are scored, the output of each, how outputs collapse if they do, and what to say."""
-    used = sorted({label for sample in samples for label in sample.labels})
-    if file is not None:
-        mapped, collapsed = read_map(Path(file), space, used, model.classes, model.class_count)
-        return mapped, tuple(range(len(mapped))), collapsed, []
-    if rules := dataset.counting_rules:
-        label_map, counted = count_answers(rules, space, model)
-        return space, label_map, counted, list(filter(None, [taken_on_trust(rules, model)]))
-    if not used and model.classes and not dataset.natural:
-        # Flips are of the model's classes, whatever the images are.
-        declared = model_space(model.classes)
-        return declared, tuple(range(len(declared))), None, []
-    way_out = NO_LABELS_NEEDED if suite.holds_sequences else ""
-    odd = odd_labels(space, used, samples, model.class_count)
-    try:
-        label_map = map_labels(space, used, model, trust=trust, way_out=way_out, labels=labels)
-    except UserError as error:
-        if odd and space.name != INDICES:
-            odd = f"{odd} Correct such a label; if all labels are right:"
-            raise UserError(f"{odd} {error}") from error
-        raise UserError(" ".join(filter(None, (str(error), odd)))) from error
-    # Where the model names its classes they are matched by name, whatever they are.
-    return space, label_map, None, [] if model.classes or not odd else [odd]
 
 
 def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
@@ -312,17 +255,6 @@ def _conditions(
     return chosen, missing + [one.name for one in found if one.unit and one not in chosen]
 
 
-def _projection(
-    label_map: Sequence[int], collapsed: Projection | None, surveyed: Sequence[Surveyed], *, masked: bool
-) -> Projection:
-    """How a model's outputs become answers."""
-    if not masked:
-        return collapsed or Projection()
-    mapped = [[label_map[label] for label in one.sample.labels if label_map[label] >= 0] for one in surveyed]
-    mask = mask_to(mapped)
-    return replace(collapsed, kept=mask.kept) if collapsed else mask
-
-
 def _chunks(surveyed: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chunk, ...]:
     return tuple(
         Chunk(digest([identity, start]), surveyed[start : start + size])
@@ -348,7 +280,7 @@ def _also_there(dataset: Dataset, conditions: Sequence[Condition]) -> list[str]:
 
 def _other_lengths(conditions: Sequence[Condition]) -> list[str]:
     """What to say where stored sequences have another number of frames than the published ones."""
-    clips = [one for one in conditions if one.kind == "sequence"]
+    clips = [one for one in conditions if one.is_sequence]
     usual = {one.name: published_frames(one.unit, one.edition) for one in clips}
     found = [
         f"{one.name} {one.frames} of {usual[one.name]}"
@@ -377,61 +309,11 @@ def chunk_size(images: int, views: int) -> int:
     return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-images // MIN_SHARDS)))
 
 
-def map_labels(
-    space: LabelSpace,
-    used: Sequence[int],
-    model: Model,
-    *,
-    trust: bool,
-    way_out: str = "",
-    labels: str | None = None,
-) -> tuple[int, ...]:
-    """For every class of the data, the model's output (-1 where the class has no image and no output).
-
-    What cannot be matched is refused; `way_out` says what else can be done. `labels` is what the user
-    declares class indices to be.
-    """
-    count = model.class_count
-    if not used:
-        return (-1,) * len(space)
-    if space.name != "indices" and model.classes:
-        where = {name: index for index, name in enumerate(model.classes)}
-        missing = [space.classes[label] for label in used if space.classes[label] not in where]
-        if missing:
-            raise UserError(
-                f"{len(missing)} of the data's {len(used)} classes ({_first_of(missing)} not among the "
-                f"{count} outputs of {model.name} ('{model.classes[0]}' ...); correct `labels` in its TOML, "
-                f"{MAP_THEM}, or give other data{way_out}."
-            )
-        return tuple(where.get(name, -1) for name in space.classes)
-    if len(space) == count or (trust and space.name == "indices" and len(space) <= count):
-        return tuple(range(len(space)))
-    what = (
-        "ImageNet-1k, 1000 classes" if space.name == IMAGENET_1K else counted(len(space), "class", "classes")
-    )
-    cure = f"declare `labels` in the model's TOML, {MAP_THEM}, or give other data"
-    if space.name == INDICES and len(space) < count:
-        cure = f"pass {option('labels_are_outputs', True)} if the data's class indices are the model's"
-        if count == len(imagenet_1k()):
-            cure = f"{NOT_PLAIN_INDICES if labels == INDICES else LABELS_ARE_IMAGENET}, or {cure}"
-    if space.name == INDICES and len(space) == count + 1 and used[0] == 1:
-        cure = f"the labels count from 1: subtract 1 from each, or {MAP_THEM}"
-    raise UserError(
-        f"{model.name} has {counted(count, 'output')}, the data {what} ({space.order}); {cure}{way_out}."
-    )
-
-
-def _first_of(missing: Sequence[str]) -> str:
-    return f"'{missing[0]}') is" if len(missing) == 1 else f"'{missing[0]}' ...) are"
-
-
-def _logits_for(keep: str, conditions: Sequence[Condition]) -> frozenset[str]:
-    if keep == "summary":
-        return frozenset()
-    return frozenset(
-        condition.name for condition in conditions if keep == "logits" or condition.kind in KEPT_BY_AUTO
-    )
-
-
 def _for_path(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-") or "run"
+
+
+def _kept_conditions(keep: str, conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """The conditions whose outputs are stored; `auto` stores those that later scores need."""
+    kept = [one.name for one in conditions if keep == "logits" or (keep == "auto" and one.is_unmodified)]
+    return tuple(sorted(set(kept)))

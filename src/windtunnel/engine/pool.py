@@ -132,16 +132,16 @@ def work_in_processes(
             for ready in wait([worker.pipe for worker in busy]):
                 worker = next(one for one in busy if one.pipe is ready)
                 try:
-                    kind, content = worker.pipe.recv()
+                    message, content = worker.pipe.recv()
                 except (EOFError, OSError):
                     pool.remove(worker)
                     if replacement := _after_death(worker, waiting, tries, start):
                         pool.append(replacement)
                         assign(replacement)
                     continue
-                if kind == "progress":
+                if message == "progress":
                     advance(*content)
-                elif kind == "done" and worker.chunk is not None:
+                elif message == "done" and worker.chunk is not None:
                     yield worker.chunk, content
                     assign(worker)
                 else:

@@ -11,10 +11,8 @@ from windtunnel.core.labels import LabelSpace
 from windtunnel.core.records import DataInfo, DataRecipe, ModelInfo, ModelRecipe, NaturalRecipe, PartRecord
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.data import Dataset
-from windtunnel.data.precomputed import AS_STORED
-from windtunnel.imaging.clips import H264
+from windtunnel.engine.condition_kinds import kind_of
 from windtunnel.models import Model
-from windtunnel.suites.pipeline_steps import library_used
 
 LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba", "onnxruntime", "pyarrow")
 
@@ -97,9 +95,8 @@ def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> DataIn
 
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
     """The versions of what decides pixels and predictions: ours, and the libraries'."""
-    videos = any(one.kind == "sequence" and one.codec in (H264, AS_STORED) for one in conditions)
-    brought = [library_used(one.unit) for one in conditions if one.kind == "pipeline"]
-    names = dict.fromkeys(("windtunnel", *LIBRARIES, *(["av"] if videos else []), *filter(None, brought)))
+    more = [name for one in conditions for name in kind_of(one).libraries(one)]
+    names = dict.fromkeys(("windtunnel", *LIBRARIES, *more))
     return {name: _version(name) for name in names}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from windtunnel.core.errors import ImageError
+from windtunnel.engine.condition_kinds import frames_under
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.pool import Chunk
@@ -15,14 +16,13 @@ from windtunnel.store.folder import RunFolder
 
 # Of failures of the model a look at the images says nothing.
 OF_READING = ("unreadable", "too_small", "too_large")
-STORED_KINDS = ("corruption", "sequence")
 
 
 def mended_images(plan: Plan, target: RunFolder, chunk: Chunk) -> list[str]:
     """The images of a stored chunk that failed under a condition of a finished set, and would no longer."""
     if plan.dataset.precomputed is None:
         return []
-    conditions = {one.name: one for one in plan.conditions if one.kind in STORED_KINDS}
+    conditions = {one.name: one for one in plan.conditions if one.is_corrupted}
     images = {image.sample.id: image for image in chunk.images}
     failed = dict.fromkeys(
         (row["sample_id"], row["condition"])
@@ -31,9 +31,8 @@ def mended_images(plan: Plan, target: RunFolder, chunk: Chunk) -> list[str]:
     )
     found = []
     for id_, name in failed:
-        frames = Source(plan.dataset, images[id_]).frames_under(
-            conditions[name], plan.canvas.geometry, plan.seed
-        )
+        source = Source(plan.dataset, images[id_])
+        frames = frames_under(source, conditions[name], plan.canvas.geometry, plan.seed)
         try:
             deque(frames, maxlen=0)
         except ImageError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,21 +18,19 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError, RunFailed, UserError
 from windtunnel.core.images import Image
-from windtunnel.core.labels import Projection
 from windtunnel.core.option_names import option
 from windtunnel.core.samples import Surveyed
-from windtunnel.corruptions import REGISTRY
+from windtunnel.core.task import Postprocessor, Task
 from windtunnel.data import Dataset
-from windtunnel.engine.images import Source, geometry_under
+from windtunnel.engine.condition_kinds import frames_under, warm_up
+from windtunnel.engine.images import Source
 from windtunnel.engine.pool import Advance, start_uninterruptible
-from windtunnel.engine.summary import Summary, summarise
+from windtunnel.engine.shard_rows import NOT_FINITE_REASON, ShardRows
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
-from windtunnel.models import Model, Scores, finite_rows, probe_images
+from windtunnel.models import Model, probe_images
 from windtunnel.models.numerics import variant_of
-from windtunnel.sequences import sequence_of
-from windtunnel.store.rows import NOT_FINITE_REASON, TOP, schema
 from windtunnel.suites.pipeline_steps import axis_of, value_of
 from windtunnel.suites.units import include_units
 
@@ -45,9 +43,9 @@ class Work:
     conditions: tuple[Condition, ...]
     canvas: Geometry
     seed: int
-    label_map: tuple[int, ...]
-    projection: Projection
-    logits_for: frozenset[str]
+    task: Task
+    postprocessor: Postprocessor
+    keep: tuple[str, ...]
     strict: bool
 
     @cached_property
@@ -57,14 +55,8 @@ class Work:
 
     def geometry_of(self, condition: Condition, model: Model) -> Geometry:
         """How a condition's image is made: the model's way for `native`, else the suite's or near it."""
-        if condition.kind == "native":
-            return model.preprocess.geometry
-        return geometry_under(condition, self.canvas)
-
-    @property
-    def swaps_steps(self) -> bool:
-        """Whether some condition swaps a step of the pipeline."""
-        return any(condition.kind == "pipeline" for condition in self.conditions)
+        geometry = model.preprocess.geometry if condition.is_native else self.canvas
+        return replace(geometry, **condition.geometry_changes)
 
     def numerics(self, place: int) -> str:
         """The arithmetic a row's network runs in; "" for its own."""
@@ -72,30 +64,11 @@ class Work:
         return value_of(unit) if axis_of(unit) == "numerics" else ""
 
 
-def warm_up(conditions: Sequence[Condition]) -> None:
-    """Compile and cache every unit that conditions need, on a small image."""
-    image = np.zeros((64, 64, 3), np.uint8)
-    for condition in conditions:
-        if condition.kind == "corruption":
-            unit = REGISTRY.get(condition.unit)
-            unit.apply(
-                image,
-                unit.draws(0, "", condition.level),
-                condition.level,
-                condition.edition,
-                condition.settings,
-            )
-        elif condition.kind == "sequence":
-            # The second frame, since the first may be the image itself.
-            clip = sequence_of(condition)
-            level = condition.level or 1
-            frames = clip.apply(image, clip.draws(0, "", level), level, condition.edition)
-            for _ in zip(frames, range(2), strict=False):
-                pass
-
-
 def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
-    """The same in a process of its own: one that only hands out work needs no compiled code in its memory."""
+    """Compile and cache every unit that conditions need, in a process of its own.
+
+    A process that only hands out work needs no compiled code in its memory.
+    """
     process = multiprocessing.get_context("spawn").Process(
         target=_warm_up_with, args=(tuple(conditions), tuple(includes))
     )
@@ -154,8 +127,8 @@ def _inputs(work: Work, model: Model, images: Sequence[Surveyed], rows: _Rows) -
             geometry = work.geometry_of(condition, model)
             after = place + condition.frames
             try:
-                for image in source.frames_under(condition, geometry, work.seed):
-                    if condition.kind == "pipeline":
+                for image in frames_under(source, condition, geometry, work.seed):
+                    if condition.is_pipeline_step:
                         rows.note_pixels(place, image, source.canvas(work.canvas))
                     yield place, fitted(image, model)
                     place += 1
@@ -184,14 +157,8 @@ class _Rows:
         self._model = model
         self._samples = [image.sample for image in images]
         self._advance = advance
-        self._count = len(images) * len(work.views)
-        self._mask = work.projection.mask_for(model.class_count)
-        self._columns: dict[str, NDArray[Any]] = {}
-        self._logits: list[NDArray[np.float32] | None] = [None] * self._count
-        self._status = ["ok"] * self._count
-        self._reason: list[str | None] = [None] * self._count
+        self._rows = ShardRows(work.task, work.postprocessor, self._samples, work.conditions, work.keep)
         self._failed: set[str] = set()
-        self._pixels: list[tuple[float, int] | None] = [None] * self._count
 
     def fail(self, place: int, error: ImageError) -> None:
         """Note that a row has no prediction, and why."""
@@ -202,8 +169,7 @@ class _Rows:
                 f"{id_} under {self._work.views[offset][0].name}: {error.reason}. "
                 f"{option('strict', True)} stops at the first such image."
             )
-        self._status[place] = error.status
-        self._reason[place] = error.reason
+        self._rows.fail(place, error)
         self._advance(1, 0 if id_ in self._failed else 1)
         self._failed.add(id_)
 
@@ -211,13 +177,13 @@ class _Rows:
         """Note how far an image is from the canvas, if there is one of the same size."""
         if canvas is not None and canvas.shape == image.shape:
             whole = cv2.norm(image.ravel(), canvas.ravel(), cv2.NORM_L1)
-            self._pixels[place] = whole / image.size, int(cv2.norm(image, canvas, cv2.NORM_INF))
+            self._rows.note_pixels(place, whole / image.size, int(cv2.norm(image, canvas, cv2.NORM_INF)))
 
     def predict(self, waiting: Sequence[tuple[int, Image]], network: Model) -> None:
         """Predict one batch; where the network fails on it, its images are tried one by one."""
         batch = np.stack([image for _, image in waiting])
         try:
-            scores = network.predict(batch)
+            outputs = network.predict(batch)
         except Exception as error:  # the model's own code
             if len(waiting) > 1:
                 for one in waiting:
@@ -226,7 +192,7 @@ class _Rows:
             self._check_model(error)
             self.fail(waiting[0][0], ImageError("model_error", f"{type(error).__name__}: {error}"[:300]))
             return
-        self._keep([place for place, _ in waiting], scores)
+        self._keep(np.array([place for place, _ in waiting]), outputs)
 
     def _check_model(self, error: Exception) -> None:
         """A model that no longer takes the images it was probed with is broken, not the image."""
@@ -235,69 +201,14 @@ class _Rows:
         except Exception:  # the model's own code
             raise RunFailed(f"the model fails on every image: {type(error).__name__}: {error}") from error
 
-    def _keep(self, places: list[int], scores: Scores) -> None:
-        width = len(self._work.views)
-        finite = finite_rows(scores)
-        for place in np.asarray(places)[~finite].tolist():
+    def _keep(self, places: NDArray[np.int64], outputs: Any) -> None:
+        # Overflow depends on the model: the prediction is wrong, and the image is kept in all scores.
+        finite = self._rows.add(places, outputs)
+        for place in places[~finite].tolist():
             if self._work.strict and not self._work.numerics(place):
                 self.fail(place, ImageError("not_finite", NOT_FINITE_REASON))
-            # Overflow depends on the model: the prediction is wrong, and the image is kept in all scores.
-            self._status[place], self._reason[place] = "not_finite", NOT_FINITE_REASON
-            self._advance(1, 0)
-        kept = np.asarray(places)[finite]
-        scores = scores[finite]
-        labels = [
-            [self._work.label_map[label] for label in self._samples[place // width].labels] for place in kept
-        ]
-        classes = self._work.projection.apply(scores)
-        summary = summarise(classes, labels, self._model.outputs, self._mask)
-        for field in fields(Summary):
-            values = getattr(summary, field.name)
-            if field.name not in self._columns:
-                self._columns[field.name] = np.zeros((self._count, *values.shape[1:]), values.dtype)
-            self._columns[field.name][kept] = values
-        for row, place in enumerate(kept):
-            if self._work.views[place % width][0].name in self._work.logits_for:
-                self._logits[place] = scores[row]
-        self._advance(len(kept), 0)
+        self._advance(len(places), 0)
 
     def table(self) -> pa.Table:
-        """The rows as Arrow columns; numbers of failed rows are null."""
-        views = self._work.views
-        ok = np.array([status == "ok" for status in self._status])
-        ranks = self._column("label_rank", -1)
-        # A prediction that is not finite ranks the label behind every class.
-        lost = np.array([status == "not_finite" for status in self._status])
-        lost &= np.repeat([bool(sample.labels) for sample in self._samples], len(views))
-        ranks = np.where(lost, self._model.class_count, ranks)
-        labelled = ok & (ranks >= 0)
-        kept = bool(self._work.logits_for)
-        columns = {
-            "sample_id": [sample.id for sample in self._samples for _ in views],
-            "condition": [condition.name for condition, _ in views] * len(self._samples),
-            "frame": np.tile(np.array([frame for _, frame in views], np.int16), len(self._samples)),
-            "top": _nullable(self._column("top", -1, TOP), ok),
-            "top_score": _nullable(self._column("top_score", 0, TOP), ok),
-            "label_score": _nullable(self._column("label_score", 0), labelled),
-            "label_rank": _nullable(ranks, labelled | lost),
-            "logsumexp": _nullable(
-                self._column("logsumexp", 0), ok & np.full(self._count, self._model.outputs == "logits")
-            ),
-            "entropy": _nullable(self._column("entropy", 0), ok),
-            "sum_p2": _nullable(self._column("sum_p2", 0), ok),
-            "status": self._status,
-            "reason": self._reason,
-            "logits": self._logits,
-            "pixel_change": [pixels and pixels[0] for pixels in self._pixels],
-            "pixel_change_max": [pixels and pixels[1] for pixels in self._pixels],
-        }
-        wanted = schema(with_logits=kept, with_pixels=self._work.swaps_steps)
-        return pa.table([pa.array(columns[field.name], field.type) for field in wanted], schema=wanted)
-
-    def _column(self, name: str, default: int, width: int = 0) -> NDArray[Any]:
-        shape = (self._count, width) if width else (self._count,)
-        return self._columns.get(name, np.full(shape, default))
-
-
-def _nullable(values: NDArray[Any], valid: NDArray[np.bool_]) -> list[Any]:
-    return [value if good else None for value, good in zip(values.tolist(), valid, strict=True)]
+        """The rows as a shard stores them."""
+        return self._rows.table()

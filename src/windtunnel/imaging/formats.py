@@ -147,14 +147,14 @@ def _jpeg_segments(data: bytes, counted: _Counted) -> Iterator[tuple[int, bytes]
 def _png(format_: str, data: bytes) -> Layout:
     place, depth, pixels, last, counted = 8, 0, False, False, _Counted()
     while place + 8 <= len(data):
-        length, kind = struct.unpack_from(">I4s", data, place)
-        if kind == b"IHDR" and length > 8:
+        length, chunk_type = struct.unpack_from(">I4s", data, place)
+        if chunk_type == b"IHDR" and length > 8:
             depth = data[place + 16]
-        elif kind not in (b"IDAT", b"fdAT"):
+        elif chunk_type not in (b"IDAT", b"fdAT"):
             counted.metadata(12 + length)
-        pixels = pixels or kind == b"IDAT"
-        last = last or (pixels and kind in (b"eXIf", b"tEXt", b"zTXt", b"iTXt"))
-        if kind == b"eXIf":
+        pixels = pixels or chunk_type == b"IDAT"
+        last = last or (pixels and chunk_type in (b"eXIf", b"tEXt", b"zTXt", b"iTXt"))
+        if chunk_type == b"eXIf":
             _check_tags(data[place + 8 : place + 8 + length], counted)
         place += 12 + length
     return Layout(format_, 12 if depth > 8 else 8, metadata_last=last)
@@ -163,10 +163,10 @@ def _png(format_: str, data: bytes) -> Layout:
 def _webp(format_: str, data: bytes) -> Layout:
     place, counted = 12, _Counted()
     while place + 8 <= len(data):
-        kind, length = struct.unpack_from("<4sI", data, place)
-        if kind not in (b"VP8 ", b"VP8L", b"ALPH", b"ANMF"):
+        chunk_type, length = struct.unpack_from("<4sI", data, place)
+        if chunk_type not in (b"VP8 ", b"VP8L", b"ALPH", b"ANMF"):
             counted.metadata(8 + length)
-        if kind == b"EXIF":
+        if chunk_type == b"EXIF":
             _check_tags(data[place + 8 : place + 8 + length].removeprefix(b"Exif\0\0"), counted)
         place += 8 + length + length % 2
     # Pillow and libwebp keep three copies of the file next to two canvases.

@@ -22,7 +22,7 @@ from windtunnel.data import Dataset
 from windtunnel.data.label_spaces import MAX_CLASS_INDEX
 from windtunnel.data.precomputed import CLEAN
 from windtunnel.engine.plan import Plan, make_plan
-from windtunnel.importing.prediction_files import TOP_K, Block, PredictionFile
+from windtunnel.importing.prediction_files import Block, PredictionFile
 from windtunnel.importing.prediction_rows import Rows
 from windtunnel.importing.unscored_rows import Ignored
 from windtunnel.models import Model, Scores, probe_outputs
@@ -34,6 +34,7 @@ from windtunnel.store.folder import RunFolder
 from windtunnel.suites.default_suite import open_for_suite
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.units import include_units
+from windtunnel.tasks.classification.postprocessing import TOP_K
 
 
 @dataclass
@@ -233,7 +234,7 @@ def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Path:
         start = 0
         for chunk in plan.chunks:
             count = len(chunk.images)
-            if not folder.has_shard(chunk.name, count * len(plan.conditions)):
+            if not folder.has_shard(chunk.name, count * plan.views, plan.task):
                 folder.write_shard(chunk.name, rows.table(start, start + count))
             start += count
     return folder.path

@@ -25,13 +25,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError, unknown_name
+from windtunnel.tasks.classification.postprocessing import TOP_K
 
 SUFFIXES = (".parquet", ".npz", ".csv", ".jsonl", ".json")
 ID_COLUMNS = ("sample_id", "id", "ids")
 CONDITION_COLUMNS = ("condition", "conditions")
 SCORE_COLUMNS = ("logits", "probabilities", "scores")
 TOP, TOP_SCORE = "top", "top_score"
-TOP_K = "top-k"
 # Numbers per block: some tens of megabytes.
 BLOCK_NUMBERS = 4_000_000
 REASON_LENGTH = 160

@@ -25,6 +25,7 @@ from windtunnel.data.manifest import (
     read_manifest,
     write_manifest,
 )
+from windtunnel.engine.condition_kinds import frames_before_codec
 from windtunnel.engine.images import Source
 from windtunnel.engine.local_executor import opencv_on_one_thread
 from windtunnel.engine.pool import Advance, Chunk, work_in_processes
@@ -176,7 +177,8 @@ def _layout(plan: MakePlan) -> Layout:
     if plan.layout != "arrays":
         return Folders()
     first = plan.images[0]
-    image = Source(plan.dataset, first).before_codec(plan.conditions[0], plan.canvas.geometry, plan.seed)
+    source = Source(plan.dataset, first)
+    image = next(frames_before_codec(source, plan.conditions[0], plan.canvas.geometry, plan.seed))
     labels = tuple(one.sample.labels[0] for one in plan.images)
     return Arrays(plan.conditions, labels, image.shape[0], image.shape[1])
 

@@ -64,7 +64,7 @@ def paper_names(canvas: GeometryRecord, condition: Condition) -> tuple[str, str]
 
     `canvas` is the canvas's geometry as a recipe has it: its plug-ins need not be known here.
     """
-    swapped = condition.geometry if condition.kind == "pipeline" else {}
+    swapped = condition.geometry_changes
     decoder = str(swapped.get("decoder", canvas.decoder))
     resizer = str(swapped.get("resizer", canvas.resizer))
     return _OUR_DECODERS.get(decoder, decoder), _OUR_RESIZES.get(resizer, resizer)

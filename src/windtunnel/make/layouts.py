@@ -110,15 +110,15 @@ def _files(place: str, condition: Condition, canvases: Iterable[Image]) -> Itera
         return
     suffix = suffix_of(condition.codec)
     for number, image in enumerate(canvases):
-        within = f"/{number:03d}" if condition.kind == "sequence" else ""
+        within = f"/{number:03d}" if condition.is_sequence else ""
         yield f"{place}{within}{suffix}", encode(image, condition.codec)
 
 
 def folder_of(condition: Condition) -> str:
     """Where a condition's images lie in a set of folders."""
-    if condition.kind == "sequence":
+    if condition.is_sequence:
         return name_of((condition.unit, condition.level))
-    return CLEAN if condition.kind == "clean" else f"{condition.unit}/{condition.level}"
+    return CLEAN if condition.is_clean else f"{condition.unit}/{condition.level}"
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Arrays:
         return found | {f"{LABELS}.npy": Fixed(out.getvalue(), len(out.getvalue()))}
 
     def _head(self, condition: Condition) -> Fixed:
-        frames = (condition.frames,) if condition.kind == "sequence" else ()
+        frames = (condition.frames,) if condition.is_sequence else ()
         shape = (_levels(condition) * len(self.labels), *frames, self.height, self.width, 3)
         out = io.BytesIO()
         header = {"descr": "|u1", "fortran_order": False, "shape": shape}
@@ -186,7 +186,7 @@ class Arrays:
 
     def _write_block(self, root: Path, condition: Condition, row: int, content: bytearray) -> Piece:
         name, head = array_of(condition), self._head(condition)
-        first = row + (condition.level - 1) * len(self.labels) if condition.kind == "corruption" else row
+        first = row + (condition.level - 1) * len(self.labels) if condition.is_corruption else row
         row_bytes = condition.frames * self.height * self.width * 3
         start = len(head.head) + first * row_bytes
         with (root / name).open("r+b") as file:
@@ -197,13 +197,13 @@ class Arrays:
 
 def array_of(condition: Condition) -> str:
     """The file of a condition's images in a set of arrays."""
-    name = condition.unit if condition.kind == "corruption" else folder_of(condition)
+    name = condition.unit if condition.is_corruption else folder_of(condition)
     return f"{name}.npy"
 
 
 def _levels(condition: Condition) -> int:
     """How many levels of a condition lie in one array."""
-    return len(SEVERITIES) if condition.kind == "corruption" else 1
+    return len(SEVERITIES) if condition.is_corruption else 1
 
 
 def is_intact(path: Path, fixed: Fixed) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from windtunnel.core.conditions import Condition
@@ -11,7 +11,8 @@ from windtunnel.core.errors import ImageError, RunFailed
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
-from windtunnel.engine.images import Source, geometry_under
+from windtunnel.engine.condition_kinds import frames_before_codec
+from windtunnel.engine.images import Source
 from windtunnel.engine.pool import Advance, Chunk, Labour
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
@@ -67,11 +68,11 @@ class Making:
             advance(sum(condition.frames for condition in self.pending[chunk.name]), 0)
 
     def _canvases(self, source: Source, image: Surveyed, condition: Condition) -> Iterator[Image]:
-        id_, geometry = image.sample.id, geometry_under(condition, self.geometry)
+        id_, geometry = image.sample.id, replace(self.geometry, **condition.geometry_changes)
         try:
             if self.split == "train":
                 yield training_image(source.decoded(geometry), geometry, id_, self.seed)
             else:
-                yield from source.frames_before_codec(condition, geometry, self.seed)
+                yield from frames_before_codec(source, condition, geometry, self.seed)
         except ImageError as error:
             raise RunFailed(f"{id_} could be read before and cannot now: {error.reason}") from error

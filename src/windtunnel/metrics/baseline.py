@@ -135,7 +135,7 @@ def beside(run: ScoredRun, baseline: ScoredRun, ours: Rows, theirs: Rows) -> Bes
     shared = [
         (place, where[condition.id], condition)
         for place, condition in enumerate(run.conditions)
-        if condition.id in where and condition.kind != "sequence"
+        if condition.id in where and not condition.is_sequence
     ]
     columns, matching = [one[0] for one in shared], [one[1] for one in shared]
     return Beside(

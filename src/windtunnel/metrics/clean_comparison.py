@@ -30,7 +30,7 @@ def flipped(chosen: NDArray[np.int32], reference: NDArray[np.int32]) -> NDArray[
 def clean_with_codec_of(run: ScoredRun, condition: Condition) -> str:
     """The name of the clean condition stored as a condition is, or "" where the run has none."""
     for other in run.conditions:
-        if other.kind == "clean" and other.codec == condition.codec:
+        if other.is_clean and other.codec == condition.codec:
             return other.name
     return ""
 
@@ -44,7 +44,6 @@ def why_no_clean(run: ScoredRun) -> Missing | None:
 
 def why_no_clean_codec(run: ScoredRun) -> Missing | None:
     """Why a run has no flips against clean images that are stored with the same codec."""
-    corrupted = [one for one in run.conditions if one.kind == "corruption"]
-    if all(clean_with_codec_of(run, one) for one in corrupted):
+    if all(clean_with_codec_of(run, one) for one in run.corruptions):
         return None
     return Missing("there are no clean images stored as the corrupted ones are", "run suite imagenet-c")

@@ -11,8 +11,6 @@ from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
 
-# Conditions whose pixels no seed decides.
-UNSPOILT = ("native", "clean")
 # What a projection lets count, in words.
 KINDS = {
     "identity": "all outputs count",
@@ -23,7 +21,7 @@ KINDS = {
 
 def why_other_pixels(runs: Sequence[ScoredRun]) -> str:
     """Why corrupted images are not the same in all runs, or "": where nothing is corrupted, no reason."""
-    if all(one.kind in UNSPOILT for run in runs for one in run.conditions):
+    if all(one.is_unmodified for run in runs for one in run.conditions):
         return ""
     seeds = [run.recipe.seed for run in runs]
     streams = [run.recipe.stream for run in runs]

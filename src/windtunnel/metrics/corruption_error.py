@@ -68,8 +68,7 @@ def misfits(run: ScoredRun) -> list[Misfit]:
     classes, all five severities.
     """
     suite, canvas = run.recipe.suite, run.recipe.canvas
-    spoilt = [condition for condition in run.conditions if condition.kind == "corruption"]
-    found = []
+    corrupted, found = run.corruptions, []
     if canvas.edition != 224:
         found.append(
             Misfit(
@@ -77,11 +76,11 @@ def misfits(run: ScoredRun) -> list[Misfit]:
                 "run with --edition 224 on images of that size",
             )
         )
-    if any(condition.geometry for condition in spoilt):
+    if any(condition.geometry for condition in corrupted):
         found.append(Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c"))
     if others := other_classes(run):
         found.append(others)
-    if not {condition.codec for condition in spoilt} <= {"jpeg:85", AS_STORED}:
+    if not {condition.codec for condition in corrupted} <= {"jpeg:85", AS_STORED}:
         found.append(Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85"))
     units = set(suite.units)
     if missing := sorted(units - set(alexnet_errors())):
@@ -96,7 +95,7 @@ def whole_units(run: ScoredRun) -> list[str]:
     """The corruptions of the suite that the run has at all five severities."""
     levels: dict[str, set[int]] = {}
     for condition in run.conditions:
-        if condition.kind == "corruption":
+        if condition.is_corruption:
             levels.setdefault(condition.unit, set()).add(condition.level)
     return [unit for unit, found in levels.items() if found == set(SEVERITIES)]
 
@@ -146,14 +145,14 @@ def relative_weights(units: Sequence[str]) -> dict[str, float]:
     }
 
 
-def less_clean(seen: Observed, spoilt: Measure) -> Measure:
+def less_clean(seen: Observed, corrupted: Measure) -> Measure:
     """The same weighted sum, of errors less the clean error."""
     clean = top_k_wrong(seen.rank[:, [seen.column("clean")]], 1)
     return replace(
-        spoilt,
-        parts=("clean", *spoilt.parts),
-        columns=np.hstack([clean, spoilt.columns]),
-        weights=np.concatenate([[-spoilt.linear_weights.sum()], spoilt.linear_weights]),
+        corrupted,
+        parts=("clean", *corrupted.parts),
+        columns=np.hstack([clean, corrupted.columns]),
+        weights=np.concatenate([[-corrupted.linear_weights.sum()], corrupted.linear_weights]),
     )
 
 

@@ -46,4 +46,4 @@ def too_few_classes(run: ScoredRun) -> Missing | None:
 
 def corruption_columns(run: ScoredRun) -> list[int]:
     """Which conditions are corruptions."""
-    return [column for column, condition in enumerate(run.conditions) if condition.kind == "corruption"]
+    return [column for column, condition in enumerate(run.conditions) if condition.is_corruption]

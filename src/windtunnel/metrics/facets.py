@@ -18,9 +18,9 @@ def facets_by_condition(run: ScoredRun) -> dict[str, Facets]:
     found: dict[str, Facets] = {}
     codecs: dict[str, set[str]] = {}
     for condition in run.conditions:
-        named = condition.kind in ("corruption", "sequence")
+        named = condition.is_corrupted
         corruption = condition.unit.removeprefix(SEQUENCE_PREFIX) if named else ""
-        severity = condition.level if condition.kind == "corruption" else None
+        severity = condition.level if condition.is_corruption else None
         codec = condition.codec
         found[condition.name] = Facets(corruption, severity, codec)
         if named:

@@ -58,9 +58,9 @@ def not_normalised(found: Sequence[Misfit], others: Sequence[Misfit] = ()) -> Mi
 def other_classes(run: ScoredRun) -> Misfit | None:
     """Why a run's classes are not ImageNet's 1,000 as all outputs of a model, or None where they are."""
     reason = "they hold for ImageNet's 1,000 classes"
-    kind, space = run.recipe.projection.kind, run.recipe.data.label_space
-    if kind != "identity":
-        option = {"mask": "--mask", "collapse": "--map"}[kind]
+    projection, space = run.projection, run.recipe.data.label_space
+    if not projection.counts_all:
+        option = "--mask" if projection.is_masked else "--map"
         return Misfit(f"{reason}, all of them counted", f"run without {option}")
     if space == IMAGENET_1K:
         return None

@@ -33,8 +33,8 @@ IDENTICAL = "the pixels are identical on every image"
 
 def step_columns(run: ScoredRun) -> list[int]:
     """Which columns of the observations are steps of the pipeline."""
-    kinds = [condition.kind for condition in run.conditions if condition.kind != "sequence"]
-    return [column for column, kind in enumerate(kinds) if kind == "pipeline"]
+    single = [condition for condition in run.conditions if not condition.is_sequence]
+    return [column for column, condition in enumerate(single) if condition.is_pipeline_step]
 
 
 def reference_of(seen: Observed) -> str:

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
-from windtunnel.store.rows import ANSWERED, TOP
+from windtunnel.tasks.classification import classification
+from windtunnel.tasks.classification.summary import TOP
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -28,7 +29,7 @@ def _tied(values: pa.Array, places: int) -> pa.Array:
 
 # What is read of every prediction: name here, column of the store, and how one becomes the other.
 READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
-    "ok": ("status", lambda values: pc.is_in(values, pa.array(ANSWERED))),
+    "ok": ("status", lambda values: pc.is_in(values, pa.array(classification.predicted))),
     "rank": ("label_rank", lambda values: values.fill_null(-1)),
     "chosen": ("top", lambda values: pc.list_element(values, 0).fill_null(-1)),
     "best_score": ("top_score", lambda values: pc.list_element(values, 0)),
@@ -91,15 +92,14 @@ class Observed:
     def __init__(self, run: ScoredRun) -> None:
         self._run = run
         self._ids = np.array(run.samples["id"].to_pylist(), object)
-        single = [condition.kind != "sequence" for condition in run.conditions]
+        single = [not condition.is_sequence for condition in run.conditions]
         self.conditions = tuple(one.name for one, taken in zip(run.conditions, single, strict=True) if taken)
         # Where their rows stand among an image's; the rest are frames of sequences.
         frames = [condition.frames for condition in run.conditions]
         of_images = np.repeat(single, frames)
         self._views = np.repeat([condition.name for condition in run.conditions], frames)
         self.unscored: list[Unscored] = []
-        steps = any(condition.kind == "pipeline" for condition in run.conditions)
-        read = READ | (READ_OF_STEPS if steps else {}) | ({} if all(single) else READ_OF_FRAMES)
+        read = READ | (READ_OF_STEPS if run.pipeline_steps else {}) | ({} if all(single) else READ_OF_FRAMES)
         wanted = list(dict.fromkeys(["reason", *(column for column, _ in read.values())]))
         parts: dict[str, list[NDArray[Any]]] = {}
         complete, labelled = [np.empty(0, np.bool_)], [np.empty(0, np.bool_)]
@@ -140,7 +140,7 @@ class Observed:
         self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
         # Of images without labels only what steps of the pipeline change is scored.
         self.answered: Observed = self
-        if steps and not self.kept.any():
+        if run.pipeline_steps and not self.kept.any():
             answers = {name: one[self.complete] for name, one in whole.items()}
             self.answered = self._like(self.complete, answers)
 

@@ -325,9 +325,9 @@ def measured_on(run: ScoredRun) -> Measured:
     from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 
     recipe, clips = run.recipe, sequences_of(run)
-    spoilt = clips or [condition for condition in run.conditions if condition.kind == "corruption"]
-    codecs = {condition.codec for condition in spoilt}
-    made = [condition for condition in run.conditions if condition.kind in ("corruption", "clean")]
+    corrupted = clips or run.corruptions
+    codecs = {condition.codec for condition in corrupted}
+    made = [condition for condition in run.conditions if (condition.is_corruption or condition.is_clean)]
     unusual = any(condition.geometry for condition in made)
     return Measured(
         benchmark=_benchmark(run),
@@ -338,7 +338,7 @@ def measured_on(run: ScoredRun) -> Measured:
         codec=" and ".join(sorted(codecs)) or "none",
         normaliser=ALEXNET_CLIPS if clips else ALEXNET_50K,
         classes=recipe.counted_classes,
-        own_frost=any(_is_own_frost(condition) for condition in spoilt),
+        own_frost=any(_is_own_frost(condition) for condition in corrupted),
         difficulty=difficulty_of(run) if clips else 1,
     )
 

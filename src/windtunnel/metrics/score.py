@@ -86,8 +86,7 @@ def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
 
 def _divided_metrics(run: ScoredRun) -> list[str]:
     """What a baseline divides: the scores of corruptions, or of sequences."""
-    sequences = any(condition.kind == "sequence" for condition in run.conditions)
-    return needing("sequences" if sequences else "corruptions", needing("normaliser"))
+    return needing("sequences" if run.sequences else "corruptions", needing("normaliser"))
 
 
 def score_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Score]:

@@ -80,8 +80,7 @@ class ScoredRun(StoredRun):
     @property
     def scored(self) -> NDArray[np.bool_]:
         """Which of the run's images its scores rest on; sequences and swapped steps need no labels."""
-        sequences = any(condition.kind == "sequence" for condition in self.conditions)
-        return self.clips.kept if sequences else self.observed.answered.kept
+        return self.clips.kept if self.sequences else self.observed.answered.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
         """The same of any images; one of which the column says nothing is its own group."""

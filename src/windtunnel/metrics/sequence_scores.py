@@ -45,7 +45,7 @@ Distance = Callable[[NDArray[np.int32], tuple[NDArray[np.int64], NDArray[np.int6
 
 def sequences_of(run: ScoredRun) -> list[Condition]:
     """The run's sequences, in its order."""
-    return [condition for condition in run.conditions if condition.kind == "sequence"]
+    return [condition for condition in run.conditions if condition.is_sequence]
 
 
 def bare(condition: Condition) -> str:

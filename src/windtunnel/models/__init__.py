@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K
+from windtunnel.core.records import DEFAULT_TASK
 from windtunnel.models.preprocess import About, Declaration, Preprocess
 from windtunnel.models.preprocess import Outputs as Outputs
 from windtunnel.published.imagenet import imagenet_1k
@@ -51,6 +52,7 @@ class Model:
         fixed_size: whether it takes images of one size only.
         probe_size: height and width of the images it was tried on, where it declares no size; else None.
         kind_title: how the kind is written in texts, if not as `kind`.
+        task: what it predicts.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Model:
     fixed_size: bool = False
     probe_size: Size | None = None
     kind_title: str = ""
+    task: str = DEFAULT_TASK
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""

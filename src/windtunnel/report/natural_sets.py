@@ -20,11 +20,11 @@ def _part_text(part: PartRecord) -> str:
 
 def counted_text(recipe: Recipe) -> str:
     """Which of the model's outputs may win, in a few words."""
-    projection, outputs = recipe.projection, f"{recipe.model.classes:,}"
+    projection, outputs = recipe.projection.projection, f"{recipe.model.classes:,}"
     kept = f"{len(projection.kept):,}"
-    if projection.kind == "mask":
+    if projection.is_masked:
         return f"{kept} of {outputs} outputs count (mask before softmax)"
-    if projection.kind == "collapse":
+    if projection.is_collapsed:
         used = sum(map(len, projection.outputs))
         return f"{used:,} of {outputs} outputs stand for {kept} classes (the best of a class's outputs)"
     return f"all {outputs} outputs count"

@@ -51,9 +51,9 @@ def score_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
             lines.append((title, f"{_shown(score)}   {headline_formula(score.formula)}"))
     lines += [*_detection_lines(scores), *(("note", note) for note in lost_scores(run))]
     lines += [("note", note) for note in [*normaliser_notes(run), *training_notes(run)]]
-    kinds = {condition.name: condition.kind for condition in run.conditions}
-    spoilt = [score for score in by_condition.values() if kinds.get(score.condition) == "corruption"]
-    worst = sorted(spoilt, key=lambda score: -score.value)[:WORST_SHOWN]
+    corruptions = {condition.name for condition in run.conditions if condition.is_corruption}
+    corrupted = [score for score in by_condition.values() if score.condition in corruptions]
+    worst = sorted(corrupted, key=lambda score: -score.value)[:WORST_SHOWN]
     if worst:
         lines.append(("worst", "   ".join(f"{score.condition} {100 * score.value:.1f} %" for score in worst)))
     lines += _sequence_lines(scores)

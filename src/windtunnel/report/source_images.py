@@ -19,7 +19,8 @@ from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, content_hash
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.precomputed import open_with_clean
-from windtunnel.engine.images import Source, geometry_under
+from windtunnel.engine.condition_kinds import frames_under
+from windtunnel.engine.images import Source
 from windtunnel.engine.plan import parse_settings
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.metrics.parts import Part, part_of_role
@@ -63,7 +64,8 @@ class Originals:
             source = Source(self._dataset, Surveyed(sample, expected, orientation=UPRIGHT))
             made = [stored_condition(self._run, name) for name in conditions]
             return [
-                list(source.frames_under(condition, self._geometry_of(condition), seed)) for condition in made
+                list(frames_under(source, condition, self._geometry_of(condition), seed))
+                for condition in made
             ]
         except (ImageError, RunFailed, UserError):
             return None
@@ -71,9 +73,8 @@ class Originals:
     def _geometry_of(self, condition: Condition) -> Geometry:
         """How a condition's image was made: the model's way for `native`, else the suite's or near it."""
         recipe = self._run.recipe
-        if condition.kind == "native":
-            return Geometry.of(recipe.model.geometry)
-        return geometry_under(condition, Geometry.of(recipe.canvas.geometry))
+        geometry = Geometry.of(recipe.model.geometry if condition.is_native else recipe.canvas.geometry)
+        return replace(geometry, **condition.geometry_changes)
 
     @property
     def note(self) -> str:

@@ -25,10 +25,11 @@ from windtunnel.core.records import (
     read_record,
 )
 from windtunnel.core.samples import FrameRow, Surveyed
+from windtunnel.core.task import Task
 from windtunnel.store.files import write_whole
 from windtunnel.store.parquet import parquet_bytes, read_parquet
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
-from windtunnel.store.rows import COLUMNS
+from windtunnel.store.rows import schema
 
 RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
@@ -47,6 +48,7 @@ PARTS = {
     "batch": "batch size",
     "chunk": "chunk size",
     "stream": "random stream version",
+    "task": "task",
 }
 RUN = FolderKind("run", RECIPE_FILE, 2, PARTS, option="out")
 
@@ -170,14 +172,14 @@ class RunFolder(RecipeFolder):
         """Where a shard lies."""
         return self.path / SHARDS_FOLDER / f"{name}.parquet"
 
-    def has_shard(self, name: str, rows: int) -> bool:
+    def has_shard(self, name: str, rows: int, task: Task) -> bool:
         """Whether a shard is finished; a damaged one counts as missing and is made again."""
         path = self.shard_path(name)
         if not path.exists():
             return False
         try:
             table = read_parquet(path)
-            return len(table) == rows and {column for column, _ in COLUMNS} <= set(table.column_names)
+            return len(table) == rows and set(schema(task).names) <= set(table.column_names)
         except (pa.ArrowException, OSError):
             return False
 

@@ -38,6 +38,21 @@ class StoredRun:
         return self.recipe.conditions
 
     @property
+    def corruptions(self) -> tuple[Condition, ...]:
+        """The conditions that are corruptions."""
+        return tuple(condition for condition in self.conditions if condition.is_corruption)
+
+    @property
+    def sequences(self) -> tuple[Condition, ...]:
+        """The conditions that are sequences."""
+        return tuple(condition for condition in self.conditions if condition.is_sequence)
+
+    @property
+    def pipeline_steps(self) -> tuple[Condition, ...]:
+        """The conditions that replace a step of the pipeline."""
+        return tuple(condition for condition in self.conditions if condition.is_pipeline_step)
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """What is scored."""
         return self.info.scoring.metrics

@@ -47,7 +47,7 @@ def held_difficulty(dataset: Dataset) -> int | None:
     """The difficulty a finished set of sequences was made for, where its noise has only another than 1."""
     if dataset.precomputed is None:
         return None
-    levels = {one.level for one in dataset.precomputed.stored if one.kind == "sequence" and one.level}
+    levels = {one.level for one in dataset.precomputed.stored if one.is_sequence and one.level}
     return min(levels) if levels and min(levels) != DIFFICULTIES[0] else None
 
 

@@ -93,7 +93,7 @@ def check_deterministic(conditions: Iterable[Condition], geometry: Geometry | No
     conditions = list(conditions)
     waiting: dict[str, Trial] = {}
     for condition in conditions:
-        if condition.kind not in ("corruption", "sequence") or _unit_of(condition).is_shipped:
+        if not condition.is_corrupted or _unit_of(condition).is_shipped:
             continue
         trial = Trial(condition.unit, condition.level or 1, condition.edition, dict(condition.settings))
         key = json.dumps([asdict(trial), dict(condition.assets)])
@@ -221,4 +221,4 @@ def _steps_from_outside(conditions: Iterable[Condition], geometry: Geometry | No
 
 
 def _unit_of(condition: Condition) -> Unit:
-    return sequence_of(condition) if condition.kind == "sequence" else CORRUPTIONS.get(condition.unit)
+    return sequence_of(condition) if condition.is_sequence else CORRUPTIONS.get(condition.unit)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError, unknown_name
@@ -153,7 +152,7 @@ class Suite:
                 f"Suite {self.name} corrupts at the model's size; {dataset.location} is corrupted already."
             )
         stored = dataset.stored
-        has_clips = any(one.kind == "sequence" for one in stored)
+        has_clips = any(one.is_sequence for one in stored)
         cure = f"{option('suite', 'as-stored')} takes it all"
         if has_clips:
             cure = f"Leave out {option('suite')} and {option('only')}"
@@ -172,20 +171,20 @@ class Suite:
                 found.append(Condition("native"))
             usual = Condition("clean", edition=canvas.edition, geometry=canvas.overrides())
             found.append(dataset.made_clean or usual)
-        spoilt = [held[place] for place in wanted if place in held]
-        if not spoilt:
+        corrupted = [held[place] for place in wanted if place in held]
+        if not corrupted:
             raise UserError(
                 f"{dataset.location} holds none of the conditions of suite {self.name}; it holds "
                 f"{', '.join(dict.fromkeys(one.unit for one in stored))}. {cure}."
                 f"{''.join(f' {remark}' for remark in dataset.shelf.remarks)}"
             )
         missing = [place_text(place) for place in wanted if place not in held]
-        return found + spoilt, missing
+        return found + corrupted, missing
 
     def check_frames(self, conditions: Sequence[Condition]) -> None:
         """Refuse sequences that are too short to be compared at the suite's difficulty."""
         for one in conditions:
-            if one.kind != "sequence":
+            if not one.is_sequence:
                 continue
             least = least_frames(comparison_of(one.level), self.levels[0])
             if one.frames < least:
@@ -300,10 +299,9 @@ def _with_assets(condition: Condition, canvas: Canvas) -> Condition:
 
     `native` is made by each model's own geometry, whose digests are part of the model.
     """
-    if condition.kind == "native":
+    if condition.is_native:
         return condition
-    swapped: dict[str, Any] = dict(condition.geometry) if condition.kind == "pipeline" else {}
-    digests = replace(canvas.geometry, **swapped).assets() | codec_assets(condition.codec)
+    digests = replace(canvas.geometry, **condition.geometry_changes).assets() | codec_assets(condition.codec)
     return replace(condition, assets={**condition.assets, **digests}) if digests else condition
 
 

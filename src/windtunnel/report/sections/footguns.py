@@ -88,7 +88,7 @@ def _which_images(run: ScoredRun, top1: Top1) -> Iterator[str]:
 
 
 def _files_or_memory(run: ScoredRun, _: Top1) -> Iterator[str]:
-    codecs = {one.codec for one in run.conditions if one.kind == "corruption"}
+    codecs = {one.codec for one in run.conditions if one.is_corruption}
     if codecs == {"none"} and run.recipe.canvas.edition in (224, 299):
         yield (
             "Nothing was compressed after the corruption. The published files are JPEG 85: numbers from them "
@@ -124,7 +124,7 @@ def _at_chance(run: ScoredRun, top1: Top1) -> Iterator[str]:
 
 def _no_mask(run: ScoredRun, _: Top1) -> Iterator[str]:
     classes, outputs = len(set(_labels(run))), run.recipe.model.classes
-    if run.recipe.projection.kind == "identity" and 0 < classes < outputs:
+    if run.projection.counts_all and 0 < classes < outputs:
         yield (
             f"The images are of {classes:,} classes and all {outputs:,} outputs may win: errors are higher "
             "than with --mask."
@@ -134,7 +134,7 @@ def _no_mask(run: ScoredRun, _: Top1) -> Iterator[str]:
 def _not_monotone(run: ScoredRun, top1: Top1) -> Iterator[str]:
     by_unit: dict[str, list[Score]] = {}
     for one in run.conditions:
-        if one.kind == "corruption" and one.name in top1:
+        if one.is_corruption and one.name in top1:
             by_unit.setdefault(one.unit, []).append(top1[one.name])
     falls = [
         f"{milder.condition} {100 * milder.value:.1f} % to {harder.condition} {100 * harder.value:.1f} %"

@@ -81,7 +81,7 @@ def worst_failures(run: ScoredRun, explain: Explain = explain_nothing, count: in
     nothing was done to any image, those that are surely wrong as they are, a class at most twice.
     """
     seen = run.observed
-    plain = {condition.kind for condition in run.conditions} <= {"native", "clean"}
+    plain = all(condition.is_unmodified for condition in run.conditions)
     if not plain and "clean" not in seen.conditions:
         return Shown([], "There are no clean images to be right on: none is shown.")
     chosen = _choose_plain(run, count) if plain else _choose(run, count)
@@ -131,9 +131,9 @@ def _choose(run: ScoredRun, count: int) -> list[tuple[int, int]]:
     taken: set[int] = set()
     units: Counter[str] = Counter()
     found: list[tuple[int, int]] = []
-    spoilt = [(int(c.level), n) for n, c in enumerate(run.conditions) if c.kind == "corruption"]
-    for level in sorted({level for level, _ in spoilt}):
-        columns = [column for each, column in spoilt if each == level]
+    corrupted = [(int(c.level), n) for n, c in enumerate(run.conditions) if c.is_corruption]
+    for level in sorted({level for level, _ in corrupted}):
+        columns = [column for each, column in corrupted if each == level]
         wrong = right[:, None] & (seen.rank[:, columns] > 0) & ~seen.not_finite[:, columns]
         scores = np.where(wrong, sure[:, columns], -np.inf)
         for place in np.argsort(-scores, axis=None, kind="stable")[: count * len(columns)]:

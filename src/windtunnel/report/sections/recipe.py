@@ -92,19 +92,18 @@ def _canvas(canvas: CanvasRecipe) -> str:
 
 
 def _suite(info: RunInfo, recipe: Recipe) -> str:
-    spoilt = [one for one in recipe.conditions if one.unit]
-    units = ", ".join(dict.fromkeys(one.unit for one in spoilt))
-    kinds = {one.kind for one in spoilt}
+    modified = [one for one in recipe.conditions if one.unit]
+    units = ", ".join(dict.fromkeys(one.unit for one in modified))
     if recipe.data.natural:
         return f"{info.suite}: images as they are, by the model's own preprocess"
-    if kinds == {"pipeline"}:
+    if modified and all(one.is_pipeline_step for one in modified):
         return f"{info.suite}: {units}; one step swapped at a time"
-    what = "difficulty" if "sequence" in kinds else "severities"
-    codecs = ", ".join(dict.fromkeys(one.codec for one in spoilt if one.kind != "pipeline")) or "none"
+    what = "difficulty" if any(one.is_sequence for one in modified) else "severities"
+    codecs = ", ".join(dict.fromkeys(one.codec for one in modified if not one.is_pipeline_step)) or "none"
     levels = ", ".join(map(str, recipe.suite.levels))
     if recipe.suite.unit_levels:
-        corrupted = [one for one in spoilt if one.kind == "corruption"]
-        steps = "".join(f"; {one.unit}" for one in spoilt if one.kind == "pipeline")
+        corrupted = [one for one in modified if one.is_corruption]
+        steps = "".join(f"; {one.unit}" for one in modified if one.is_pipeline_step)
         grid = grid_text((one.unit, one.level) for one in corrupted)
         return f"{info.suite}: {grid}{steps}; codec {codecs}"
     return f"{info.suite}: {units or 'nothing corrupted'}; {what} {levels}; codec {codecs}"
@@ -112,7 +111,7 @@ def _suite(info: RunInfo, recipe: Recipe) -> str:
 
 def _frames(recipe: Recipe) -> list[tuple[str, str]]:
     """How long the sequences are, and what their frames are compared with."""
-    clips = [one for one in recipe.conditions if one.kind == "sequence"]
+    clips = [one for one in recipe.conditions if one.is_sequence]
     if not clips:
         return []
     stride = recipe.suite.levels[0]

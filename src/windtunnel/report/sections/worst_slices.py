@@ -64,9 +64,11 @@ def _metric(run: ScoredRun) -> str:
     """The mean error or mFP where there is one, else the clean error; "" where nothing is scored."""
     if not len(run.observed.ids) or not run.observed.conditions:
         return ""
-    units = {"corruption": "mean_error", "sequence": "mfp"}
-    kinds = {condition.kind for condition in run.conditions}
-    wanted = [*(metric for kind, metric in units.items() if kind in kinds), "top1_error"]
+    wanted = [
+        *(["mean_error"] if run.corruptions else []),
+        *(["mfp"] if run.sequences else []),
+        "top1_error",
+    ]
     return next((metric for metric in wanted if metric in run.metrics), "")
 
 

@@ -20,7 +20,8 @@ LABELS_ARE_IMAGENET = (
 )
 # The same where the user has declared them to be indices of no known classes.
 NOT_PLAIN_INDICES = (
-    "pass --labels imagenet-1k instead of --labels indices if the data's class indices are ImageNet-1k's"
+    f"pass {option('labels', 'imagenet-1k')} instead of {option('labels', 'indices')} if the data's class "
+    "indices are ImageNet-1k's"
 )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.models import Outputs, Scores
-from windtunnel.store.rows import TOP
 
+TOP = 5
+NO_LABEL = -2
 # The logarithm of what a probability of 0 counts as: the least that float32 holds in full.
 NO_PROBABILITY = float(np.log(np.finfo(np.float32).tiny))
 
@@ -98,6 +100,33 @@ def summarise(
         -(share * log_share).sum(axis=1).astype(np.float32),
         (share**2).sum(axis=1).astype(np.float32),
     )
+
+
+def summarise_best(
+    top: NDArray[np.int32], scores: NDArray[Any] | None, labels: Sequence[Sequence[int]]
+) -> Summary:
+    """Summarise the best classes alone: the label's rank among them, or their number."""
+    count, width = top.shape
+    most = max((len(row) for row in labels), default=0) or 1
+    wanted = np.full((count, most), NO_LABEL, np.int32)
+    for row, classes in enumerate(labels):
+        wanted[row, : len(classes)] = classes
+    hit = (top[:, :, None] == wanted[:, None, :]).any(axis=2)
+    rank = np.where(hit.any(axis=1), hit.argmax(axis=1), width).astype(np.int32)
+    rank[wanted[:, 0] == NO_LABEL] = -1
+    kept = min(width, TOP)
+    best = np.full((count, TOP), -1, np.int32)
+    best_score = np.full((count, TOP), np.nan, np.float32)
+    label_score = np.full(count, np.nan, np.float32)
+    best[:, :kept] = top[:, :kept]
+    if scores is not None:
+        best_score[:, :kept] = scores[:, :kept]
+        found = np.take_along_axis(scores, np.clip(rank, 0, width - 1)[:, None].astype(np.int64), axis=1)[
+            :, 0
+        ]
+        label_score = np.where(hit.any(axis=1), found, np.nan).astype(np.float32)
+    nothing = np.full(count, np.nan, np.float32)
+    return Summary(best, best_score, label_score, rank, nothing, nothing, nothing)
 
 
 def _best(scores: NDArray[np.float32]) -> NDArray[np.int64]:

@@ -1,0 +1,125 @@
+"""Tasks as plug-ins: what models predict, and how their outputs become the rows of a shard."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.core.errors import Status
+from windtunnel.core.labels import LabelSpace
+from windtunnel.core.records import ProjectionRecipe, Recipe
+from windtunnel.core.registry import Plugin, Registry
+from windtunnel.core.samples import Sample, Surveyed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """What the user declares of labels.
+
+    Attributes:
+        labels: what class indices of the data are; None for not declared.
+        map_file: which outputs of the model stand for which class of the data; None for no such file.
+        trust: whether the data's class indices are the model's outputs.
+        has_sequences: whether the suite has sequences, whose flip rates need no labels.
+    """
+
+    labels: str | None = None
+    map_file: Path | None = None
+    trust: bool = False
+    has_sequences: bool = False
+
+
+class LabelMapping(ABC):
+    """How a dataset's labels correspond to a model's outputs.
+
+    Attributes:
+        data_space: the classes that labels refer to.
+        space: the classes that are scored.
+        remarks: what users should know of it.
+        unused_remarks: the same of scored classes without images.
+    """
+
+    data_space: LabelSpace
+    space: LabelSpace
+    remarks: Sequence[str]
+    unused_remarks: Sequence[str]
+
+    @abstractmethod
+    def check_metrics(self, suite: str, metrics: Sequence[str]) -> None:
+        """Refuse a suite whose metrics need labels that the data does not have."""
+
+    @abstractmethod
+    def projection(self, surveyed: Sequence[Surveyed], *, masked: bool) -> ProjectionRecipe:
+        """The record of it; `masked` counts only outputs of classes that these images have."""
+
+
+class Postprocessor(ABC):
+    """How a model's outputs become the task's columns; made from a recipe and sent to workers.
+
+    Attributes:
+        width: how many numbers a model returns for an image.
+    """
+
+    width: int
+
+    @abstractmethod
+    def finite(self, outputs: Any) -> NDArray[np.bool_]:
+        """Which outputs of a batch are finite; any other is a wrong prediction."""
+
+    @abstractmethod
+    def empty(self, count: int) -> dict[str, NDArray[Any]]:
+        """The columns of so many rows, to be filled in."""
+
+    @abstractmethod
+    def columns(self, outputs: Any, samples: Sequence[Sample]) -> dict[str, NDArray[Any]]:
+        """The columns of finite outputs, one for each of these images."""
+
+    @abstractmethod
+    def arrays(
+        self, columns: Mapping[str, NDArray[Any]], samples: Sequence[Sample], status: NDArray[np.str_]
+    ) -> dict[str, pa.Array]:
+        """The columns as a shard stores them, with nulls where a row of that status has no value."""
+
+
+class Task(Plugin, ABC):
+    """What models predict: the columns of a shard, and how labels and outputs become their values.
+
+    Attributes:
+        help: what it is, in one sentence.
+        predicted: the statuses of rows that count as predictions.
+    """
+
+    name: str
+    help: str
+    predicted: tuple[Status, ...]
+
+    @property
+    @abstractmethod
+    def columns(self) -> Sequence[pa.Field]:
+        """The task's columns of every shard."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> pa.Field:
+        """The column of unprocessed outputs, in shards that keep them."""
+
+    @abstractmethod
+    def map_labels(
+        self, model: Any, dataset: Any, samples: Sequence[Sample], options: LabelOptions
+    ) -> LabelMapping:
+        """How the labels of all images correspond to a model's outputs; a mismatch is refused."""
+
+    @abstractmethod
+    def postprocessor(self, recipe: Recipe) -> Postprocessor:
+        """How outputs become rows in runs of a recipe."""
+
+
+REGISTRY: Registry[Task] = Registry("task", "windtunnel.tasks", Task)  # type: ignore[type-abstract]

@@ -1,0 +1,1 @@
+"""Tasks: what models predict, one module each; see `windtunnel.core.task`."""
