@@ -10,7 +10,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.data.precomputed_folders import known_corruptions
 from windtunnel.suites.default_suite import default_suite
 from windtunnel.suites.golden_digests import golden_image
@@ -35,13 +35,13 @@ def put_folders(
     return root
 
 
-def opened(root: Path) -> FinishedDataset:
+def opened(root: Path) -> PrecomputedDataset:
     dataset = windtunnel.open_dataset(root)
-    assert isinstance(dataset, FinishedDataset)
+    assert isinstance(dataset, PrecomputedDataset)
     return dataset
 
 
-def held(dataset: FinishedDataset) -> list[str]:
+def held(dataset: PrecomputedDataset) -> list[str]:
     return [f"{one.unit}:{one.level}" for one in dataset.stored]
 
 
@@ -70,7 +70,7 @@ def test_numbered_class_folders_are_no_severities(tmp_path: Path) -> None:
     for class_ in "12345":
         (tmp_path / "val" / class_).mkdir(parents=True)
         Image.new("RGB", (40, 40)).save(tmp_path / "val" / class_ / "a.png")
-    assert not isinstance(windtunnel.open_dataset(tmp_path), FinishedDataset)
+    assert not isinstance(windtunnel.open_dataset(tmp_path), PrecomputedDataset)
 
 
 def test_a_partial_download_tells_what_it_lacks(tmp_path: Path) -> None:

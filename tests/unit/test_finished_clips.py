@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.imaging.clips import encode_clip
 from windtunnel.report.timelines import timelines
 from windtunnel.suites.default_suite import default_suite
@@ -57,9 +57,9 @@ def put_arrays(root: Path, units: tuple[str, ...], count: int = 6, frames: int =
     return root
 
 
-def opened(root: Path) -> FinishedDataset:
+def opened(root: Path) -> PrecomputedDataset:
     dataset = windtunnel.open_dataset(root)
-    assert isinstance(dataset, FinishedDataset)
+    assert isinstance(dataset, PrecomputedDataset)
     return dataset
 
 

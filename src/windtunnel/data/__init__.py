@@ -18,7 +18,7 @@ from windtunnel.core.seeding import digest64
 from windtunnel.imaging.files import read_file as read_file
 
 if TYPE_CHECKING:
-    from windtunnel.data.precomputed import FinishedDataset
+    from windtunnel.data.precomputed import PrecomputedDataset
     from windtunnel.published.natural_sets import NaturalSet
 
 IMAGE_SUFFIXES = frozenset(
@@ -90,7 +90,7 @@ class Dataset:
         return ()
 
     @property
-    def precomputed(self) -> FinishedDataset | None:
+    def precomputed(self) -> PrecomputedDataset | None:
         """The dataset as one whose images are corrupted already, such as ImageNet-C; None for others."""
         return None
 

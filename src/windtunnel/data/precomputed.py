@@ -55,7 +55,7 @@ OTHER_IMAGE = 8
 
 
 @dataclass(frozen=True)
-class FinishedDataset(Dataset):
+class PrecomputedDataset(Dataset):
     """A finished set, perhaps with the clean images it was made from.
 
     Attributes:
@@ -82,7 +82,7 @@ class FinishedDataset(Dataset):
         return self.clean is None or self.clean.parallel_reads
 
     @property
-    def precomputed(self) -> FinishedDataset:
+    def precomputed(self) -> PrecomputedDataset:
         """The set itself."""
         return self
 
@@ -207,7 +207,7 @@ class FinishedDataset(Dataset):
             if not self.manifest.is_made(name, int(sample.meta["place"])):
                 raise ImageError("unreadable", "not made yet: the set is unfinished")
 
-    def with_clean(self, clean: Dataset) -> FinishedDataset:
+    def with_clean(self, clean: Dataset) -> PrecomputedDataset:
         """The same set beside the clean images it was made from, matched by class and name, or by row."""
         if clean.precomputed is not None:
             if clean.precomputed.clean is None:
@@ -359,7 +359,7 @@ class FinishedDataset(Dataset):
         return lambda id_: RARE if id_ in self.shelf.rare else NOT_CORRUPTED if id_ in clean else ""
 
     def __getstate__(self) -> dict[str, object]:
-        fields = FinishedDataset.__dataclass_fields__
+        fields = PrecomputedDataset.__dataclass_fields__
         return {name: value for name, value in self.__dict__.items() if name in fields}
 
 

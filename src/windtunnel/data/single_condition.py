@@ -15,7 +15,7 @@ from windtunnel.data.layouts import open_precomputed
 from windtunnel.data.natural_detection import found_natural
 from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.precomputed import CLEAN, FinishedDataset
+from windtunnel.data.precomputed import CLEAN, PrecomputedDataset
 from windtunnel.published.natural_sets import natural_set
 
 
@@ -23,7 +23,7 @@ from windtunnel.published.natural_sets import natural_set
 class StoredImages(Dataset):
     """The images a finished set holds under one corruption and severity, or its own clean ones."""
 
-    whole: FinishedDataset
+    whole: PrecomputedDataset
     condition: str
     unit: str = ""
     level: int = 0
@@ -89,7 +89,7 @@ def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str,
     return natural, (read, *natural.images.remarks)
 
 
-def _stored(dataset: FinishedDataset, wanted: str) -> StoredImages:
+def _stored(dataset: PrecomputedDataset, wanted: str) -> StoredImages:
     """The condition of a finished set that is wanted."""
     found = {
         f"{one.unit}:{one.level}": StoredImages(dataset, f"{one.unit}:{one.level}", one.unit, one.level)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windtunnel.core.errors import UserError
 from windtunnel.core.records import CanvasRecipe
 from windtunnel.corruptions import MIN_SIDE_PX, edition_of
-from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.imaging.geometry import Geometry
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     return Canvas(edition, GEOMETRIES[edition], "")
 
 
-def finished_canvas(dataset: FinishedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
+def finished_canvas(dataset: PrecomputedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
     """The canvas of a finished set: what is stored; clean images of other sizes go the edition's way."""
     edition = dataset.edition
     if suite.edition not in ("auto", edition):

@@ -12,7 +12,7 @@ from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.core.records import SuiteRecipe
 from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
-from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.data.shelf import place_text
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec, codec_assets
@@ -145,7 +145,7 @@ class Suite:
         """Whether the units are sequences."""
         return any(unit.startswith(SEQUENCE_PREFIX) for unit in self.units)
 
-    def of_finished(self, dataset: FinishedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
+    def of_finished(self, dataset: PrecomputedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
         """The conditions of this suite that a finished set holds, and the names of those it lacks."""
         if self.canvas == "native":
             raise UserError(

@@ -13,7 +13,7 @@ from windtunnel.data import Dataset, ImageSource, LiveDataset, path_and_part
 from windtunnel.data.manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
-    from windtunnel.data.precomputed import FinishedDataset
+    from windtunnel.data.precomputed import PrecomputedDataset
     from windtunnel.data.shelf import Shelf
 
 # Layouts of the user's own are tried before the shipped ones, the most general of which take any folder.
@@ -102,8 +102,8 @@ class PrecomputedLayout(DatasetLayout):
             )
         return found
 
-    def _found(self, path: Path) -> FinishedDataset | None:
-        from windtunnel.data.precomputed import FinishedDataset
+    def _found(self, path: Path) -> PrecomputedDataset | None:
+        from windtunnel.data.precomputed import PrecomputedDataset
 
         if not path.is_dir():
             return None
@@ -111,7 +111,7 @@ class PrecomputedLayout(DatasetLayout):
         shelf = self._find(path, manifest)
         if shelf is None:
             return None
-        return FinishedDataset(path.resolve().name, str(path), shelf, manifest, shelf.clean())
+        return PrecomputedDataset(path.resolve().name, str(path), shelf, manifest, shelf.clean())
 
 
 REGISTRY: Registry[DatasetLayout] = Registry("layout", __name__, DatasetLayout, separator="-")
@@ -144,7 +144,7 @@ def open_path(source: str | Path) -> Dataset:
     raise UserError(f"{path} is no data set; give a folder or a file ending in {', '.join(suffixes)}.")
 
 
-def open_precomputed(path: Path) -> FinishedDataset | None:
+def open_precomputed(path: Path) -> PrecomputedDataset | None:
     """The dataset at a path whose images are corrupted already; None where the path is anything else."""
     for layout in by_priority():
         if layout.corrupted and (dataset := _opened(layout, path, "")):
