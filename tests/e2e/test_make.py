@@ -69,7 +69,7 @@ def test_files_and_memory_give_the_same_predictions(tmp_path: Path) -> None:
         memory = predictions(windtunnel.run(model, data, suite, out=tmp_path / f"{suite}-memory"))
         files = predictions(windtunnel.run(model, made, suite, out=tmp_path / f"{suite}-files"))
         assert len(files) == 4 * (1 + 5 * len(load_suite(suite).units))
-        # A finished set has no native images and no clean ones with a codec.
+        # A precomputed set has no native images and no clean ones with a codec.
         assert files.keys() < memory.keys()
         assert {key: memory[key] for key in files} == files
 

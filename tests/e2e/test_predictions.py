@@ -299,7 +299,7 @@ def test_a_csv_that_cannot_be_read_is_told_in_a_short_line(tmp_path: Path, text:
 def test_sequences_are_refused_before_a_run_is_written(
     logits: Path, digit_folder: Path, tmp_path: Path, suite: str | None
 ) -> None:
-    """A row names an image and a condition, and no frame of it; a finished set of clips is no other."""
+    """A row names an image and a condition, and no frame of it; a precomputed set of clips is no exception."""
     data = digit_folder
     if suite is None:
         data = windtunnel.make_set("imagenet-p", digit_folder, tmp_path / "clips", only=["tilt"], subset=2)

@@ -306,7 +306,7 @@ def test_a_process_that_hands_out_work_compiles_nothing(tmp_path: Path, digit_fo
     ("options", "words"),
     [
         ({"suite": "imagenet-p", "difficulty": 4}, "give 1, 2, 3"),
-        ({"suite": "imagenet-c", "difficulty": 2}, "holds no sequences"),
+        ({"suite": "imagenet-c", "difficulty": 2}, "contains no sequences"),
         ({"suite": "imagenet-c", "codec": "h264"}, "stores sequences"),
         ({"suite": "imagenet-p", "only": ["tilted"]}, "tilted"),
         ({"suite": "imagenet-p", "only": ["tilt:7"]}, "no such level"),

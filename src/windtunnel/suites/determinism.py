@@ -52,7 +52,7 @@ CHILD = (
 )
 # Salts of hash(): of a small range of values, one other salt may give the same by chance.
 SALTS = ("1", "2", "3")
-CURE = "Draw from rng, its second argument, and from nothing else."
+REMEDY = "Draw from rng, its second argument, and from nothing else."
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class Trial:
             made: Iterable[Any] = [unit.apply(image, draws, self.level, self.edition, self.settings)]
         else:
             made = islice(unit.apply(image, draws, self.level, self.edition), FRAMES)
-        found = hashlib.blake2b(digest_size=16)
+        pixels_digest = hashlib.blake2b(digest_size=16)
         for pixels in made:
-            found.update(np.ascontiguousarray(pixels).tobytes())
-        return found.hexdigest()
+            pixels_digest.update(np.ascontiguousarray(pixels).tobytes())
+        return pixels_digest.hexdigest()
 
 
 # What has been checked in this process: trials with the digests of the files they depend on.
@@ -99,14 +99,14 @@ def check_deterministic(conditions: Iterable[Condition], geometry: Geometry | No
         key = json.dumps([asdict(trial), dict(condition.assets)])
         if key not in _passed:
             waiting[key] = trial
-    for step in _steps_from_outside(conditions, geometry):
+    for step in _third_party_steps(conditions, geometry):
         key = json.dumps([step, _plugin(step).assets()])
         if key not in _passed:
             waiting[key] = Trial(step, 0, 0)
     if not waiting:
         return
     digests = [_check_here(trial) for trial in waiting.values()]
-    for elsewhere in _digests_there(waiting.values()):
+    for elsewhere in _digests_elsewhere(waiting.values()):
         for trial, here, there in zip(waiting.values(), digests, elsewhere, strict=True):
             if here != there:
                 raise _refusal(
@@ -140,32 +140,32 @@ def _refusal(trial: Trial, how: str) -> UserError:
     if not isinstance(unit, Corruption | Perturbation):
         return UserError(f"{trial.unit} ({file}) changes its pixels for the same image {how}.")
     level = f"{'severity' if isinstance(unit, Corruption) else 'difficulty'} {trial.level}"
-    return UserError(f"{trial.unit} ({file}) changes its pixels at {level} for the same seed {how}. {CURE}")
+    return UserError(f"{trial.unit} ({file}) changes its pixels at {level} for the same seed {how}. {REMEDY}")
 
 
 def trial_digests(trials: Iterable[Mapping[str, Any]], files: Iterable[str]) -> list[str]:
     """The digests of trials as another process finds them."""
     include_units(map(Path, files))
-    found = []
-    for one in trials:
+    digests = []
+    for trial in trials:
         with _global_generators(1):
-            found.append(Trial(**one).digest())
-    return found
+            digests.append(Trial(**trial).digest())
+    return digests
 
 
-def _digests_there(trials: Iterable[Trial]) -> list[list[str]]:
+def _digests_elsewhere(trials: Iterable[Trial]) -> list[list[str]]:
     """The same in interpreters with other salts of hash(), started together; [] where none can be started."""
     asked = list(trials)
     included = {
-        inspect.getfile(_plugin(one.unit).function)
-        for one in asked
-        if _plugin(one.unit).function.__module__.startswith("windtunnel_included_")
+        inspect.getfile(_plugin(trial.unit).function)
+        for trial in asked
+        if _plugin(trial.unit).function.__module__.startswith("windtunnel_included_")
     }
-    given = {"path": sys.path, "files": sorted(included), "trials": [asdict(one) for one in asked]}
+    given = {"path": sys.path, "files": sorted(included), "trials": [asdict(trial) for trial in asked]}
     salts = [salt for salt in SALTS if salt != os.environ.get("PYTHONHASHSEED")]
     with ThreadPoolExecutor(len(salts)) as threads:
-        found = threads.map(lambda salt: _digests_with_salt(salt, json.dumps(given), asked[0].unit), salts)
-        return [digests for digests in found if digests]
+        results = threads.map(lambda salt: _digests_with_salt(salt, json.dumps(given), asked[0].unit), salts)
+        return [digests for digests in results if digests]
 
 
 def _digests_with_salt(salt: str, given: str, unit: str) -> list[str]:
@@ -183,8 +183,8 @@ def _digests_with_salt(salt: str, given: str, unit: str) -> list[str]:
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise UserError(f"{unit} cannot be loaded by another Python process: {reason[:300]}")
-    found: list[str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    digests: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return digests
 
 
 @contextmanager
@@ -211,12 +211,12 @@ def _plugin(unit: str) -> Unit | ImagingPlugin:
     return imaging_plugin(axis_of(unit), value_of(unit)) if is_step(unit) else find_unit(unit)
 
 
-def _steps_from_outside(conditions: Iterable[Condition], geometry: Geometry | None) -> list[str]:
+def _third_party_steps(conditions: Iterable[Condition], geometry: Geometry | None) -> list[str]:
     """The decoders, resizers and codecs in use that do not come with windtunnel, as `axis=value`."""
     used: dict[str, None] = {}
-    for stored in [asdict(geometry) if geometry else {}, *(one.geometry for one in conditions)]:
+    for stored in [asdict(geometry) if geometry else {}, *(condition.geometry for condition in conditions)]:
         used |= {f"{field_}={stored[field_]}": None for field_ in ("decoder", "resizer") if field_ in stored}
-    used |= {f"codec={one.codec}": None for one in conditions if codec_assets(one.codec)}
+    used |= {f"codec={condition.codec}": None for condition in conditions if codec_assets(condition.codec)}
     return [step for step in used if not imaging_plugin(axis_of(step), value_of(step)).is_shipped]
 
 

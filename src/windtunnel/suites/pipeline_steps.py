@@ -82,7 +82,7 @@ def _fixed(override: Override, _base: Geometry) -> Override:
 
 # By axis, what there is at the time: plug-ins may be included later.
 AXES: dict[str, Callable[[], Mapping[str, Callable[[Geometry], Override]]]] = {
-    "decode": lambda: _each("decoder", (one.name for one in decoders())),
+    "decode": lambda: _each("decoder", (decoder.name for decoder in decoders())),
     "resize": lambda: _each("resizer", resizer_names()),
     "geometry": lambda: GEOMETRIES,
     "colour": lambda: _each("colour", COLOURS),
@@ -129,9 +129,9 @@ def check_step(unit: str) -> None:
 
 def override_of(unit: str, base: Geometry) -> Override | None:
     """What a step changes of a geometry; None where it changes nothing."""
-    found = AXES[axis_of(unit)]()[value_of(unit)](base)
-    same = all(asdict(base)[key] == value for key, value in found.items())
-    return None if same and axis_of(unit) != "numerics" else found
+    override = AXES[axis_of(unit)]()[value_of(unit)](base)
+    same = all(asdict(base)[key] == value for key, value in override.items())
+    return None if same and axis_of(unit) != "numerics" else override
 
 
 def spelt_out(unit: str) -> list[str]:
@@ -144,8 +144,8 @@ def spelt_out(unit: str) -> list[str]:
 def overrides_of(units: Sequence[str], base: Geometry) -> dict[str, Override]:
     """The steps among some units that change something, and what each changes of a geometry."""
     steps = [step for unit in units if is_step(unit) for step in spelt_out(unit)]
-    found = {step: override_of(step, base) for step in steps}
-    return {step: override for step, override in found.items() if override is not None}
+    overrides = {step: override_of(step, base) for step in steps}
+    return {step: override for step, override in overrides.items() if override is not None}
 
 
 def available_units(

@@ -104,22 +104,24 @@ class Suite:
                 raise unknown_name(f"unit of suite {self.name} in --set", unit, self.units)
         edition, overrides = canvas.edition, canvas.overrides()
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
-        found = [Condition("native")]
+        conditions = [Condition("native")]
         # Where only steps are swapped on the model's own canvas, native is the clean one.
-        if self.spoils or self.canvas != "native":
-            found.append(Condition("clean", edition=edition, geometry=overrides))
+        if self.corrupts_images or self.canvas != "native":
+            conditions.append(Condition("clean", edition=edition, geometry=overrides))
         if self.corruptions and codec != "none":
-            found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
+            conditions.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
         for unit in self.units:
             if unit.startswith(SEQUENCE_PREFIX):
-                found += [sequence_condition(unit, one, edition, codec, overrides) for one in self.levels]
+                conditions += [
+                    sequence_condition(unit, level, edition, codec, overrides) for level in self.levels
+                ]
         for unit in self.corruptions:
             texts = settings.get(unit)
-            found += [
-                corruption_condition(unit, one, edition, codec, overrides, texts)
-                for one in self.levels_of(unit)
+            conditions += [
+                corruption_condition(unit, level, edition, codec, overrides, texts)
+                for level in self.levels_of(unit)
             ]
-        found += [
+        conditions += [
             Condition(
                 "pipeline",
                 step,
@@ -129,14 +131,14 @@ class Suite:
             )
             for step, change in overrides_of(self.units, canvas.geometry).items()
         ]
-        return [_with_assets(condition, canvas) for condition in found]
+        return [_with_assets(condition, canvas) for condition in conditions]
 
     def levels_of(self, unit: str) -> tuple[int, ...]:
         """The severities of a corruption, or the difficulty of a sequence."""
         return self.unit_levels.get(unit, self.levels)
 
     @property
-    def spoils(self) -> bool:
+    def corrupts_images(self) -> bool:
         """Whether some units are corruptions or sequences, or may be in a finished set."""
         return bool(self.corruptions or self.holds_sequences or self.stored)
 
@@ -158,26 +160,26 @@ class Suite:
             raise UserError(
                 f"Suite {self.name} scores single images, {dataset.location} holds sequences. {cure}."
             )
-        units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
-        held = {(one.unit, one.level): one for one in stored}
+        units = self.units or tuple(dict.fromkeys(condition.unit for condition in stored))
+        held = {(condition.unit, condition.level): condition for condition in stored}
         wanted = list(
             dict.fromkeys((unit, level_of(unit, level)) for unit in units for level in self.levels_of(unit))
         )
-        found: list[Condition] = []
+        clean: list[Condition] = []
         if dataset.clean is not None:
             if dataset.clean_is_given:
-                found.append(Condition("native"))
+                clean.append(Condition("native"))
             usual = Condition("clean", edition=canvas.edition, geometry=canvas.overrides())
-            found.append(dataset.made_clean or usual)
-        spoilt = [held[place] for place in wanted if place in held]
-        if not spoilt:
+            clean.append(dataset.made_clean or usual)
+        corrupted = [held[place] for place in wanted if place in held]
+        if not corrupted:
             raise UserError(
                 f"{dataset.location} holds none of the conditions of suite {self.name}; it holds "
-                f"{', '.join(dict.fromkeys(one.unit for one in stored))}. {cure}."
+                f"{', '.join(dict.fromkeys(condition.unit for condition in stored))}. {cure}."
                 f"{''.join(f' {remark}' for remark in dataset.shelf.remarks)}"
             )
         missing = [place_text(place) for place in wanted if place not in held]
-        return found + spoilt, missing
+        return clean + corrupted, missing
 
     def check_frames(self, conditions: Sequence[Condition]) -> None:
         """Refuse sequences that are too short to be compared at the suite's difficulty."""
@@ -248,7 +250,7 @@ class Suite:
         """The same suite in one edition, under a name of its own."""
         if edition not in EDITIONS:
             raise UserError(f"The edition is {edition!r}; give {listed(EDITIONS)}.")
-        if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.spoils):
+        if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.corrupts_images):
             raise UserError(
                 f"Suite {self.name} has a canvas of its own, whatever the edition; leave --edition out."
             )
@@ -259,7 +261,7 @@ class Suite:
     def stored_as(self, codec: str) -> Suite:
         """The same suite with another codec, under a name of its own."""
         checked = check_stored_as(self, codec, "--codec")
-        if not self.spoils:
+        if not self.corrupts_images:
             raise UserError(f"Suite {self.name} stores no image before the model sees it; leave --codec out.")
         if checked == self.codec:
             return self
