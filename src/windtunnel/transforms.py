@@ -104,19 +104,19 @@ class Transform(ABC):
                 only: a second positional argument is a label.
         """
         if others:
-            return self._one(image, index), *others
+            return self._corrupt_image(image, index), *others
         if isinstance(image, tuple | list) and image:
-            items = [self._one(image[0], index), *image[1:]]
+            items = [self._corrupt_image(image[0], index), *image[1:]]
             # A named tuple takes its fields one by one.
             return type(image)(*items) if hasattr(image, "_fields") else type(image)(items)
-        return self._one(image, index)
+        return self._corrupt_image(image, index)
 
-    def _one(self, image: T, index: SupportsIndex | str | None) -> T:
+    def _corrupt_image(self, image: T, index: SupportsIndex | str | None) -> T:
         """The corrupted image, of the same kind as the given one."""
         pixels, restore = to_pixels(image, self.layout)
         seed, sample_id = self._draw(index)
-        spoilt = self._corrupted(pixels, seed, sample_id)
-        return image if spoilt is None else restore(spoilt)
+        corrupted = self._corrupted(pixels, seed, sample_id)
+        return image if corrupted is None else restore(corrupted)
 
     @abstractmethod
     def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image | None:
@@ -318,10 +318,10 @@ class CorruptedDataset:
         sample_id = _sample_id(row + len(self) if row < 0 else row)
         if self.epoch:
             sample_id += f", epoch {self.epoch}"
-        spoilt = self.transform(image, index=sample_id)
+        corrupted = self.transform(image, index=sample_id)
         if self.then is not None:
-            spoilt = self.then(spoilt)
-        return spoilt if rest is None else (spoilt, *rest)
+            corrupted = self.then(corrupted)
+        return corrupted if rest is None else (corrupted, *rest)
 
     def __repr__(self) -> str:
         then = f", then={self.then!r}" if self.then is not None else ""
@@ -381,9 +381,9 @@ def _check_unit(name: str, settings: Mapping[str, str]) -> None:
 
 
 def _listed(what: str, values: Iterable[T]) -> tuple[T, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable) or not (found := tuple(values)):
+    if isinstance(values, str) or not isinstance(values, Iterable) or not (items := tuple(values)):
         raise UserError(f"{what} is {values!r}; give a list of at least one.")
-    return found
+    return items
 
 
 def _outside_files(names: Iterable[str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""One message, two readers: options as the command line types them, or as Python passes them.
+"""Options in messages: written for the command line, or for Python.
 
-Messages are written with the command line's options (`--keep logits`). Where Python reads them, every option
-is phrased as the argument of the same meaning (`keep="logits"`).
+Messages are written with the options of the command line (`--keep logits`). For Python users, every option
+is replaced by the corresponding argument (`keep="logits"`).
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# Options whose argument in Python has another name; all others only change hyphens to underscores.
+# Options whose argument in Python has another name; for others only hyphens become underscores.
 ARGUMENTS = {"map": "label_map", "set": "settings", "rule": "rules", "metric": "metrics"}
 FLAGS = frozenset({"labels-are-outputs", "mask", "partial", "strict"})
 LISTS = frozenset({"only", "set", "include", "rule", "metric"})
 
 # What follows an option is its value where it is a placeholder (DATA, FILE.csv), a number, an assignment, an
-# empty text, one of these words or the subject of "is a" or "is no"; anything else is the sentence going on.
+# empty text, one of these words or the subject of "is a", "is no" or "is not"; other text is not.
 WORDS = (
     "auto|logits|summary|folders|arrays|frames|videos|train|val|none|png|h264|jpeg:[0-9]+|as-stored|indices|npy|pass|fail|"
     "imagenet-[a-z0-9-]*[a-z0-9]"
 )
 VALUE = (
-    rf"[A-Z]{{2,}}(?:\.[a-z]+)?|[0-9]+|[\w.]+=[\w./]*\w|''|(?:{WORDS})(?![\w-])|[\w/:*=.-]+(?= is (?:a|no) )"
+    rf"[A-Z]{{2,}}(?:\.[a-z]+)?|[0-9]+|[\w.]+=[\w./]*\w|''|(?:{WORDS})(?![\w-])|"
+    r"[\w/:*=.-]+(?= is (?:a|no|not) )"
 )
-# Options of other programs stay as they are.
+# Options of other programs are not changed.
 OPTION = re.compile(
     rf"(?P<foreign>pip install [^;]*)|(?<![\w-])--(?P<name>[a-z][a-z-]*)(?: (?P<value>{VALUE}))?"
 )
@@ -35,7 +36,7 @@ _command_line: ContextVar[bool] = ContextVar("windtunnel_command_line", default=
 
 @contextmanager
 def phrased_for_command_line() -> Iterator[None]:
-    """Leave options in messages as the command line types them."""
+    """Keep options in messages as the command line writes them."""
     token = _command_line.set(True)
     try:
         yield
@@ -44,7 +45,7 @@ def phrased_for_command_line() -> Iterator[None]:
 
 
 def phrased(message: str) -> str:
-    """A message for whoever reads it: the user of the command line, or a Python program."""
+    """A message with options for the command line, or with arguments for Python."""
     return message if _command_line.get() else OPTION.sub(_argument, message)
 
 

@@ -45,7 +45,7 @@ def _write_graph(module: Any, preprocess: Preprocess, file: Path) -> None:
     if side_px is None:
         raise UserError("The preprocess gives images of any size; an ONNX file needs one, such as 224.")
     blank = preprocess.tensor.apply(np.zeros((1, side_px, side_px, 3), np.uint8))
-    device = next((one.device for one in module.parameters()), torch.device("cpu"))
+    device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         torch.onnx.export(

@@ -155,14 +155,14 @@ def fit(
     ways = mix.ways(preprocess.geometry)
     refuse_scaling(way.decoder for way in ways)
     dataset = open_dataset(data)
-    looked = readable(dataset, labelled(dataset), ways)
-    images = [one for one in looked if one.status == "ok"]
-    left_out = tuple(f"{one.sample.id}: {one.reason}" for one in looked if one.status != "ok")
+    surveyed = readable(dataset, labelled(dataset), ways)
+    images = [image for image in surveyed if image.status == "ok"]
+    left_out = tuple(f"{image.sample.id}: {image.reason}" for image in surveyed if image.status != "ok")
     if len(images) < 2:
         raise UserError(f"{len(images)} images of {dataset.location} can be read ({left_out[0]}).")
-    if mix.decoders and nothing_is_decoded(Counter(one.format for one in images)):
+    if mix.decoders and nothing_is_decoded(Counter(image.format for image in images)):
         raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
-    samples = [one.sample for one in images]
+    samples = [image.sample for image in images]
     place = _device(device)
     module = module.to(place)
     _check_fits(module, preprocess, len(dataset.label_space), place)
@@ -299,7 +299,7 @@ def _recipe(
     return TrainingRecipe(
         module=ModuleRecord(type(module).__qualname__, shapes, digest(printed)),
         data=TrainingData(
-            digest=digest([[one.sample.id, one.sample.labels, one.content] for one in images]),
+            digest=digest([[image.sample.id, image.sample.labels, image.content] for image in images]),
             count=len(images),
             classes=dataset.label_space.classes,
         ),

@@ -23,10 +23,10 @@ Batch = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 def labelled(dataset: Dataset) -> list[Sample]:
     """The images to learn from: those with exactly one label."""
-    found = [sample for sample in dataset.samples() if len(sample.labels) == 1]
-    if len(found) < 2:
-        raise UserError(f"{dataset.location} has {len(found)} images with one label; training needs two.")
-    return sorted(found, key=lambda sample: sample.id)
+    samples = [sample for sample in dataset.samples() if len(sample.labels) == 1]
+    if len(samples) < 2:
+        raise UserError(f"{dataset.location} has {len(samples)} images with one label; training needs two.")
+    return sorted(samples, key=lambda sample: sample.id)
 
 
 def readable(dataset: Dataset, samples: Sequence[Sample], ways: Sequence[Geometry]) -> list[Surveyed]:
@@ -34,7 +34,7 @@ def readable(dataset: Dataset, samples: Sequence[Sample], ways: Sequence[Geometr
 
     All decoders learn from the same images: what one of them cannot read is none for the others either.
     """
-    return [_tried(dataset, one, ways) for one in survey(dataset, samples)]
+    return [_tried(dataset, image, ways) for image in survey(dataset, samples)]
 
 
 def _tried(dataset: Dataset, image: Surveyed, ways: Sequence[Geometry]) -> Surveyed:
