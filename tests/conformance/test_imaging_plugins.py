@@ -302,7 +302,7 @@ def test_training_draws_a_strangers_steps_and_notices_another_version(
     assert list(recipe["mix"]["assets"]) == ["resizer indexing"]
     stranger.write_text(stranger.read_text() + "\n# edited\n")
     windtunnel.include(stranger)
-    with pytest.raises(UserError, match="holds another training"):
+    with pytest.raises(UserError, match="contains another training"):
         train()
     with pytest.raises(UserError, match="Decoder pillow-draft shrinks"):
         fit(

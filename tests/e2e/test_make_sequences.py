@@ -406,7 +406,9 @@ def test_a_set_that_was_hardly_begun_is_unfinished_and_not_damaged(
     assert found.missing and not found.damaged and not found.sound
     said = CliRunner().invoke(cli, ["data", "verify", str(made)])
     assert said.exit_code == 1 and "unfinished: run the same make command to go on" in said.output
-    with pytest.raises(windtunnel.UserError, match=r"is unfinished: .* run the same make command to continue"):
+    with pytest.raises(
+        windtunnel.UserError, match=r"is unfinished: .* run the same make command to continue"
+    ):
         windtunnel.plan("demo", made)
     for number in range(20):
         (made / "clean" / f"stranger{number}.png").write_bytes(b"")

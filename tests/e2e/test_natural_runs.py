@@ -529,7 +529,9 @@ def test_images_are_not_compared_with_themselves(
     with pytest.raises(windtunnel.UserError, match="as the clean images; give ordinary images"):
         windtunnel.run(model, imagenet_a, suite, clean=f"{imagenet_a}/.", out=tmp_path / "run")
     shutil.copytree(imagenet_a, tmp_path / "copy")
-    with pytest.raises(windtunnel.UserError, match=r"20 of 20 images .* are identical to some of the 20 clean images"):
+    with pytest.raises(
+        windtunnel.UserError, match=r"20 of 20 images .* are identical to some of the 20 clean images"
+    ):
         windtunnel.run(model, imagenet_a, suite, clean=tmp_path / "copy", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -512,7 +512,10 @@ def test_tables_of_frames_that_make_no_sets_are_refused(tmp_path: Path, rows: li
 
 def test_a_missing_column_of_frames_is_named(tmp_path: Path) -> None:
     for columns, what in (
-        (["file", "set", "ofset", "label"], "has no column offset; in addition to file and label it has ofset, set"),
+        (
+            ["file", "set", "ofset", "label"],
+            "has no column offset; in addition to file and label it has ofset, set",
+        ),
         (["file", "sett", "offset", "label"], "has no column set or anchor or group; it has offset, sett"),
     ):
         table = write_csv(tmp_path / "frames.csv", columns, [["a.png", "s", 0, "x"]])

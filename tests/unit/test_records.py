@@ -433,7 +433,7 @@ def test_a_training_folder_names_the_difference(tmp_path: Path) -> None:
     train()
     before = (tmp_path / "t" / "training.json").read_bytes()
     train()  # the same one is continued
-    assert "holds another training (other settings);" in refused(lambda: train(seed=1))
+    assert "contains another training (different settings);" in refused(lambda: train(seed=1))
     other = Mix(resizers=("pillow-nearest", "pillow-bilinear"))
     assert "(other settings, mix);" in refused(lambda: train(seed=1, mix=other))
     assert (tmp_path / "t" / "training.json").read_bytes() == before

@@ -23,7 +23,7 @@ def test_every_shipped_suite_loads_under_its_own_name(name: str) -> None:
     assert suite.name == name
     assert suite.about
     if suite.stored:
-        with pytest.raises(UserError, match="only reads sets that hold its images"):
+        with pytest.raises(UserError, match="only reads sets that contain its images"):
             suite.conditions(USUAL)
         return
     names = [condition.name for condition in suite.conditions(USUAL)]
@@ -232,7 +232,9 @@ def test_a_suite_of_steps_is_not_renamed_by_what_changes_nothing(
     name: str, windtunnel_command: Command
 ) -> None:
     suite = load_suite(name)
-    with pytest.raises(UserError, match=f"Suite {name} has a canvas of its own.*leave edition out"):
+    with pytest.raises(
+        UserError, match=f"Suite {name} has its own canvas for every edition; leave edition out"
+    ):
         suite.at_edition(299)
     with pytest.raises(UserError, match=f"Suite {name} stores no image.*leave codec out"):
         suite.stored_as("jpeg:10")

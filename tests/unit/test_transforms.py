@@ -170,7 +170,7 @@ def test_corrupt_refuses_options_when_it_is_made(options: dict[str, Any], match:
     [
         ({"names": ["saturate", "satturate"]}, "Did you mean saturate"),
         ({"names": "saturate"}, "names is 'saturate'; give a list"),
-        ({"names": []}, r"names is \[\]; give a list of at least one"),
+        ({"names": []}, r"names is \[\]; give a list with at least one entry"),
         ({"names": [3]}, "give its name"),
         ({"severities": []}, "severities is"),
         ({"severities": 3}, "severities is 3; give a list"),

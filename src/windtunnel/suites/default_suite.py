@@ -1,4 +1,4 @@
-"""Which suite fits the data where nobody names one."""
+"""The suite for a dataset if the user gives none."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from windtunnel.sequences import DIFFICULTIES
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.suite_files import load_suite
 
-# What ordinary images are run through where nobody names a suite.
+# The suite for ordinary images if the user gives none.
 QUICK = "imagenet-c-quick"
 
-# Which suite a finished set is scored by: the one of which it holds most.
+# The suites for precomputed sets; the one with the most units in the set is used.
 PRECOMPUTED_SUITES = (
     "imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc",
     "imagenet-p", "imagenet-p-extra",
@@ -25,7 +25,7 @@ PRECOMPUTED_SUITES = (
 
 
 def default_suite(dataset: Dataset, usual: str = QUICK) -> str:
-    """The suite for a user who names none: the usual one, or for a finished set what it holds."""
+    """The suite if the user gives none: `usual`, or for a precomputed set the best match."""
     if dataset.precomputed is None:
         return usual
     held = {condition.unit for condition in dataset.precomputed.stored}
@@ -39,12 +39,12 @@ def natural_at(source: str | Path | Dataset) -> str:
     if isinstance(source, Dataset):
         return source.natural.name if source.natural else ""
     name = detect_natural_set(source)
-    # A corrupted copy of a natural set is a finished set.
+    # A corrupted copy of a natural set is a precomputed set.
     return "" if name and Path(source).is_dir() and open_precomputed(Path(source)) else name
 
 
 def held_difficulty(dataset: Dataset) -> int | None:
-    """The difficulty a finished set of sequences was made for, where its noise has only another than 1."""
+    """The lowest difficulty of a precomputed set of noise sequences, if it is not 1; else None."""
     if dataset.precomputed is None:
         return None
     levels = {one.level for one in dataset.precomputed.stored if one.kind == "sequence" and one.level}
@@ -57,12 +57,12 @@ def open_for_suite(
     clean: str | Path | Dataset | None,
     usual: str = QUICK,
 ) -> tuple[Dataset, Suite]:
-    """Data and suite that belong together: a natural set is opened as what it is, found by looking.
+    """Open the data and choose the suite that fits it; a natural set is detected.
 
     Args:
-        data, clean: as of `run`.
-        suite: as of `run`; None takes what the data is, or `usual`.
-        usual: the suite of ordinary images.
+        data, clean: as in `run`.
+        suite: as in `run`; None for the suite that fits the data, or `usual`.
+        usual: the suite for ordinary images.
     """
     chosen = load_suite(suite) if isinstance(suite, str | Path) else suite
     if not isinstance(data, str | Path):

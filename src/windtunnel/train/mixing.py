@@ -1,7 +1,7 @@
-"""Mix training: the decoder and the resizer of training images are drawn anew all the time.
+"""Mix training: the decoder and the resizer of training images are drawn at random.
 
-As the paper of ImageNet-S has it, one pair is drawn for every batch; `per="image"` draws one for every
-image instead.
+As in the paper of ImageNet-S, one pair is drawn for every batch; `per="image"` draws one for every image
+instead.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from windtunnel.imaging.resizers import require_resizer
 
 @dataclass(frozen=True)
 class Mix:
-    """What is drawn from, uniformly; an empty list leaves the model's own.
+    """The decoders and resizers to draw from, uniformly; an empty list keeps the model's own.
 
     Attributes:
-        decoders: as `pillow`, `opencv`, `ffmpeg`.
-        resizers: as `pillow-bilinear`, `opencv-nearest`.
+        decoders: names such as `pillow`, `opencv`, `ffmpeg`.
+        resizers: names such as `pillow-bilinear`, `opencv-nearest`.
         per: `batch`, as in the paper, or `image`.
     """
 
@@ -44,17 +44,17 @@ class Mix:
             require_resizer(resizer)
 
     def ways(self, own: Geometry) -> list[Geometry]:
-        """Every way to decode that may be drawn."""
+        """The geometry with every decoder that may be drawn."""
         return [replace(own, decoder=decoder) for decoder in self.decoders or (own.decoder,)]
 
     def assets(self, own: Geometry) -> dict[str, str]:
-        """Digests of the files of decoders and resizers from outside that may be drawn."""
+        """Digests of the files of third-party decoders and resizers that may be drawn."""
         drawn = [replace(own, decoder=decoder) for decoder in self.decoders]
         drawn += [replace(own, resizer=resizer) for resizer in self.resizers]
         return {name: digest for geometry in drawn for name, digest in geometry.assets().items()}
 
     def geometry(self, own: Geometry, seed: int, epoch: int, batch: int, image: str) -> Geometry:
-        """The geometry of one training image: the model's own with what is drawn put in."""
+        """The geometry of one training image: the model's own with the drawn decoder and resizer."""
         which = f"batch {batch}" if self.per == "batch" else image
         draws = Draws(seed, which, "train/mix", epoch)
         geometry = own
