@@ -256,7 +256,7 @@ def test_nothing_is_written_outside_the_set(tmp_path: Path, label: str) -> None:
 
 def test_a_set_may_not_lie_inside_its_images(tmp_path: Path) -> None:
     data = photographs(tmp_path / "val", 2)
-    with pytest.raises(windtunnel.UserError, match="lies inside"):
+    with pytest.raises(windtunnel.UserError, match="is inside"):
         windtunnel.make_set("imagenet-c", data, data / "made", only=["contrast:1"])
 
 

@@ -97,13 +97,14 @@ def test_steps_without_a_place_of_their_own_are_refused(
 ) -> None:
     for step in ("colour=bgr", "geometry=exact", "numerics=int8"):
         done = windtunnel_command("make", "imagenet-s", photos, tmp_path / "s", "--only", step)
-        assert done.returncode == 2 and f"{step} has no place on disk" in done.stderr
+        assert done.returncode == 2 and f"{step} cannot be stored on disk" in done.stderr
         assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "s").exists()
     done = windtunnel_command(
         "make", "imagenet-c", photos, tmp_path / "c", "--only", "fog", "--only", "decode=opencv"
     )
     assert (
-        done.returncode == 2 and "decode=opencv is a step of the pipeline beside corruptions" in done.stderr
+        done.returncode == 2
+        and "decode=opencv is a pipeline step and the suite also has corruptions" in done.stderr
     )
     assert not (tmp_path / "c").exists()
 

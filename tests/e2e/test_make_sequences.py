@@ -335,8 +335,8 @@ def test_rows_that_are_not_made_are_failures_not_black_clips(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("imagenet-p", "--layout", "folders"), "sequences are laid out as frames, arrays, videos"),
-        (("imagenet-c", "--layout", "videos"), "images are laid out as folders, arrays"),
+        (("imagenet-p", "--layout", "folders"), "sequences are stored as frames, arrays, videos"),
+        (("imagenet-c", "--layout", "videos"), "images are stored as folders, arrays"),
         (("imagenet-p", "--layout", "frames", "--codec", "h264"), "videos are stored as h264"),
         (("imagenet-p", "--layout", "videos", "--codec", "jpeg:85"), "videos are stored as h264"),
         (("imagenet-p", "--difficulty", "4"), "give 1, 2, 3"),

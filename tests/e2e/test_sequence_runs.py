@@ -312,7 +312,7 @@ def test_a_process_that_hands_out_work_compiles_nothing(tmp_path: Path, digit_fo
         ({"suite": "imagenet-p", "only": ["tilt:7"]}, "no such level"),
         ({"suite": "imagenet-p", "codec": "h265"}, "none, png, h264, or jpeg"),
         ({"suite": "imagenet-c", "codec": "h265"}, "none, png, or jpeg"),
-        ({"suite": "imagenet-p", "only": ["fog", "tilt"]}, r'only=\["fog"\] is no sequence'),
+        ({"suite": "imagenet-p", "only": ["fog", "tilt"]}, r'only=\["fog"\] is not a sequence'),
         ({"suite": "imagenet-c", "only": ["seq/tilt"]}, 'give suite="imagenet-p"'),
     ],
 )

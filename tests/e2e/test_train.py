@@ -272,7 +272,7 @@ def test_mistakes_get_one_line(make: object, words: str) -> None:
         ({"module": torch.nn.Flatten}, "module is the class Flatten"),
         ({"preprocess": None}, "preprocess is None; give a preset's name"),
         ({"preprocess": "imagenot"}, "Did you mean imagenet"),
-        ({"preprocess": "none.toml"}, r"No such preprocess file: none\.toml"),
+        ({"preprocess": "none.toml"}, r"No such preprocessing file: none\.toml"),
         ({"mix": Mix(decoders=("pillow", "opencv"))}, "arrays, which are not decoded; leave decoders out"),
     ],
 )

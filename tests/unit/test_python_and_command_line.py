@@ -35,7 +35,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z]")
         ("use --workers 1.", "use workers=1."),
         ("give --group ''.", 'give group="".'),
         ("choose another with --out.", "choose another with out."),
-        ("--only fog is no sequence", 'only=["fog"] is no sequence'),
+        ("--only fog is not a sequence", 'only=["fog"] is not a sequence'),
         ("--only takes the same levels", "only takes the same levels"),
         ("give --suite imagenet-c or other", 'give suite="imagenet-c" or other'),
         ("pip install --force-reinstall x", "pip install --force-reinstall x"),

@@ -117,9 +117,9 @@ def test_a_level_of_only_is_a_difficulty_the_suites_name_tells() -> None:
 @pytest.mark.parametrize(
     ("suite", "only", "words"),
     [
-        ("imagenet-p", ["fog"], 'fog"\\] is no sequence.*suite="imagenet-c".*tilt'),
-        ("imagenet-p", ["tilt", "fog"], 'only=\\["fog"\\] is no sequence'),
-        ("imagenet-p", ["decode=opencv"], 'decode=opencv"\\] is no sequence'),
+        ("imagenet-p", ["fog"], 'fog"\\] is not a sequence.*suite="imagenet-c".*tilt'),
+        ("imagenet-p", ["tilt", "fog"], 'only=\\["fog"\\] is not a sequence'),
+        ("imagenet-p", ["decode=opencv"], 'decode=opencv"\\] is not a sequence'),
         ("imagenet-p", ["tlit"], "Unknown sequence 'tlit'. Did you mean tilt.*zoom_blur"),
         ("imagenet-p", ["tilt:1", "tilt:2"], "one difficulty"),
         ("imagenet-c", ["seq/tilt"], 'is a sequence.*suite="imagenet-p"'),

@@ -59,7 +59,7 @@ class _Tar:
     def read(self, name: str) -> bytes:
         stream = self._file.extractfile(self._members[name])  # follows links within the archive
         if stream is None:
-            raise ImageError("unreadable", "the member is not a regular file")
+            raise ImageError("unreadable", "the member is no regular file")
         check_bytes(stream.seek(0, io.SEEK_END))
         stream.seek(0)
         return stream.read()

@@ -68,7 +68,7 @@ class Images:
 
     def _without_border(self, pixels: Image) -> Image:
         if min(pixels.shape[:2]) <= 2 * self.border_px:
-            raise ImageError("too_small", f"nothing remains inside a border of {self.border_px} pixels")
+            raise ImageError("too_small", f"nothing is left within a border of {self.border_px} pixels")
         cut = slice(self.border_px, -self.border_px)
         return pixels[cut, cut].copy()
 

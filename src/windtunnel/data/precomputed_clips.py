@@ -83,7 +83,7 @@ class Frames(Kept):
         """The frames of a clip, each read on demand."""
         frames = _numbered(path)
         if not frames:
-            raise ImageError("unreadable", f"{path.name} is not a folder of frames")
+            raise ImageError("unreadable", f"{path.name} is no folder of frames")
         return map(read_file, frames)
 
 
@@ -137,7 +137,7 @@ class ClipFolderShelf:
         """The first frame of an image's sequence."""
         for frame in self.clip(name, place):
             return frame
-        raise ImageError("unreadable", "the clip has no frames")
+        raise ImageError("unreadable", "a clip without frames")
 
     def frames(self, place: Place) -> int:
         """The number of frames of a sequence, as in most of its first clips."""

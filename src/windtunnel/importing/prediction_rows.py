@@ -1,4 +1,4 @@
-"""The rows of a run, filled from blocks of predictions in any order, with everything wrong counted."""
+"""The rows of a run, filled from blocks of predictions in any order; problems are counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MISSING = "predictions missing"
 class Rows:
     """Summaries of every image under every condition, in memory: about 60 bytes each.
 
-    Of conditions whose full outputs the plan keeps these are held too, four bytes a number.
+    Full outputs that the plan keeps are also in memory, four bytes per number.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class Rows:
         self._reason_left_out = reason_left_out
         self.ignored = Ignored()
         self._width = len(plan.conditions)
-        self._ids = pa.array([one.sample.id for one in plan.surveyed], pa.string())
+        self._ids = pa.array([image.sample.id for image in plan.surveyed], pa.string())
         self._names = pa.array(list(conditions), pa.string())
         self._places = np.array(list(conditions.values()), np.int64)
-        self._labels = [[plan.label_map[label] for label in one.sample.labels] for one in plan.surveyed]
+        self._labels = [[plan.label_map[label] for label in image.sample.labels] for image in plan.surveyed]
         self._mask = plan.projection.mask_for(plan.model.class_count)
         count = len(self._ids) * self._width
         self._given = np.zeros(count, bool)
@@ -50,12 +50,12 @@ class Rows:
         self._columns: dict[str, NDArray[Any]] = {}
         self._wrong: dict[str, tuple[int, str]] = {}
         kept = [condition.name in plan.logits_for for condition in plan.conditions]
-        # Where the outputs of a condition stand among those of an image that are kept, -1 for nowhere.
+        # The index of a condition's outputs among the kept outputs of an image; -1 for none.
         self._slots = np.where(kept, np.cumsum(kept) - 1, -1)
         self._logits = np.zeros((len(self._ids) * sum(kept), plan.model.class_count), np.float32)
 
     def add(self, block: Block) -> None:
-        """Place the rows of a block; those that do not fit are counted."""
+        """Assign the rows of a block; rows that do not fit are counted."""
         if block.ragged:
             self._note(
                 f"rows with another number of classes than {block.values.shape[1]}",
@@ -84,18 +84,18 @@ class Rows:
             place[good],
             samples[good],
             values[good],
-            None if block.beside is None else block.beside[good],
+            None if block.top_scores is None else block.top_scores[good],
         )
 
     def _without_left_out(self, block: Block) -> Block:
-        """The rows of scored images and of unknown ids; rows of images that were left out are counted."""
+        """The rows of scored images and of unknown ids; rows of images that are not scored are counted."""
         unknown = block.ids.filter(pc.invert(pc.is_in(block.ids, self._ids)))
-        rows = {str(one["values"]): int(one["counts"]) for one in unknown.value_counts().to_pylist()}
-        reasons = {one: self._reason_left_out(one) for one in rows}
-        left_out = [one for one, reason in reasons.items() if reason]
+        rows = {str(row["values"]): int(row["counts"]) for row in unknown.value_counts().to_pylist()}
+        reasons = {id_: self._reason_left_out(id_) for id_ in rows}
+        left_out = [id_ for id_, reason in reasons.items() if reason]
         if not left_out:
             return block
-        self.ignored.add({one: rows[one] for one in left_out}, reasons)
+        self.ignored.add({id_: rows[id_] for id_ in left_out}, reasons)
         kept = pc.invert(pc.is_in(block.ids, pa.array(left_out, pa.string())))
         places = kept.to_numpy(zero_copy_only=False)
         return replace(
@@ -103,7 +103,7 @@ class Rows:
             ids=block.ids.filter(kept),
             conditions=None if block.conditions is None else block.conditions.filter(kept),
             values=block.values[places],
-            beside=None if block.beside is None else block.beside[places],
+            top_scores=None if block.top_scores is None else block.top_scores[places],
         )
 
     @property
@@ -112,14 +112,14 @@ class Rows:
         return str(self._plan.model.outputs) == TOP_K
 
     def _finite(self, block: Block) -> NDArray[np.bool_]:
-        """Which rows are finite; of best classes alone, which have a first class without a NaN score."""
+        """Whether each row is finite; best classes alone need a first class without a NaN score."""
         if not self._best_only:
             return finite_rows(block.values)
-        found = self._indices(block.values)[:, 0] >= 0
-        return found if block.beside is None else found & np.isfinite(block.beside[:, 0])
+        has_class = self._indices(block.values)[:, 0] >= 0
+        return has_class if block.top_scores is None else has_class & np.isfinite(block.top_scores[:, 0])
 
     def _sound(self, block: Block, ids: pa.Array, finite: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which rows hold numbers that can be scores; those that are not finite are wrong predictions."""
+        """Whether each row has numbers that can be scores; rows that are not finite are wrong predictions."""
         if self._plan.model.outputs != "probabilities":
             return np.ones(len(ids), bool)
         sums = block.values.sum(axis=1, dtype=np.float64)
@@ -132,22 +132,22 @@ class Rows:
         place: NDArray[np.int64],
         samples: NDArray[np.int64],
         values: NDArray[Any],
-        beside: NDArray[Any] | None,
+        top_scores: NDArray[Any] | None,
     ) -> None:
         if not len(place):
             return
         self._given[place] = True
         labels = [self._labels[sample] for sample in samples]
         if self._best_only:
-            summary = best_only(self._indices(values), beside, labels)
+            summary = best_only(self._indices(values), top_scores, labels)
         else:
             scores = self._plan.projection.apply(np.ascontiguousarray(values, np.float32))
             summary = summarise(scores, labels, self._plan.model.outputs, self._mask)
-        for one in fields(Summary):
-            found = getattr(summary, one.name)
-            if one.name not in self._columns:
-                self._columns[one.name] = np.zeros((len(self._given), *found.shape[1:]), found.dtype)
-            self._columns[one.name][place] = found
+        for column in fields(Summary):
+            filled = getattr(summary, column.name)
+            if column.name not in self._columns:
+                self._columns[column.name] = np.zeros((len(self._given), *filled.shape[1:]), filled.dtype)
+            self._columns[column.name][place] = filled
         slot = self._slots[place % self._width]
         kept = slot >= 0
         if kept.any():
@@ -155,16 +155,16 @@ class Rows:
             self._logits[(samples * per_image + slot)[kept]] = values[kept]
 
     def _indices(self, values: NDArray[Any]) -> NDArray[np.int32]:
-        """Best classes as indices of outputs; -1 where there are fewer."""
+        """Best classes as indices of outputs; -1 for missing ones."""
         if values.dtype.kind in "iu":
             return values.astype(np.int32)
         where = {name: index for index, name in enumerate(self._plan.model.classes)}
         names, back = np.unique(values.astype(str), return_inverse=True)
-        found = [where.get(name, int(name) if name.lstrip("-").isdecimal() else -1) for name in names]
-        return np.array(found, np.int32)[back].reshape(values.shape)
+        indices = [where.get(name, int(name) if name.lstrip("-").isdecimal() else -1) for name in names]
+        return np.array(indices, np.int32)[back].reshape(values.shape)
 
     def check(self, *, partial: bool) -> None:
-        """Refuse what does not fit, with counts and examples; missing predictions too, unless `partial`."""
+        """Refuse rows that do not fit, with counts and examples; also missing ones, unless `partial`."""
         missing = np.flatnonzero(~self._given)
         complete = int(self._given.reshape(-1, self._width).all(axis=1).sum())
         if len(missing) and not (partial and complete):
@@ -172,21 +172,23 @@ class Rows:
             name = f"{self._ids[sample].as_py()} under {self._plan.conditions[condition].name}"
             self._note(MISSING, len(missing), name)
         if self._wrong:
-            told = "; ".join(
+            problems = "; ".join(
                 f"{_counted(what, count)} (such as '{example}')"
                 for what, (count, example) in self._wrong.items()
             )
             advice = f" {self._after_partial(complete)}" if MISSING in self._wrong else ""
-            raise UserError(f"{self._path}: {told}.{advice}")
+            raise UserError(f"{self._path}: {problems}.{advice}")
 
     def _after_partial(self, complete: int) -> str:
-        """What --partial would score, or which condition leaves nothing to score."""
+        """What --partial would score, or the condition without which more could be scored."""
         if complete:
-            return f"--partial scores only the {complete:,} of {len(self._ids):,} images that have them all."
+            return (
+                f"--partial scores only the {complete:,} of {len(self._ids):,} images that have all of them."
+            )
         lacking = (~self._given).reshape(-1, self._width).sum(axis=0)
         worst = int(lacking.argmax())
         return (
-            f"No image has a prediction under every condition; {self._plan.conditions[worst].name} lacks "
+            f"No image has a prediction under every condition; {self._plan.conditions[worst].name} lacks the "
             f"most, {int(lacking[worst]):,} of {len(self._ids):,}."
         )
 
@@ -199,13 +201,13 @@ class Rows:
         self._wrong[what] = before + count, first
 
     def table(self, start: int, stop: int) -> pa.Table:
-        """The rows of some images as a shard holds them."""
+        """The rows of the images `start` to `stop` as a shard stores them."""
         part = slice(start * self._width, stop * self._width)
         given = self._given[part]
         ok = given & ~self._not_finite[part]
         values = {name: column[part] for name, column in self._columns.items()}
         labelled = given & (values["label_rank"] >= 0)
-        # A prediction that is not finite ranks the label behind every class.
+        # A prediction that is not finite ranks the label after every class.
         values["label_rank"] = np.where(
             labelled & ~ok, self._plan.model.class_count, values["label_rank"]
         ).astype(np.int32)
@@ -232,13 +234,13 @@ class Rows:
             "status": pa.array(np.where(ok, "ok", np.where(given, "not_finite", "model_error"))),
             "reason": pa.array(np.where(given, NOT_FINITE_REASON, NOT_GIVEN), mask=ok),
             "logits": self._kept_outputs(start, stop, ok),
-            # Who has only predictions has seen no pixels.
+            # Imported predictions have no pixels.
             **{name: pa.nulls(len(given)) for name, _ in PIXELS},
         }
-        return pa.table([columns[one.name].cast(one.type) for one in wanted], schema=wanted)
+        return pa.table([columns[field_.name].cast(field_.type) for field_ in wanted], schema=wanted)
 
     def _kept_outputs(self, start: int, stop: int, given: NDArray[np.bool_]) -> pa.Array:
-        """The full outputs of some images' rows as lists, null where they are not kept or not given."""
+        """The full outputs of the rows as lists, null if they are not kept or not given."""
         per_image = int(self._slots.max()) + 1
         kept = given & np.tile(self._slots >= 0, stop - start)
         outputs = self._logits[start * per_image : stop * per_image]
@@ -250,7 +252,7 @@ class Rows:
 
 
 def best_only(top: NDArray[np.int32], scores: NDArray[Any] | None, labels: list[list[int]]) -> Summary:
-    """What the best classes alone tell: the label's rank among them, or their number."""
+    """The summary of best classes alone: the label's rank is its place among them, or their number."""
     count, width = top.shape
     most = max((len(row) for row in labels), default=0) or 1
     wanted = np.full((count, most), NO_LABEL, np.int32)
@@ -266,17 +268,17 @@ def best_only(top: NDArray[np.int32], scores: NDArray[Any] | None, labels: list[
     best[:, :kept] = top[:, :kept]
     if scores is not None:
         best_score[:, :kept] = scores[:, :kept]
-        found = np.take_along_axis(scores, np.clip(rank, 0, width - 1)[:, None].astype(np.int64), axis=1)[
+        at_rank = np.take_along_axis(scores, np.clip(rank, 0, width - 1)[:, None].astype(np.int64), axis=1)[
             :, 0
         ]
-        label_score = np.where(hit.any(axis=1), found, np.nan).astype(np.float32)
+        label_score = np.where(hit.any(axis=1), at_rank, np.nan).astype(np.float32)
     nothing = np.full(count, np.nan, np.float32)
     return Summary(best, best_score, label_score, rank, nothing, nothing, nothing)
 
 
 def _index(values: pa.Array, allowed: pa.Array) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = pc.index_in(values, allowed).fill_null(-1).to_numpy(zero_copy_only=False)
-    return found.astype(np.int64)
+    indices: NDArray[np.int64] = pc.index_in(values, allowed).fill_null(-1).to_numpy(zero_copy_only=False)
+    return indices.astype(np.int64)
 
 
 def _lists(values: NDArray[Any], given: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
@@ -285,6 +287,6 @@ def _lists(values: NDArray[Any], given: NDArray[np.bool_], kind: pa.DataType) ->
 
 
 def _counted(what: str, count: int) -> str:
-    """A number with what it counts, which begins with a plural: `1 row given twice`, `2 rows given twice`."""
+    """A number with the text that it counts: `1 row given twice`, `2 rows given twice`."""
     noun, _, rest = what.partition(" ")
     return f"{counted(count, noun.removesuffix('s'))} {rest}"

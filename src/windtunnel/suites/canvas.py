@@ -60,7 +60,7 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
             return Canvas(edition_of(side, side), model_geometry, "the model's own preprocess")
         if side < MIN_SIDE_PX:
             raise UserError(
-                f"The model takes {side} pixels; corruptions need {MIN_SIDE_PX} or more. Give another --suite."
+                f"The model takes {side} pixels; corruptions need {MIN_SIDE_PX}. Give another --suite."
             )
         edition = edition_of(side, side) if suite.edition == "auto" else int(suite.edition)
         return Canvas(edition, model_geometry, "the model's own size and filter: not ImageNet-C's canvas")
