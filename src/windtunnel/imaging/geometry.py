@@ -72,7 +72,7 @@ class Geometry:
         if self.crop_px < (1 if needs_crop else 0) or self.resize_px < 1 or not 0 < self.crop_frac <= 1:
             raise UserError(
                 f"crop_px {self.crop_px}, resize_px {self.resize_px} and crop_frac {self.crop_frac:g} are "
-                f"not possible; for rule '{self.rule}' give sizes of at least 1 pixel and a share of at most 1."
+                f"not possible; rule '{self.rule}' needs sizes of at least 1 pixel and a share of at most 1."
             )
         if self.rule in ("short-side", "squash") and not 0 <= self.crop_px <= self.resize_px:
             raise UserError(
