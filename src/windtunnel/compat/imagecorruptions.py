@@ -28,7 +28,7 @@ Other than there:
   to one, where that package darkens images smaller than the motion;
 - frost takes windtunnel's own textures, at their own size and enlarged only for images that do not fit;
   that package enlarges its photographs by a tenth;
-- spatter leaves an image without a single drop as it is, where that package divides by zero;
+- spatter does not change an image without a single drop, where that package divides by zero;
 - every corruption takes `seed`, not only the fork's two: the same seed gives the same pixels, which are not
   the fork's. `numpy.random.seed` has no effect here, and forked worker processes never repeat each other's
   noise;

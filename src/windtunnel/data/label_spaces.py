@@ -88,11 +88,11 @@ def read_indices(
     classes: Sequence[str] = (),
     outputs: int = 0,
 ) -> tuple[LabelSpace, list[str]]:
-    """The label space that a data set's class indices refer to, and remarks on how that was decided.
+    """The label space that a dataset's class indices refer to, and notes on how that was decided.
 
     They are ImageNet-1k's where the user or the model declares it, or where exactly the indices 0 to 999
     occur and the model has 1,000 outputs and declares no classes. Without a model only the user decides.
-    Fewer indices could belong to any data set. Other label spaces are returned unchanged.
+    Fewer indices could belong to any dataset. Other label spaces are returned unchanged.
 
     Args:
         space: the data's label space.

@@ -95,7 +95,7 @@ class Decoder(Plugin):
         return np.asarray(decoded, dtype=np.uint8) if self.is_shipped else self._checked(decoded)
 
     def _checked(self, decoded: object) -> Image:
-        """What a decoder from outside returns, or one line on what it has to return."""
+        """The pixels from a third-party decoder; refuses other results."""
         if isinstance(decoded, np.ndarray) and decoded.dtype == np.uint8 and decoded.shape[2:] == (3,):
             return decoded
         given = (
@@ -117,7 +117,7 @@ def decoder(
     turns: Sequence[str] = (),
     rank: int = LAST,
 ) -> Callable[[DecodeFunction], Decoder]:
-    """Make a function from bytes to pixels a decoder."""
+    """Declare a function from bytes to pixels as a decoder."""
 
     def decorate(function: DecodeFunction) -> Decoder:
         return Decoder(function, help, tuple(formats), library, needs, scales, tuple(turns), rank)
@@ -134,7 +134,7 @@ def decoders() -> list[Decoder]:
 
 
 def require_decoder(name: str) -> Decoder:
-    """The decoder of that name, or one line on what there is or how to install it."""
+    """The decoder of that name; refuses one that is unknown or cannot be imported."""
     plugin = REGISTRY.get(name)
     if plugin.needs:
         load_extra(plugin.needs, f"Decoder {name}")
@@ -144,12 +144,11 @@ def require_decoder(name: str) -> Decoder:
 def decode(
     data: bytes, header: Header, decoder: str = "pillow", exif: str = "ignore", at_least: Size = (0, 0)
 ) -> Image:
-    """Decode an image; `exif` says whether its orientation tag is applied or ignored.
+    """Decode an image; `exif` decides whether its orientation tag is applied or ignored.
 
-    The orientation is applied here for every decoder alike, so that a change of decoder never turns an
-    image; what a library turns of itself is turned back first. An image that comes out in another size
-    than its header says is refused. `at_least` is the width and height needed later, as the image is
-    stored: only decoders that scale use it.
+    The orientation is applied here for all decoders, so that a change of decoder never rotates an image; a
+    rotation by a library is undone first. An image of another size than in its header is refused.
+    `at_least` is the width and height needed later, before rotation: only decoders that scale use it.
     """
     plugin = require_decoder(decoder)
     if plugin.formats and header.format not in plugin.formats:
