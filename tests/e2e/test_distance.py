@@ -231,7 +231,7 @@ def test_one_condition_of_a_precomputed_set(
     assert said["clean"] == pytest.approx(0, abs=1e-9)
     assert said["fog:1"] < said["fog:5"]
     mistakes = {
-        "made": "say which",
+        "made": "give one of them, such as",
         "made#snow:1": "Unknown condition",
         f"{digit_folder}#fog:3": "has no part 'fog:3'",
     }

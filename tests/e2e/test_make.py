@@ -401,7 +401,7 @@ def test_images_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
     [
         (("imagenet-d", "{data}", "out"), "Unknown suite 'imagenet-d'"),
         (("imagenet-c-native", "{data}", "out"), "a set on disk has no model"),
-        (("as-stored", "{data}", "out"), "names no corruptions"),
+        (("as-stored", "{data}", "out"), "has no corruptions"),
         (("imagenet-c", "nowhere", "out"), "No such data"),
         (("imagenet-c", "{data}", "out", "--only", "fog:6"), "no such level"),
         (("imagenet-c", "{data}", "out", "--only", "frog"), "Did you mean fog?"),

@@ -230,7 +230,7 @@ def test_mistakes_are_told(photos: Path, tmp_path: Path, windtunnel_command: Com
     (tmp_path / "bad.txt").write_text("a.jpg\n")
     with pytest.raises(UserError, match="line 1"):
         ImageTransfer(photos, tmp_path / "bad.txt")
-    with pytest.raises(UserError, match="give save_root"):
+    with pytest.raises(UserError, match="save_root is missing"):
         ImageTransfer(photos, meta).write_to_filesystem()
     (tmp_path / "gone.txt").write_text("class0/none.JPEG 0\n")
     with pytest.raises(

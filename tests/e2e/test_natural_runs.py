@@ -453,7 +453,7 @@ def test_images_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
     assert sum("1 of 11 images" in one and "'1/copied.png'" in one for one in notes(run.scoring)) == 1
     (tmp_path / "other" / "1" / "copied.png").unlink()
     apart = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "apart")
-    assert not any("same files" in one for one in notes(apart.scoring))
+    assert not any("identical files" in one for one in notes(apart.scoring))
 
 
 def test_the_drop_of_videos_is_as_unsure_as_its_two_errors(tmp_path: Path, model: str) -> None:

@@ -303,7 +303,7 @@ def test_sequences_are_refused_before_a_run_is_written(
     data = digit_folder
     if suite is None:
         data = windtunnel.make_set("imagenet-p", digit_folder, tmp_path / "clips", only=["tilt"], subset=2)
-    with pytest.raises(UserError, match="holds sequences") as refused:
+    with pytest.raises(UserError, match="contains sequences") as refused:
         score_predictions(logits, data, suite, out=tmp_path / "theirs")
     assert "\n" not in str(refused.value) and not (tmp_path / "theirs").exists()
 

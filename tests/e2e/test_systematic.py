@@ -265,7 +265,7 @@ def test_an_extra_that_cannot_be_imported_is_as_good_as_missing_and_says_why(
     plan = windtunnel.plan("demo", photos, "systematic", labels_are_outputs=True)
     told = [line for line in plan.info.remarks if library in line]
     assert len(told) == 1 and told[0].startswith(f"Left out: {step}")
-    assert f"needs {library}, which is installed and cannot be imported" in told[0]
+    assert f"needs {library}, which is installed but cannot be imported" in told[0]
     assert "ImportError: libfar.so.7: cannot open it" in told[0]
     assert f"pip install --force-reinstall '{library}>=" in told[0]
     assert not {one.name for one in plan.conditions} & set(step.split(", "))

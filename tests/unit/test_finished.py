@@ -372,7 +372,7 @@ def test_corrupted_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Pa
     [
         ({"codec": "png"}, "stored already"),
         ({"settings": ["frost.textures=x"]}, "made already"),
-        ({"edition": 224}, "cannot become 224"),
+        ({"edition": 224}, "of edition 64, not 224"),
         ({"suite": "imagenet-c-extra"}, "contains no condition of suite"),
         ({"suite": "imagenet-c-bar"}, "contains no condition of suite"),
         ({"suite": "imagenet-c-native"}, "corrupted already"),

@@ -131,7 +131,7 @@ def test_preset_arithmetic(name: str) -> None:
         ("[geometry]\ncrop = 3", "Unknown key in geometry"),
         ("[tensor]\nmeen = [1, 2, 3]", "Did you mean mean"),
         ("[tensor]\nmean = [1.0]", "needs 3"),
-        ("[tensor]\nstd = [1.0, 0.0, 1.0]", "must not be zero"),
+        ("[tensor]\nstd = [1.0, 0.0, 1.0]", "divisor or std is zero"),
         ("[geometry]\nresizer = 'pillow-linear'", "Unknown resizer"),
         ("[geometry]\nresize_px = 200\ncrop_px = 224", "must fit"),
         ("[geometry]\ncrop_px = 'x'", "give a number"),

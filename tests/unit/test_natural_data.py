@@ -516,7 +516,10 @@ def test_a_missing_column_of_frames_is_named(tmp_path: Path) -> None:
             ["file", "set", "ofset", "label"],
             "has no column offset; in addition to file and label it has ofset, set",
         ),
-        (["file", "sett", "offset", "label"], "has no column set or anchor or group; it has offset, sett"),
+        (
+            ["file", "sett", "offset", "label"],
+            "has no column set or anchor or group; in addition to file and label it has offset, sett",
+        ),
     ):
         table = write_csv(tmp_path / "frames.csv", columns, [["a.png", "s", 0, "x"]])
         with pytest.raises(UserError, match=what):

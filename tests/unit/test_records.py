@@ -435,5 +435,5 @@ def test_a_training_folder_names_the_difference(tmp_path: Path) -> None:
     train()  # the same one is continued
     assert "contains another training (different settings);" in refused(lambda: train(seed=1))
     other = Mix(resizers=("pillow-nearest", "pillow-bilinear"))
-    assert "(other settings, mix);" in refused(lambda: train(seed=1, mix=other))
+    assert "(different settings, mix);" in refused(lambda: train(seed=1, mix=other))
     assert (tmp_path / "t" / "training.json").read_bytes() == before

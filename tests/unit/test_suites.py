@@ -63,7 +63,7 @@ def test_a_suite_file_may_extend_another(tmp_path: Path) -> None:
         ("extends = 'smok'", "Did you mean smoke"),
         ("extends = 'bad.toml'", "extends itself"),
         ("levels = [1.0]", "levels is"),
-        ("levels = [1, 1]", "something twice"),
+        ("levels = [1, 1]", "contains an entry twice"),
         ("units = [1]", "units is"),
         ("x = ", "not valid TOML"),
     ],
