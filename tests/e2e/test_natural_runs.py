@@ -96,7 +96,9 @@ def test_clean_images_numbered_otherwise_are_refused(tmp_path: Path, model: str,
         put(tmp_path / "numbered" / str(place) / "a.png", label)
         put(tmp_path / "right" / str(label) / "a.png", label, shade=3)
     for other in (tmp_path / "numbered", "demo"):
-        with pytest.raises(windtunnel.UserError, match=r"of [01] of 10 classes of ImageNet-A.*WordNet ids"):
+        with pytest.raises(
+            windtunnel.UserError, match=r"cover [01] of 10 classes of ImageNet-A.*WordNet ids"
+        ):
             windtunnel.run(model, imagenet_a, clean=other, out=tmp_path / "run")
     run = windtunnel.run(model, imagenet_a, clean=tmp_path / "right", out=tmp_path / "run")
     assert values(run)["clean"] == 0

@@ -306,6 +306,7 @@ def _check_indices(natural: NaturalSet, images: Images, clean: Dataset, samples:
             f"{clean.location} labels its images by number (the last is {clean.label_space.classes[-1]}). "
             f"Read as ImageNet's indices, they cover {len(covered):,} of {len(wanted):,} classes of "
             f"{natural.title}, so they are probably other classes; give clean images "
+            f"{_wanted_folders(natural, images.space, wanted)}."
         )
 
 
