@@ -1,4 +1,4 @@
-"""A finished or unfinished run: its predictions, its scores, its report."""
+"""A run: its predictions, its scores and its report."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Scores(list[Score]):
 
 
 class Run:
-    """One model on one data set under many conditions, on disk.
+    """The predictions of one model on one dataset under many conditions, stored on disk.
 
     Attributes:
         scoring: what scores, comparisons and reports are computed from.
@@ -96,12 +96,12 @@ class Run:
 
     @property
     def recipe(self) -> Recipe:
-        """What decided the predictions."""
+        """Everything that determines the predictions."""
         return self.scoring.recipe
 
     @property
     def info(self) -> RunInfo:
-        """What else is known of the run: names, locations, versions, warnings."""
+        """Further facts about the run: names, locations, versions, warnings."""
         return self.scoring.info
 
     @property
@@ -125,13 +125,13 @@ class Run:
         baseline: str | Path | Run | None = None,
         group: str | None = None,
     ) -> Scores:
-        """Every score the suite asks for, each with interval, n, formula and parts.
+        """Every score of the suite, each with confidence interval, n, formula and parts.
 
         Args:
-            metrics: other metrics than the suite's.
+            metrics: metrics to compute instead of the suite's.
             baseline: a run on the same images; its scores normalise CE, mCE, FR, T5D and the like.
             group: a column of the data's table; images with the same value (of one patient, one video) are
-                clustered in every interval. "" for none, None as the run says.
+                clustered in every interval. "" for none, None for the run's own column.
         """
         return Scores(score_run(self.scoring.scored_as(_given(baseline), group), metrics))
 
@@ -148,7 +148,7 @@ class Run:
 
         Args:
             explain: the run's model, to add saliency maps for the misclassified images that are shown.
-            preprocess: as the run had it.
+            preprocess: the preprocessing of the run, if it was given.
         """
         maps = (
             explain_nothing
@@ -181,12 +181,12 @@ class Run:
 
 
 def load_run(path: str | Path, *, baseline: str | Path | Run | None = None, group: str | None = None) -> Run:
-    """Open a finished or unfinished run folder.
+    """Open a run folder, complete or incomplete.
 
     Args:
         path: the run folder.
         baseline: a run on the same images, to normalise corruption errors by.
-        group: a column of the data's table that says which images belong together; None as the run says.
+        group: a column of the data's table by which images are clustered; None for the run's own column.
     """
     return Run(ScoredRun(path).scored_as(_given(baseline), group))
 
@@ -196,5 +196,5 @@ def _given(run: str | Path | Run | None) -> str | Path | ScoredRun | None:
 
 
 def scored_runs(runs: Iterable[str | Path | Run]) -> list[ScoredRun]:
-    """What comparisons and reports take, of runs as users give them."""
+    """Runs as comparisons and reports take them, from runs as users give them."""
     return [run.scoring if isinstance(run, Run) else ScoredRun(run) for run in runs]

@@ -1,7 +1,7 @@
-"""Corruptions as steps of anybody's pipeline: one image in, the same kind of image out.
+"""Corruptions as transforms for any pipeline: one image in, the same kind of image out.
 
 `Corrupt` applies one corruption, `RandomCorrupt` one drawn for each image, `CorruptedDataset` either of
-them to a data set by index. All can be pickled and sent to worker processes.
+them to a dataset by index. All can be pickled and sent to worker processes.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ __all__ = ["Corrupt", "CorruptedDataset", "RandomCorrupt", "TrainedOnTestWarning
 
 T = TypeVar("T")
 
-# Which suites hold the corruptions that ImageNet-C tests, and those meant for everything else.
+# The suites of ImageNet-C's test corruptions, and of the extra corruptions for training and validation.
 TESTED = "imagenet-c"
 EXTRA = "imagenet-c-extra"
 
 # Counts are itertools' because their steps are atomic: threads never get the same number. A worker has one
-# for all its transforms, so that copies of one made there do not begin again.
+# for all its transforms, so that copies made there do not start again.
 _WORKER_CALLS = itertools.count()
 
 
 class TrainedOnTestWarning(UserWarning):
-    """A model trained so has seen corruptions that ImageNet-C tests as unseen ones."""
+    """A model trained this way has seen corruptions that ImageNet-C tests as unseen."""
 
 
 class Transform(ABC):
-    """What `Corrupt` and `RandomCorrupt` share.
+    """The common base of `Corrupt` and `RandomCorrupt`.
 
-    Called with one image, it returns the same kind. Called with an image and what belongs to it (a label), as
-    `Compose` of torchvision's v2 does, it returns both:
+    Called with one image, it returns the same kind. Called with an image and further values (a label), as
+    `Compose` of torchvision's v2 does, it returns all of them. An image is:
 
     - a Pillow image of mode RGB or L;
     - a NumPy array, HxW or HxWx3 or HxWx1;
@@ -61,16 +61,16 @@ class Transform(ABC):
     Arrays and tensors are uint8 or floats from 0 to 1. Floats are rounded to 256 levels, corrupted, and
     divided by 255 again. Sides need at least 32 pixels.
 
-    What is the same again:
+    Reproducibility:
 
     - `seed` and `index`: the same pixels in every process, order, worker and epoch. The index is the
       image's row number or its sample id; a run with that seed draws the same for that sample.
     - `seed` alone: call number n of this object has its own draws. A torch data-loader worker counts for
-      itself, and its draws follow the seed torch gave it, so they differ between workers and epochs and
-      come back under the same `torch.manual_seed`, number of workers and order. In any other process
-      than its own (a fork, a pool, another machine) every call draws afresh. Ranks of one distributed
-      training need a seed each.
-    - no `seed`: every call draws afresh from the operating system.
+      itself. Its draws follow the seed from torch: they differ between workers and epochs, and are repeated
+      with the same `torch.manual_seed`, number of workers and order. In any other process than its own
+      (a fork, a pool, another machine) every call draws new numbers. Ranks of one distributed training
+      need a seed each.
+    - no `seed`: every call draws new numbers from the operating system.
     """
 
     def __init__(
@@ -97,30 +97,30 @@ class Transform(ABC):
 
         Args:
             image: a Pillow image, a NumPy array or a torch tensor; or a tuple or list that starts with one.
-                It is left untouched.
-            others: what belongs to the image (a label, boxes, a mask), as torchvision's v2 transforms pass it
-                from step to step. It is returned as it is, in a tuple behind the corrupted image.
-            index: which image this is, so that the same seed gives it the same pixels again. By keyword
-                only: a second positional argument is a label.
+                It is not modified.
+            others: further values of the sample (a label, boxes, a mask), as torchvision's v2 transforms pass
+                them. They are returned unchanged, in a tuple after the corrupted image.
+            index: the image's index, so that the same seed gives the same pixels again. Keyword-only: a
+                second positional argument is a label.
         """
         if others:
-            return self._one(image, index), *others
+            return self._corrupt_image(image, index), *others
         if isinstance(image, tuple | list) and image:
-            items = [self._one(image[0], index), *image[1:]]
-            # A named tuple takes its fields one by one.
+            items = [self._corrupt_image(image[0], index), *image[1:]]
+            # A named tuple takes its fields as separate arguments.
             return type(image)(*items) if hasattr(image, "_fields") else type(image)(items)
-        return self._one(image, index)
+        return self._corrupt_image(image, index)
 
-    def _one(self, image: T, index: SupportsIndex | str | None) -> T:
+    def _corrupt_image(self, image: T, index: SupportsIndex | str | None) -> T:
         """The corrupted image, of the same kind as the given one."""
         pixels, restore = to_pixels(image, self.layout)
         seed, sample_id = self._draw(index)
-        spoilt = self._corrupted(pixels, seed, sample_id)
-        return image if spoilt is None else restore(spoilt)
+        corrupted = self._corrupted(pixels, seed, sample_id)
+        return image if corrupted is None else restore(corrupted)
 
     @abstractmethod
     def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image | None:
-        """The corrupted pixels, or None where the image is to stay as it is."""
+        """The corrupted pixels, or None if the image stays unchanged."""
 
     def _draw(self, index: SupportsIndex | str | None) -> tuple[int, str]:
         """The seed and the sample id of one call."""
@@ -131,7 +131,7 @@ class Transform(ABC):
             return self.seed, sample_id
         worker = _torch_worker()
         if worker is not None:
-            # Workers that live for one epoch get another seed in the next; those that live on count on.
+            # Workers of one epoch get another seed in the next; persistent workers continue counting.
             return self.seed, f"call {next(_WORKER_CALLS)} of worker {worker.id} seeded {worker.seed}"
         if self._home == _process_number(os.getpid()):
             return self.seed, f"call {next(self._calls)}"
@@ -142,28 +142,28 @@ class Transform(ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._calls = itertools.count()  # a copy counts from the beginning, as a new object does
+        self._calls = itertools.count()  # a copy counts from 0, like a new object
         for name, path in self._files.items():
-            if name not in REGISTRY.names():  # a spawned process knows nothing of its parent's --include
+            if name not in REGISTRY.names():  # a spawned process has not included its parent's files
                 include(Path(path))
 
     def _options(self) -> str:
-        """The shared options that are not the default, for repr."""
+        """The shared options that differ from the default, for repr."""
         given = {"seed": self.seed, "edition": self.edition, "layout": self.layout}
         usual = {"seed": None, "edition": None, "layout": "auto"}
         return "".join(f", {name}={value!r}" for name, value in given.items() if value != usual[name])
 
 
 class Corrupt(Transform):
-    """One corruption at one severity, as a step of a pipeline.
+    """A transform that applies one corruption at one severity.
 
     Args:
         name: the corruption (`windtunnel list corruptions`).
         severity: 1 to 5.
-        seed: see `Transform`; None draws afresh at every call.
-        edition: 32, 64, 224 or 299: whose severity table; chosen by the image's short side when None.
+        seed: see `Transform`; None draws new numbers at every call.
+        edition: the edition of the severity table, 32, 64, 224 or 299; None to choose by the short side.
         settings: texts the corruption takes, such as {"textures": DIR} for frost.
-        layout: where arrays and tensors have their channels; `auto` is HWC for NumPy, CHW for torch.
+        layout: the axis of channels in arrays and tensors; `auto` is HWC for NumPy, CHW for torch.
 
     Raises:
         UserError: a name, severity or option that cannot be used.
@@ -187,7 +187,7 @@ class Corrupt(Transform):
         self.settings = dict(settings)
 
     def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image:
-        return REGISTRY.get(self.name).spoil(
+        return REGISTRY.get(self.name).corrupt(
             pixels,
             self.severity,
             seed=seed,
@@ -206,13 +206,13 @@ class RandomCorrupt(Transform):
 
     Args:
         names: the corruptions to draw from; ImageNet-C's four extras when None. Any of its fifteen test
-            corruptions warns: a model trained on them has seen what ImageNet-C means to be unseen.
+            corruptions warns: a model trained on them has seen what ImageNet-C tests as unseen.
         severities: the severities to draw from.
-        p: the share of images that are corrupted; the others come back as they are.
-        seed: see `Transform`; it decides the choice as well as the pixels.
-        edition: 32, 64, 224 or 299; chosen by the image's short side when None.
+        p: the share of images that are corrupted; the others are returned unchanged.
+        seed: see `Transform`; it determines the choice as well as the pixels.
+        edition: 32, 64, 224 or 299; None to choose by the image's short side.
         settings: texts by corruption, such as {"frost": {"textures": DIR}}.
-        layout: where arrays and tensors have their channels; `auto` is HWC for NumPy, CHW for torch.
+        layout: the axis of channels in arrays and tensors; `auto` is HWC for NumPy, CHW for torch.
 
     Raises:
         UserError: a name, severity or option that cannot be used.
@@ -232,7 +232,7 @@ class RandomCorrupt(Transform):
         self.names = load_suite(EXTRA).units if names is None else _listed("names", names)
         self.severities = _listed("severities", severities)
         if unused := [name for name in settings if name not in self.names]:
-            raise UserError(f"Settings are given for {', '.join(unused)}; give them for one of the names.")
+            raise UserError(f"Settings are given for {', '.join(unused)}; give them only for the names.")
         for name in self.names:
             _check_unit(name, settings.get(name, {}))
         for severity in self.severities:
@@ -249,7 +249,7 @@ class RandomCorrupt(Transform):
         if choice.uniform("apply") >= self.p:
             return None
         name = self.names[choice.integer("name", 0, len(self.names))]
-        return REGISTRY.get(name).spoil(
+        return REGISTRY.get(name).corrupt(
             pixels,
             int(self.severities[choice.integer("severity", 0, len(self.severities))]),
             seed=seed,
@@ -267,28 +267,28 @@ class RandomCorrupt(Transform):
 
 
 class CorruptedDataset:
-    """A data set whose image i is corrupted by draws of its own: same seed, index and epoch, same pixels.
+    """A dataset whose images are corrupted by index: the same seed, index and epoch give the same pixels.
 
-    It holds for any number of workers and any order, because the index says which draws an image gets. To
-    draw others in the next epoch call `set_epoch`, from the process that made the object; workers see it,
-    those of `persistent_workers=True` too. Never called, every epoch is epoch 0.
+    This is true for any number of workers and any order, because an image's draws depend on its index. For
+    other draws in the next epoch call `set_epoch` in the process that made the object; workers see the
+    change, also with `persistent_workers=True`. Without a call every epoch is epoch 0.
 
     Args:
-        dataset: anything with `len` and `[i]`, whose items are an image or a tuple that starts with one.
+        dataset: an object with `len` and `[i]`, whose items are an image or a tuple that starts with one.
         transform: a `Corrupt` or `RandomCorrupt` with a seed.
-        then: what else to do to the image after that, such as normalisation.
+        then: a further function of the image after that, such as normalisation.
 
     Raises:
-        UserError: a data set or transform that cannot be used.
+        UserError: a dataset or transform that cannot be used.
     """
 
     def __init__(self, dataset: Any, transform: Transform, then: Callable[[Any], Any] | None = None) -> None:
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
-            raise UserError(f"The data set is a {type(dataset).__name__}; give one with len() and [i].")
+            raise UserError(f"The dataset is a {type(dataset).__name__}; give one with len() and [i].")
         if not isinstance(transform, Transform):
             raise UserError(f"The transform is {transform!r}; give a Corrupt or a RandomCorrupt.")
         if transform.seed is None:
-            raise UserError(f"{transform!r} has no seed, so no image could be made again; give seed=0.")
+            raise UserError(f"{transform!r} has no seed, so images cannot be reproduced; give seed=0.")
         self.dataset = dataset
         self.transform = transform
         self.then = then
@@ -296,11 +296,11 @@ class CorruptedDataset:
 
     @property
     def epoch(self) -> int:
-        """The epoch whose draws images get now."""
+        """The epoch of the current draws."""
         return self._epoch.value
 
     def set_epoch(self, epoch: int) -> None:
-        """Let images be drawn anew; call it between epochs."""
+        """Change the draws of all images; call it between epochs."""
         if isinstance(epoch, bool) or not isinstance(epoch, int | np.integer) or epoch < 0:
             raise UserError(f"The epoch is {epoch!r}; give a whole number from 0.")
         self._epoch.value = int(epoch)
@@ -309,19 +309,19 @@ class CorruptedDataset:
         return len(self.dataset)
 
     def __getitem__(self, index: SupportsIndex) -> Any:
-        """Item `index` of the data set, its image corrupted."""
+        """Item `index` of the dataset, with its image corrupted."""
         row = operator.index(index)
         item = self.dataset[row]
         if isinstance(item, Mapping):
-            raise UserError("The data set's items are mappings; give one of images, or of (image, ...).")
+            raise UserError("The dataset's items are mappings; give a dataset of images, or of (image, ...).")
         image, rest = (item[0], item[1:]) if isinstance(item, tuple | list) else (item, None)
         sample_id = _sample_id(row + len(self) if row < 0 else row)
         if self.epoch:
             sample_id += f", epoch {self.epoch}"
-        spoilt = self.transform(image, index=sample_id)
+        corrupted = self.transform(image, index=sample_id)
         if self.then is not None:
-            spoilt = self.then(spoilt)
-        return spoilt if rest is None else (spoilt, *rest)
+            corrupted = self.then(corrupted)
+        return corrupted if rest is None else (corrupted, *rest)
 
     def __repr__(self) -> str:
         then = f", then={self.then!r}" if self.then is not None else ""
@@ -329,9 +329,9 @@ class CorruptedDataset:
 
 
 class _SharedNumber:
-    """A number that worker processes see change, even while they live.
+    """A number whose changes running worker processes see.
 
-    It is memory that a child inherits, by fork or by spawn; any other copy gets the number as it is then.
+    It is memory that a child inherits, by fork or by spawn; any other copy has the number at that time.
     """
 
     def __init__(self, start: Any) -> None:
@@ -357,13 +357,13 @@ def _process_number(pid: int) -> int:  # noqa: ARG001 - a fork inherits the cach
 
 
 def _torch_worker() -> Any:
-    """What torch tells of the data-loader worker this process is; None where it is none."""
+    """Torch's record of the data-loader worker that this process is; None in other processes."""
     torch_data = sys.modules.get("torch.utils.data")
     return None if torch_data is None else torch_data.get_worker_info()
 
 
 def _sample_id(index: SupportsIndex | str) -> str:
-    """The sample id of an image: a text as it is, a row number in eight digits, as runs name rows."""
+    """The sample id of an image: a text unchanged, a row number in eight digits, as runs name rows."""
     if isinstance(index, str):
         return index
     try:
@@ -381,13 +381,13 @@ def _check_unit(name: str, settings: Mapping[str, str]) -> None:
 
 
 def _listed(what: str, values: Iterable[T]) -> tuple[T, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable) or not (found := tuple(values)):
-        raise UserError(f"{what} is {values!r}; give a list of at least one.")
-    return found
+    if isinstance(values, str) or not isinstance(values, Iterable) or not (items := tuple(values)):
+        raise UserError(f"{what} is {values!r}; give a list with at least one entry.")
+    return items
 
 
 def _outside_files(names: Iterable[str]) -> dict[str, str]:
-    """The files of units from outside the package, by name."""
+    """The files of third-party units, by name."""
     units = [REGISTRY.get(name) for name in names]
     return {unit.name: inspect.getfile(unit.function) for unit in units if not unit.is_shipped}
 

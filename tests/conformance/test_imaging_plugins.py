@@ -302,7 +302,7 @@ def test_training_draws_a_strangers_steps_and_notices_another_version(
     assert list(recipe["mix"]["assets"]) == ["resizer indexing"]
     stranger.write_text(stranger.read_text() + "\n# edited\n")
     windtunnel.include(stranger)
-    with pytest.raises(UserError, match="holds another training"):
+    with pytest.raises(UserError, match="contains another training"):
         train()
     with pytest.raises(UserError, match="Decoder pillow-draft shrinks"):
         fit(
@@ -411,7 +411,10 @@ def test_a_resizer_cannot_change_the_image_it_is_given(tmp_path: Path) -> None:
     [
         ("1 / 0", "codec odd-one failed: ZeroDivisionError"),
         ("image", "codec odd-one returns ndarray; it must return bytes"),
-        ("b'nothing'", "What the codec odd-one stores cannot be read: not an image in a supported format"),
+        (
+            "b'nothing'",
+            "The content that the codec odd-one stores is unreadable: not an image in a supported format",
+        ),
     ],
 )
 def test_a_codec_that_is_wrong_is_refused_in_one_line(body: str, what: str, tmp_path: Path) -> None:

@@ -107,7 +107,10 @@ def test_an_object_with_the_attributes_of_a_model_is_one() -> None:
 def test_what_no_kind_recognises_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no model")
     for source, said in (
-        (str(tmp_path / "notes.txt"), "is no model; give an .onnx file, module:factory or file.py:factory"),
+        (
+            str(tmp_path / "notes.txt"),
+            "is not a model; give an .onnx file, module:factory or file.py:factory",
+        ),
         ("nowhere.bin", "No such model: nowhere.bin. Give an .onnx file"),
         (3, "int gives a int; give a callable"),
     ):
@@ -143,7 +146,7 @@ def test_a_kind_from_outside_is_listed_run_by_workers_scored_and_reported(tmp_pa
     assert any(one.metric == "top1_error" for one in run.scores())
     without = command(tmp_path, *given, "--out", "other")
     assert without.returncode == 2
-    assert "weights.npz is no model; give an .onnx file" in without.stderr
+    assert "weights.npz is not a model; give an .onnx file" in without.stderr
 
 
 def test_weights_and_the_kinds_own_file_are_in_the_fingerprint(tmp_path: Path, own_kinds: None) -> None:

@@ -118,7 +118,7 @@ def test_some_numbers_are_not_taken_for_imagenet_and_the_message_says_how_to(tmp
 def test_labels_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has the class index 1000; ImageNet-1k has 0 to 999"):
         windtunnel.plan(Says(0, 1001), write_folders(tmp_path / "a", ["0", "1000"]), labels="imagenet-1k")
-    with pytest.raises(UserError, match="no class indices"):
+    with pytest.raises(UserError, match="labels are not class indices"):
         windtunnel.plan(Says(0, 2), write_folders(tmp_path / "b", ["cat", "dog"]), labels="imagenet-1k")
     with pytest.raises(UserError, match="Unknown labels 'imagenet'"):
         windtunnel.plan(Says(0), write_folders(tmp_path / "c", ["0"]), labels="imagenet")

@@ -219,7 +219,7 @@ def test_every_command_has_help(name: str) -> None:
 
 WRONG = {
     "missing path": (["run", "demo", "nowhere"], "No such data: nowhere"),
-    "empty folder": (["run", "demo", "empty"], "holds no images"),
+    "empty folder": (["run", "demo", "empty"], "contains no images"),
     "unknown suite": (["run", "demo", "demo", "--suite", "smok"], "Did you mean smoke"),
     "misspelt corruption": (["show", "gausian_noise"], "Did you mean gaussian_noise"),
     "misspelt unit of a suite": (

@@ -216,7 +216,7 @@ def test_any_kind_of_data_and_fixed_batches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["folders", "arrays"])
-def test_one_condition_of_a_finished_set(
+def test_one_condition_of_a_precomputed_set(
     network: Path, digit_folder: Path, layout: str, windtunnel_command: Command
 ) -> None:
     made = windtunnel_command("make", "imagenet-c", digit_folder, "made", "--only", "fog", "--layout", layout)
@@ -231,7 +231,7 @@ def test_one_condition_of_a_finished_set(
     assert said["clean"] == pytest.approx(0, abs=1e-9)
     assert said["fog:1"] < said["fog:5"]
     mistakes = {
-        "made": "say which",
+        "made": "give one of them, such as",
         "made#snow:1": "Unknown condition",
         f"{digit_folder}#fog:3": "has no part 'fog:3'",
     }
@@ -240,7 +240,7 @@ def test_one_condition_of_a_finished_set(
         assert done.returncode == 2
         assert words in done.stderr
         assert done.stderr.count("\n") == 1
-    with pytest.raises(windtunnel.UserError, match="one condition, which `distance` alone takes"):
+    with pytest.raises(windtunnel.UserError, match="one condition, which only `distance` takes"):
         windtunnel.run("demo", digit_folder.parent / "made#fog:1", "smoke")
 
 
@@ -337,7 +337,7 @@ def test_a_natural_set_is_read_as_a_run_reads_it(
     (tmp_path / "a").rename(tmp_path / "sketch")
     named = windtunnel.distance(tmp_path / "sketch", tmp_path / "plain", network, splits=3)
     assert named.between == same.between
-    assert "As ImageNet-Sketch a run would refuse it" in named.a.remarks[0]
+    assert "A run would refuse them as ImageNet-Sketch" in named.a.remarks[0]
 
 
 def test_images_that_are_out_need_no_clean_ones_here(network: Path, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_label_of_an_array_that_is_no_class_is_named(label: int) -> None:
 
 def test_a_label_beyond_the_outputs_is_named_with_its_image(flat: Path) -> None:
     with pytest.raises(
-        UserError, match=r"1 of 6 labels.*beyond the model's 10 outputs.*99999 \(image 'flat/5"
+        UserError, match=r"1 of 6 labels.*not among the model's 10 outputs.*99999 \(image 'flat/5"
     ):
         windtunnel.plan("demo", table(flat, [0, 1, 2, 3, 4, 99999]), "smoke")
 

@@ -109,7 +109,7 @@ def test_a_fifo_does_not_stop_the_search_for_a_layout(digit_folder: Path, name: 
 @posix
 def test_a_table_that_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "data.csv")
-    with pytest.raises(UserError, match="no regular file"):
+    with pytest.raises(UserError, match="not a regular file"):
         open_dataset(tmp_path / "data.csv")
 
 

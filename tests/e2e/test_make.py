@@ -69,7 +69,7 @@ def test_files_and_memory_give_the_same_predictions(tmp_path: Path) -> None:
         memory = predictions(windtunnel.run(model, data, suite, out=tmp_path / f"{suite}-memory"))
         files = predictions(windtunnel.run(model, made, suite, out=tmp_path / f"{suite}-files"))
         assert len(files) == 4 * (1 + 5 * len(load_suite(suite).units))
-        # A finished set has no native images and no clean ones with a codec.
+        # A precomputed set has no native images and no clean ones with a codec.
         assert files.keys() < memory.keys()
         assert {key: memory[key] for key in files} == files
 
@@ -256,7 +256,7 @@ def test_nothing_is_written_outside_the_set(tmp_path: Path, label: str) -> None:
 
 def test_a_set_may_not_lie_inside_its_images(tmp_path: Path) -> None:
     data = photographs(tmp_path / "val", 2)
-    with pytest.raises(windtunnel.UserError, match="lies inside"):
+    with pytest.raises(windtunnel.UserError, match="is inside"):
         windtunnel.make_set("imagenet-c", data, data / "made", only=["contrast:1"])
 
 
@@ -401,7 +401,7 @@ def test_images_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
     [
         (("imagenet-d", "{data}", "out"), "Unknown suite 'imagenet-d'"),
         (("imagenet-c-native", "{data}", "out"), "a set on disk has no model"),
-        (("as-stored", "{data}", "out"), "names no corruptions"),
+        (("as-stored", "{data}", "out"), "has no corruptions"),
         (("imagenet-c", "nowhere", "out"), "No such data"),
         (("imagenet-c", "{data}", "out", "--only", "fog:6"), "no such level"),
         (("imagenet-c", "{data}", "out", "--only", "frog"), "Did you mean fog?"),

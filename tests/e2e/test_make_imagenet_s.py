@@ -97,13 +97,14 @@ def test_steps_without_a_place_of_their_own_are_refused(
 ) -> None:
     for step in ("colour=bgr", "geometry=exact", "numerics=int8"):
         done = windtunnel_command("make", "imagenet-s", photos, tmp_path / "s", "--only", step)
-        assert done.returncode == 2 and f"{step} has no place on disk" in done.stderr
+        assert done.returncode == 2 and f"{step} cannot be stored on disk" in done.stderr
         assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "s").exists()
     done = windtunnel_command(
         "make", "imagenet-c", photos, tmp_path / "c", "--only", "fog", "--only", "decode=opencv"
     )
     assert (
-        done.returncode == 2 and "decode=opencv is a step of the pipeline beside corruptions" in done.stderr
+        done.returncode == 2
+        and "decode=opencv is a pipeline step and the suite also has corruptions" in done.stderr
     )
     assert not (tmp_path / "c").exists()
 
@@ -111,7 +112,7 @@ def test_steps_without_a_place_of_their_own_are_refused(
 def test_arrays_have_no_decoders_to_swap(tmp_path: Path, windtunnel_command: Command) -> None:
     done = windtunnel_command("make", "imagenet-s", "demo", tmp_path / "s", "--subset", 4, "--workers", 1)
     assert done.returncode == 0, done.stderr
-    assert "nothing is decoded" in done.stderr
+    assert "arrays, which are not decoded" in done.stderr
     assert {path.name for path in (tmp_path / "s").iterdir() if path.is_dir()} - {".windtunnel"} == {"pil"}
 
 
@@ -229,7 +230,7 @@ def test_mistakes_are_told(photos: Path, tmp_path: Path, windtunnel_command: Com
     (tmp_path / "bad.txt").write_text("a.jpg\n")
     with pytest.raises(UserError, match="line 1"):
         ImageTransfer(photos, tmp_path / "bad.txt")
-    with pytest.raises(UserError, match="give save_root"):
+    with pytest.raises(UserError, match="save_root is missing"):
         ImageTransfer(photos, meta).write_to_filesystem()
     (tmp_path / "gone.txt").write_text("class0/none.JPEG 0\n")
     with pytest.raises(

@@ -105,7 +105,7 @@ def test_files_and_memory_give_the_same_rows(
     files = windtunnel.run(model, made[layout], out=tmp_path / "files")
     expected, found = rows(memory), rows(files)
     assert len(found) == 6 * (1 + sum(FRAMES.values()))
-    # A finished set has no native images.
+    # A precomputed set has no native images.
     assert {key: expected[key] for key in found} == found
     for metric in ("flip_probability", "mfp", "ut5d"):
         assert [score.value for score in memory.scores([metric])] == [
@@ -336,12 +336,12 @@ def test_rows_that_are_not_made_are_failures_not_black_clips(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("imagenet-p", "--layout", "folders"), "sequences are laid out as frames, arrays, videos"),
-        (("imagenet-c", "--layout", "videos"), "images are laid out as folders, arrays"),
+        (("imagenet-p", "--layout", "folders"), "sequences are stored as frames, arrays, videos"),
+        (("imagenet-c", "--layout", "videos"), "images are stored as folders, arrays"),
         (("imagenet-p", "--layout", "frames", "--codec", "h264"), "videos are stored as h264"),
         (("imagenet-p", "--layout", "videos", "--codec", "jpeg:85"), "videos are stored as h264"),
         (("imagenet-p", "--difficulty", "4"), "give 1, 2, 3"),
-        (("imagenet-c", "--difficulty", "2"), "holds no sequences"),
+        (("imagenet-c", "--difficulty", "2"), "contains no sequences"),
         (("imagenet-p", "--only", "tilted"), "tilted"),
     ],
 )
@@ -409,7 +409,9 @@ def test_a_set_that_was_hardly_begun_is_unfinished_and_not_damaged(
     assert found.missing and not found.damaged and not found.sound
     said = CliRunner().invoke(cli, ["data", "verify", str(made)])
     assert said.exit_code == 1 and "unfinished: run the same make command to go on" in said.output
-    with pytest.raises(windtunnel.UserError, match=r"is unfinished: .* run the same make command to go on"):
+    with pytest.raises(
+        windtunnel.UserError, match=r"is unfinished: .* run the same make command to continue"
+    ):
         windtunnel.plan("demo", made)
     for number in range(20):
         (made / "clean" / f"stranger{number}.png").write_bytes(b"")

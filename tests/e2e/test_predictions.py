@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_told_with_counts(logits: Path, tmp_path: Path, dig
     message = refused(other)
     assert "1 row with unknown ids (such as 'nobody.png')" in message
     assert f"; 1 prediction missing (such as '{ids[0]} under " in message
-    assert message.endswith(". partial=True scores only the 39 of 40 images that have them all.")
+    assert message.endswith(". partial=True scores only the 39 of 40 images that have all of them.")
     assert ") (" not in message
     assert ids[0] in message
     assert "2 rows given twice" in refused(pa.concat_tables([table, table.slice(0, 2)]))
@@ -283,7 +283,7 @@ def test_a_cell_of_csv_may_hold_every_logit(tmp_path: Path, cell: str) -> None:
     ("text", "words"),
     [
         ("id,logits\ncat/0.png," + "x" * 3000, "named 0, 1, 2"),
-        ("id,logit_0,logit_1\ncat/0.png,1,2\n", "are no classes of the data"),
+        ("id,logit_0,logit_1\ncat/0.png,1,2\n", "are not classes of the data"),
     ],
 )
 def test_a_csv_that_cannot_be_read_is_told_in_a_short_line(tmp_path: Path, text: str, words: str) -> None:
@@ -299,11 +299,11 @@ def test_a_csv_that_cannot_be_read_is_told_in_a_short_line(tmp_path: Path, text:
 def test_sequences_are_refused_before_a_run_is_written(
     logits: Path, digit_folder: Path, tmp_path: Path, suite: str | None
 ) -> None:
-    """A row names an image and a condition, and no frame of it; a finished set of clips is no other."""
+    """A row names an image and a condition, and no frame of it; precomputed clips are no exception."""
     data = digit_folder
     if suite is None:
         data = windtunnel.make_set("imagenet-p", digit_folder, tmp_path / "clips", only=["tilt"], subset=2)
-    with pytest.raises(UserError, match="holds sequences") as refused:
+    with pytest.raises(UserError, match="contains sequences") as refused:
         score_predictions(logits, data, suite, out=tmp_path / "theirs")
     assert "\n" not in str(refused.value) and not (tmp_path / "theirs").exists()
 

@@ -60,7 +60,7 @@ def test_clean_images_of_other_classes_are_ignored_and_counted(
     assert done.returncode == 0, done.stderr
     example = f"clean/{WNIDS[OUTSIDE]}/ILSVRC2012_val_{OUTSIDE:05d}000.JPEG"
     remark = (
-        "4 rows of predictions ignored, of images not scored: 4 of clean images of other classes (such as "
+        "4 rows of predictions ignored, for images not scored: 4 of clean images of other classes (such as "
         f"'{example}')."
     )
     assert remark in " ".join(done.stderr.split())

@@ -256,7 +256,7 @@ def test_a_map_collapses_outputs_by_the_best(tmp_path: Path, digits: tuple[np.nd
     [
         ("output,class\n0,zero", "no output for 10 of the data's 10 classes .*it has 'zero'"),
         ("output,class\n77,0", "output '77'; the model has 10 outputs"),
-        ("output,class\n1,0\n1,1", "stands for '0' and for '1'"),
+        ("output,class\n1,0\n1,1", "is mapped to '0' and to '1'"),
         ("output,class\n1,0", "no output for 9 of the data's 10 classes"),
         ("from,to\n1,0", "it needs output and class"),
     ],

@@ -306,13 +306,13 @@ def test_a_process_that_hands_out_work_compiles_nothing(tmp_path: Path, digit_fo
     ("options", "words"),
     [
         ({"suite": "imagenet-p", "difficulty": 4}, "give 1, 2, 3"),
-        ({"suite": "imagenet-c", "difficulty": 2}, "holds no sequences"),
+        ({"suite": "imagenet-c", "difficulty": 2}, "contains no sequences"),
         ({"suite": "imagenet-c", "codec": "h264"}, "stores sequences"),
         ({"suite": "imagenet-p", "only": ["tilted"]}, "tilted"),
         ({"suite": "imagenet-p", "only": ["tilt:7"]}, "no such level"),
         ({"suite": "imagenet-p", "codec": "h265"}, "none, png, h264, or jpeg"),
         ({"suite": "imagenet-c", "codec": "h265"}, "none, png, or jpeg"),
-        ({"suite": "imagenet-p", "only": ["fog", "tilt"]}, r'only=\["fog"\] is no sequence'),
+        ({"suite": "imagenet-p", "only": ["fog", "tilt"]}, r'only=\["fog"\] is not a sequence'),
         ({"suite": "imagenet-c", "only": ["seq/tilt"]}, 'give suite="imagenet-p"'),
     ],
 )

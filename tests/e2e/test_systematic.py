@@ -180,7 +180,7 @@ def test_decoders_that_read_none_of_the_images_are_left_out_and_named(
     assert "decode=opencv" in names and "decode=simplejpeg" not in names
     (line,) = plan.info.remarks
     assert line.startswith("Left out: decode=simplejpeg, ")
-    assert line.endswith("40 of 40 images are in a format it does not read.")
+    assert line.endswith("40 of 40 images are in a format that it does not read.")
 
 
 def test_numerics_are_model_variants_and_workers_change_nothing(photos: Path, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_an_extra_that_cannot_be_imported_is_as_good_as_missing_and_says_why(
     plan = windtunnel.plan("demo", photos, "systematic", labels_are_outputs=True)
     told = [line for line in plan.info.remarks if library in line]
     assert len(told) == 1 and told[0].startswith(f"Left out: {step}")
-    assert f"needs {library}, which is installed and cannot be imported" in told[0]
+    assert f"needs {library}, which is installed but cannot be imported" in told[0]
     assert "ImportError: libfar.so.7: cannot open it" in told[0]
     assert f"pip install --force-reinstall '{library}>=" in told[0]
     assert not {one.name for one in plan.conditions} & set(step.split(", "))
@@ -293,7 +293,7 @@ def test_imagenet_s_scores_eight_distinct_sets(photos: Path) -> None:
     # Nine are named: one of each axis is the canvas itself.
     assert len(load_suite("imagenet-s").units) == 9
     assert plan.info.remarks == (
-        "Nothing swapped: decode=pillow, resize=pillow-bilinear; that is how the canvas is made already.",
+        "No change: decode=pillow, resize=pillow-bilinear; the canvas is made this way already.",
     )
 
 
@@ -303,10 +303,9 @@ def test_decoders_are_left_out_where_nothing_is_decoded() -> None:
     assert not [name for name in names if name.startswith("decode=")]
     assert len([name for name in names if name.startswith("resize=")]) == 5
     assert plan.info.remarks[0] == (
-        "Left out: decode=pillow, decode=opencv, decode=ffmpeg; the images are arrays, and nothing is "
-        "decoded."
+        "Left out: decode=pillow, decode=opencv, decode=ffmpeg; the images are arrays, which are not decoded."
     )
-    with pytest.raises(UserError, match=r"No step of the pipeline is swapped\. Left out: decode=ffmpeg; "):
+    with pytest.raises(UserError, match=r"No step of the pipeline changes\. Left out: decode=ffmpeg; "):
         windtunnel.plan("demo", "demo", "systematic", only=["decode=ffmpeg"])
 
 
@@ -314,8 +313,8 @@ def test_decoders_are_left_out_where_nothing_is_decoded() -> None:
 def test_steps_that_swap_nothing_are_refused_alone_and_told_beside_others(
     photos: Path, only: list[str]
 ) -> None:
-    told = f"Nothing swapped: {', '.join(only)}; that is how the canvas is made already."
-    with pytest.raises(UserError, match=f"No step of the pipeline is swapped. {told}"):
+    told = f"No change: {', '.join(only)}; the canvas is made this way already."
+    with pytest.raises(UserError, match=f"No step of the pipeline changes. {told}"):
         windtunnel.plan(Watcher(), photos, "systematic", only=only)
     plan = windtunnel.plan(Watcher(), photos, "systematic", only=[*only, "decode=opencv"])
     assert [one.name for one in plan.conditions] == ["native", "decode=opencv"]
@@ -331,7 +330,7 @@ def test_a_model_without_a_crop_is_checked_too(photos: Path, tmp_path: Path) -> 
     names = {condition.name for condition in run.conditions}
     assert names == {"native", "geometry=squash", "geometry=long-side-round", "geometry=exif-apply"}
     assert run.scoring.observed.left_out == 0
-    with pytest.raises(UserError, match="Nothing swapped: geometry=no-margin"):
+    with pytest.raises(UserError, match="No change: geometry=no-margin"):
         windtunnel.plan(model, photos, "systematic", only=["geometry=no-margin"])
 
 

@@ -161,7 +161,7 @@ def test_a_damaged_checkpoint_is_told_in_one_line(digits: Path, tmp_path: Path, 
     fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=one)
     file = tmp_path / "checkpoint.pt"
     file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
-    with pytest.raises(UserError, match=r"checkpoint\.pt cannot be taken up \(.+\); delete it") as told:
+    with pytest.raises(UserError, match=r"checkpoint\.pt cannot be loaded \(.+\); delete it") as told:
         fit(linear(10), digits, tmp_path, preprocess=PREPROCESS, settings=one)
     assert "\n" not in str(told.value)
     file.unlink()
@@ -272,8 +272,8 @@ def test_mistakes_get_one_line(make: object, words: str) -> None:
         ({"module": torch.nn.Flatten}, "module is the class Flatten"),
         ({"preprocess": None}, "preprocess is None; give a preset's name"),
         ({"preprocess": "imagenot"}, "Did you mean imagenet"),
-        ({"preprocess": "none.toml"}, r"No such preprocess file: none\.toml"),
-        ({"mix": Mix(decoders=("pillow", "opencv"))}, "arrays, and nothing is decoded; leave decoders out"),
+        ({"preprocess": "none.toml"}, r"No such preprocessing file: none\.toml"),
+        ({"mix": Mix(decoders=("pillow", "opencv"))}, "arrays, which are not decoded; leave decoders out"),
     ],
 )
 def test_things_of_another_kind_get_one_line(
@@ -367,12 +367,12 @@ def linear(outputs: int) -> torch.nn.Module:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"module": linear(9)}, r"shape \(2, 9\) for 2 images and the data has 10 classes"),
+        ({"module": linear(9)}, r"shape \(2, 9\) for 2 images, but the data has 10 classes"),
         ({"module": linear(11)}, r"shape \(2, 11\)"),
         ({"module": torch.nn.Identity()}, r"shape \(2, 3, 16, 16\)"),
         ({"tensor": Tensor(divisor=1.0, dtype="uint8")}, "uint8 of shape"),
         ({"tensor": Tensor(dtype="float16")}, "float16 of shape"),
-        ({"crop_px": 17}, "cannot take what the preprocess gives"),
+        ({"crop_px": 17}, "cannot take what the preprocessing gives"),
         ({"device": "meta-verse"}, "device is 'meta-verse'"),
         ({"device": "cuda:99"}, "device is 'cuda:99'"),
     ],

@@ -1,4 +1,4 @@
-"""Finished sets: the published layouts, read as they are, whole or in part."""
+"""Precomputed sets: the published layouts, read as they are, whole or in part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL import Image
 
 import windtunnel
 from tests.conftest import Command
-from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.data.precomputed_folders import known_corruptions
 from windtunnel.suites.default_suite import default_suite
 from windtunnel.suites.golden_digests import golden_image
@@ -35,13 +35,13 @@ def put_folders(
     return root
 
 
-def opened(root: Path) -> FinishedDataset:
+def opened(root: Path) -> PrecomputedDataset:
     dataset = windtunnel.open_dataset(root)
-    assert isinstance(dataset, FinishedDataset)
+    assert isinstance(dataset, PrecomputedDataset)
     return dataset
 
 
-def held(dataset: FinishedDataset) -> list[str]:
+def held(dataset: PrecomputedDataset) -> list[str]:
     return [f"{one.unit}:{one.level}" for one in dataset.stored]
 
 
@@ -70,7 +70,7 @@ def test_numbered_class_folders_are_no_severities(tmp_path: Path) -> None:
     for class_ in "12345":
         (tmp_path / "val" / class_).mkdir(parents=True)
         Image.new("RGB", (40, 40)).save(tmp_path / "val" / class_ / "a.png")
-    assert not isinstance(windtunnel.open_dataset(tmp_path), FinishedDataset)
+    assert not isinstance(windtunnel.open_dataset(tmp_path), PrecomputedDataset)
 
 
 def test_a_partial_download_tells_what_it_lacks(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_partial_download_tells_what_it_lacks(tmp_path: Path) -> None:
     assert len(plan.info.missing) == 75 - 12
     assert {"frost:3", "frost:4", "frost:5", "gaussian_noise:1"} <= set(plan.info.missing)
     assert plan.info.remarks == (
-        "Of 36 files 1 is missing; an image without one of them is left out of all scores.",
+        "1 of 36 files is missing; an image with a missing file is left out of all scores.",
     )
 
 
@@ -151,7 +151,7 @@ def test_every_folder_that_is_not_understood_is_named(tmp_path: Path, windtunnel
     assert held(dataset) == ["blue_noise_sample:1", *(f"sparkles:{level}" for level in range(1, 6))]
     named = [
         "blue_noise_sample/0.80 is ignored: blue_noise_sample/0.8 is the same severity.",
-        "blue_noise_sample/0.83, blue_noise_sample/1.7, blue_noise_sample/old are no severities and are "
+        "blue_noise_sample/0.83, blue_noise_sample/1.7, blue_noise_sample/old are not severities and are "
         "ignored.",
         "my_notes is ignored: it has no severity folder (it has a, b).",
         "plasma_noise is ignored: it has no severity folder (it has a, b).",
@@ -160,7 +160,7 @@ def test_every_folder_that_is_not_understood_is_named(tmp_path: Path, windtunnel
     assert windtunnel.plan(Seen(1000), tmp_path).info.remarks == tuple(named)
     shown = " ".join(windtunnel_command("data", "inspect", str(tmp_path)).stdout.split())
     assert all(one in shown for one in named)
-    with pytest.raises(UserError, match="holds none of the conditions") as error:
+    with pytest.raises(UserError, match="contains no condition of suite") as error:
         windtunnel.plan(Seen(1000), tmp_path, suite="imagenet-c")
     assert all(one in str(error.value) for one in named)
 
@@ -209,7 +209,7 @@ def test_a_truncated_array_is_left_out_and_told(tmp_path: Path) -> None:
     (tmp_path / "fog.npy").write_bytes(content[: len(content) // 2])
     dataset = opened(tmp_path)
     assert {one.unit for one in dataset.stored} == {"snow"}
-    assert dataset.remarks == ["fog.npy is left out: 30 images are expected, 14 are there."]
+    assert dataset.remarks == ["fog.npy is left out: it has 14 of 30 expected images."]
 
 
 def test_labels_that_are_not_repeated_five_times_are_refused(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_stray_entry_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "fog" / "3" / "extra.JPEG").write_bytes(b"")
     dataset = opened(tmp_path)
     assert len(dataset.stored) == 10
-    assert dataset.remarks == ["fog/7 is no severity and is ignored."]
+    assert dataset.remarks == ["fog/7 is not a severity and is ignored."]
 
 
 def test_a_download_that_has_hardly_begun_takes_nothing_from_others(tmp_path: Path) -> None:
@@ -299,10 +299,10 @@ def test_a_download_that_has_hardly_begun_takes_nothing_from_others(tmp_path: Pa
     dataset = opened(tmp_path)
     assert len(dataset.samples()) == 8
     assert "fog:1" not in held(dataset)
-    assert dataset.remarks == ["fog:1 is left out: it has 1 images where 8 are usual."]
+    assert dataset.remarks == ["fog:1 is left out: it has 1 images; 8 are usual."]
 
 
-def test_one_corruption_alone_is_a_finished_set(tmp_path: Path) -> None:
+def test_one_corruption_alone_is_a_precomputed_set(tmp_path: Path) -> None:
     put_folders(tmp_path, ("zoom_blur",), NAMES)
     assert held(opened(tmp_path / "zoom_blur")) == [f"zoom_blur:{level}" for level in range(1, 6)]
 
@@ -347,7 +347,7 @@ def test_clean_images_are_matched_by_class_and_name(tmp_path: Path) -> None:
     assert plan.canvas.geometry.resize_px == 256
     (tmp_path / "other" / "n01440764").mkdir(parents=True)
     Image.new("RGB", (40, 40)).save(tmp_path / "other" / "n01440764" / "z.png")
-    with pytest.raises(UserError, match="give the clean set it was made from"):
+    with pytest.raises(UserError, match="give the clean images that the set was made from"):
         windtunnel.plan(Seen(1000), root, clean=tmp_path / "other")
 
 
@@ -363,7 +363,7 @@ def test_corrupted_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Pa
     labels = put_arrays(tmp_path / "set", ("fog",))
     images = np.zeros((12, 32, 32, 3), np.uint8)
     np.savez(tmp_path / "clean.npz", images=images, labels=np.tile(labels, 2))
-    with pytest.raises(UserError, match=r"12 images.* 6, and they are paired by their order"):
+    with pytest.raises(UserError, match=r"12 images.* have 6, and rows are paired by their order"):
         windtunnel.plan(Seen(3), tmp_path / "set", clean=tmp_path / "clean.npz")
 
 
@@ -372,13 +372,13 @@ def test_corrupted_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Pa
     [
         ({"codec": "png"}, "stored already"),
         ({"settings": ["frost.textures=x"]}, "made already"),
-        ({"edition": 224}, "cannot become 224"),
-        ({"suite": "imagenet-c-extra"}, "holds none of the conditions"),
-        ({"suite": "imagenet-c-bar"}, "holds none of the conditions"),
+        ({"edition": 224}, "of edition 64, not 224"),
+        ({"suite": "imagenet-c-extra"}, "contains no condition of suite"),
+        ({"suite": "imagenet-c-bar"}, "contains no condition of suite"),
         ({"suite": "imagenet-c-native"}, "corrupted already"),
     ],
 )
-def test_a_finished_set_cannot_be_made_anew(
+def test_a_precomputed_set_cannot_be_made_again(
     tmp_path: Path, arguments: dict[str, object], message: str
 ) -> None:
     put_folders(tmp_path, ("fog",), NAMES)
@@ -390,7 +390,7 @@ def test_a_plain_set_has_no_clean_beside_it_and_no_stored_suite(tmp_path: Path) 
     for name in NAMES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (64, 64)).save(tmp_path / name)
-    with pytest.raises(UserError, match="clean goes with a finished set"):
+    with pytest.raises(UserError, match="clean needs a precomputed set"):
         windtunnel.plan(Seen(1000), tmp_path, clean=tmp_path)
     with pytest.raises(UserError, match="cannot make them"):
         windtunnel.plan(Seen(1000), tmp_path, suite="as-stored")

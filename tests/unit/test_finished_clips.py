@@ -1,4 +1,4 @@
-"""Finished sequences: ImageNet-P's videos and CIFAR-10-P's arrays, read as they are, whole or in part."""
+"""Precomputed sequences: ImageNet-P's videos and CIFAR-10-P's arrays, read as they are, whole or in part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import windtunnel
-from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.imaging.clips import encode_clip
 from windtunnel.report.sections.unsteady_images import timelines
 from windtunnel.suites.default_suite import default_suite
@@ -57,9 +57,9 @@ def put_arrays(root: Path, units: tuple[str, ...], count: int = 6, frames: int =
     return root
 
 
-def opened(root: Path) -> FinishedDataset:
+def opened(root: Path) -> PrecomputedDataset:
     dataset = windtunnel.open_dataset(root)
-    assert isinstance(dataset, FinishedDataset)
+    assert isinstance(dataset, PrecomputedDataset)
     return dataset
 
 
@@ -98,7 +98,7 @@ def test_every_sequence_has_its_own_shape(tmp_path: Path) -> None:
     assert (dataset.edition, dataset.size) == (64, (64, 64))
     assert dataset.remarks == [
         "seq/motion_blur has another shape than the canvas (its first clip 86x64 pixels, the canvas 64x64): "
-        "its frames are resized to the model's input as they are."
+        "its frames are resized directly to the model's input."
     ]
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
     assert not failures(run) and run.info.remarks[:1] == tuple(dataset.remarks)
@@ -212,7 +212,7 @@ def test_clips_that_cannot_be_used_are_failed_rows(tmp_path: Path) -> None:
     assert told[f"{NAMES[1]}.mp4", "seq/brightness+stored"] == "a clip of 3 frames where 5 are usual"
     assert {score.n for score in run.scores(["flip_probability"])} == {1}
     assert run.info.remarks[:1] == (
-        "Of 15 files 1 is missing; an image without one of them is left out of all scores.",
+        "1 of 15 files is missing; an image with a missing file is left out of all scores.",
     )
 
 
@@ -220,7 +220,7 @@ def test_a_sequence_without_a_single_good_clip_is_named(tmp_path: Path) -> None:
     root = put_videos(tmp_path, ("tilt", "scale"))
     for name in NAMES:
         (root / "tilt" / f"{name}.mp4").write_bytes(b"no video")
-    with pytest.raises(UserError, match=r"tilt holds no clip that can be read"):
+    with pytest.raises(UserError, match=r"tilt contains no readable clip"):
         windtunnel.plan(Brightest(1000), root)
 
 
@@ -243,11 +243,11 @@ def test_what_is_not_read_of_a_folder_is_told(tmp_path: Path, group: str) -> Non
     told = opened(tmp_path / "set").remarks
     assert sorted(told) == sorted(
         [
-            "rotate is ignored: it holds no videos, as the others do.",
-            "tlit is ignored: no sequence is called so (did you mean tilt?).",
-            "notes is ignored: no sequence is called so.",
-            "tilt holds frames beside videos; the frames are ignored.",
-            *(["papers holds no sequence and is ignored."] if group else []),
+            "rotate is ignored: unlike the others, it contains no videos.",
+            "tlit is ignored: it is not the name of a sequence (did you mean tilt?).",
+            "notes is ignored: it is not the name of a sequence.",
+            "tilt contains frames in addition to videos; the frames are ignored.",
+            *(["papers contains no sequence and is ignored."] if group else []),
         ]
     )
 
@@ -255,8 +255,8 @@ def test_what_is_not_read_of_a_folder_is_told(tmp_path: Path, group: str) -> Non
 def test_arrays_of_other_names_are_told(tmp_path: Path) -> None:
     put_arrays(tmp_path, ("tilt", "rotat", "labels_old"))
     assert opened(tmp_path).remarks == [
-        "labels_old.npy is ignored: no sequence is called so.",
-        "rotat.npy is ignored: no sequence is called so (did you mean rotate?).",
+        "labels_old.npy is ignored: it is not the name of a sequence.",
+        "rotat.npy is ignored: it is not the name of a sequence (did you mean rotate?).",
     ]
 
 
@@ -311,7 +311,7 @@ def test_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Path) -> Non
     """Rows have no names: the first 6 of 20 images may be anything."""
     root = put_arrays(tmp_path / "CIFAR-10-P", ("tilt",))
     np.savez(tmp_path / "test.npz", images=np.zeros((20, 32, 32, 3), np.uint8), labels=np.arange(20) % 3)
-    with pytest.raises(UserError, match=r"20 images.* 6, and they are paired by their order"):
+    with pytest.raises(UserError, match=r"20 images.* have 6, and rows are paired by their order"):
         windtunnel.plan(Brightest(3), root, clean=tmp_path / "test.npz")
 
 
@@ -324,7 +324,7 @@ def test_clean_images_that_are_not_in_the_clips_are_refused(tmp_path: Path, unit
     for name, given in (("same", images), ("other", images[::-1])):
         np.savez(tmp_path / f"{name}.npz", images=given, labels=np.arange(6) % 3)
     windtunnel.plan(Brightest(3), root, clean=tmp_path / "same.npz")
-    with pytest.raises(UserError, match=rf"other.npz holds other images.*frame {frame} of seq/{unit}"):
+    with pytest.raises(UserError, match=rf"other.npz contains other images.*frame {frame} of seq/{unit}"):
         windtunnel.plan(Brightest(3), root, clean=tmp_path / "other.npz")
 
 
@@ -345,8 +345,8 @@ def test_arrays_of_other_numbers_and_truncated_ones_are_left_out_and_told(tmp_pa
     dataset = opened(tmp_path)
     assert [one.unit for one in dataset.stored] == ["seq/scale", "seq/tilt"]
     assert dataset.remarks == [
-        "rotate.npy is left out: 6 clips are expected, 2 are there.",
-        "snow.npy is left out: 6 clips are expected, 2 are there.",
+        "rotate.npy is left out: it has 2 of 6 expected clips.",
+        "snow.npy is left out: it has 2 of 6 expected clips.",
     ]
 
 
@@ -391,14 +391,14 @@ def test_clips_too_short_for_the_difficulty_are_refused_before_any_work(tmp_path
 @pytest.mark.parametrize("suite", ["imagenet-c", "as-stored", "imagenet-p-extra"])
 def test_other_suites_are_refused_and_the_way_out_is_told(tmp_path: Path, suite: str) -> None:
     root = put_arrays(tmp_path, ("tilt",))
-    with pytest.raises(UserError, match=r"Leave suite and only away\.$"):
+    with pytest.raises(UserError, match=r"Leave out suite and only\.$"):
         windtunnel.plan(Brightest(10), root, suite)
 
 
 @pytest.mark.parametrize("options", [{"codec": "h264"}, {"edition": 224}])
-def test_finished_clips_cannot_be_made_anew(tmp_path: Path, options: dict[str, object]) -> None:
+def test_precomputed_clips_cannot_be_made_again(tmp_path: Path, options: dict[str, object]) -> None:
     root = put_arrays(tmp_path, ("tilt",))
-    with pytest.raises(UserError, match=r"stored already|cannot become"):
+    with pytest.raises(UserError, match=r"stored already|of edition 32, not 224"):
         windtunnel.plan(Brightest(10), root, **options)  # type: ignore[arg-type]
 
 

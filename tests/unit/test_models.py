@@ -79,7 +79,7 @@ def test_probabilities_are_recognised_by_their_sum(tmp_path: Path, scale: float,
 
 def test_outputs_declared_wrongly_are_refused(tmp_path: Path) -> None:
     path = declare(write_colour_model(tmp_path / "m.onnx"), 'outputs = "probabilities"\n' + RAW_32)
-    with pytest.raises(UserError, match="declared to give probabilities"):
+    with pytest.raises(UserError, match="declared to return probabilities"):
         windtunnel.load_model(path)
 
 
@@ -131,7 +131,7 @@ def test_preset_arithmetic(name: str) -> None:
         ("[geometry]\ncrop = 3", "Unknown key in geometry"),
         ("[tensor]\nmeen = [1, 2, 3]", "Did you mean mean"),
         ("[tensor]\nmean = [1.0]", "needs 3"),
-        ("[tensor]\nstd = [1.0, 0.0, 1.0]", "must not be zero"),
+        ("[tensor]\nstd = [1.0, 0.0, 1.0]", "divisor or std is zero"),
         ("[geometry]\nresizer = 'pillow-linear'", "Unknown resizer"),
         ("[geometry]\nresize_px = 200\ncrop_px = 224", "must fit"),
         ("[geometry]\ncrop_px = 'x'", "give a number"),
@@ -155,9 +155,9 @@ def test_what_is_no_classifier_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such model"):
         windtunnel.load_model(tmp_path / "none.onnx")
     (tmp_path / "image.png").write_bytes(b"")
-    with pytest.raises(UserError, match="is no model"):
+    with pytest.raises(UserError, match="is not a model"):
         windtunnel.load_model(tmp_path / "image.png")
-    with pytest.raises(UserError, match="a classifier gives"):
+    with pytest.raises(UserError, match="a classifier returns"):
         windtunnel.load_model(write_colour_model(tmp_path / "one.onnx", classes=1, side=224))
 
 

@@ -182,8 +182,8 @@ def test_one_label_may_stand_without_a_list(tmp_path: Path, value: object) -> No
         ),
         ("labels.json", NEAR, [True], r"\[true\] for the frame .*000101.JPEG"),
         ("labels.json", NEAR, None, "null for the frame"),
-        ("labels.json", NEAR, [], "no label of the frame .*000101.JPEG of pmsets.json; add one"),
-        ("labels.json", ANCHOR, [], "no label of the anchor .*000100.JPEG"),
+        ("labels.json", NEAR, [], "no label for the frame .*000101.JPEG of pmsets.json; add one"),
+        ("labels.json", ANCHOR, [], "no label for the anchor .*000100.JPEG"),
         ("labels.json", NEAR, [30], "label 30 for the frame .*000101.JPEG; .* classes 0 to 29"),
         ("labels.json", NEAR, [-1], "label -1 for the frame .*000101.JPEG"),
         ("pmsets.json", ANCHOR, NEAR, r'has "val/.*000101.JPEG" for the anchor .*000100.JPEG; give the list'),
@@ -211,7 +211,7 @@ def test_frames_without_labels_or_numbers_are_refused(tmp_path: Path) -> None:
     labels = json.loads(file.read_text())
     del labels["val/ILSVRC2015_val_0/000110.JPEG"]
     file.write_text(json.dumps(labels))
-    with pytest.raises(UserError, match=r"no label of the frame .*000110"):
+    with pytest.raises(UserError, match=r"no label for the frame .*000110"):
         open_natural(root, "vid-robust")
     file.write_text(json.dumps({key: [30] for key in labels} | {"val/ILSVRC2015_val_0/000110.JPEG": [30]}))
     with pytest.raises(UserError, match="label 30 "):
@@ -410,7 +410,7 @@ def test_ytbb_without_review_takes_every_candidate(tmp_path: Path) -> None:
     assert said in dataset.remarks
     reviewed, _ = open_for_suite(root, None, None)
     said = (
-        "With review: reviewers accepted 3 of 5 anchors and 2 of 7 annotated frames, which are scored; suite "
+        "With review: reviewers accepted 3 of 5 anchors and 2 of 7 annotated frames. These are scored; suite "
         "ytbb-robust-unreviewed scores all candidates."
     )
     assert isinstance(reviewed, NaturalDataset) and said in reviewed.remarks
@@ -457,7 +457,7 @@ def test_a_frame_of_two_ytbb_anchors_has_one_list_of_labels(tmp_path: Path, seco
     if len(second) == 2:
         assert labels_of(open_natural(tmp_path, "ytbb-robust"), "ytbb-robust")[shared] == (0, 1)
         return
-    with pytest.raises(UserError, match=r"000002.JPEG is a frame of two anchors .*000003.JPEG the second"):
+    with pytest.raises(UserError, match=r"000002.JPEG belongs to two anchors .*the second is .*000003.JPEG"):
         open_natural(tmp_path, "ytbb-robust")
 
 
@@ -468,7 +468,7 @@ def test_a_frame_of_two_annotated_anchors_has_one_list_of_labels(tmp_path: Path)
     shared = "bbb_2000/frame-60.jpg,aaa_1000/frame-29.jpg"
     content["annotations"].append({"key": shared, "notes": "", "labels": [0]})
     file.write_text(json.dumps(content))
-    with pytest.raises(UserError, match=r"aaa_1000/frame-29.jpg is a frame of two anchors"):
+    with pytest.raises(UserError, match=r"aaa_1000/frame-29.jpg belongs to two anchors"):
         open_natural(root, "ytbb-robust")
 
 
@@ -497,10 +497,10 @@ def test_own_frames_come_as_json_with_a_class_index_or_as_a_table(tmp_path: Path
         ([["a.png", "s", 0, "x"], ["b.png", "s", 0, "x"]], "set 's' has 2 frames with offset 0"),
         ([["a.png", "", 0, "x"]], "set '' and offset '0'"),
         ([["a.png", "s", "near", "x"]], "offset 'near'"),
-        ([["a.png", "s", 0, "x"], ["a.png", "t", 0, "y"]], "a.png has other labels"),
+        ([["a.png", "s", 0, "x"], ["a.png", "t", 0, "y"]], "a.png has different labels in two rows"),
         (
             [["a.png", "s", 0, "x"], ["b.png", "s", 1, "x"], ["a.png", "t", 0, "x"], ["c.png", "t", 1, "x"]],
-            "sets 's' and 't' have one anchor, a.png",
+            "sets 's' and 't' have the same anchor, a.png",
         ),
     ],
 )
@@ -512,8 +512,14 @@ def test_tables_of_frames_that_make_no_sets_are_refused(tmp_path: Path, rows: li
 
 def test_a_missing_column_of_frames_is_named(tmp_path: Path) -> None:
     for columns, what in (
-        (["file", "set", "ofset", "label"], "has no column offset; it has ofset, set"),
-        (["file", "sett", "offset", "label"], "has no column set or anchor or group; it has offset, sett"),
+        (
+            ["file", "set", "ofset", "label"],
+            "has no column offset; in addition to file and label it has ofset, set",
+        ),
+        (
+            ["file", "sett", "offset", "label"],
+            "has no column set or anchor or group; in addition to file and label it has offset, sett",
+        ),
     ):
         table = write_csv(tmp_path / "frames.csv", columns, [["a.png", "s", 0, "x"]])
         with pytest.raises(UserError, match=what):
@@ -566,7 +572,7 @@ def test_a_suite_that_is_not_natural_takes_the_folder_as_it_is(tmp_path: Path) -
     assert isinstance(open_for_suite(tmp_path / "imagenet-a", "imagenet-c", None)[0], FolderDataset)
     found = open_for_suite(tmp_path / "imagenet-a", None, None)[0]
     assert isinstance(found, NaturalDataset)
-    assert "taken for ImageNet-A" in found.remarks[0]
+    assert "is read as ImageNet-A" in found.remarks[0]
     assert any("No clean images" in one for one in found.remarks)
 
 
@@ -645,7 +651,7 @@ def test_a_set_under_another_name_is_told_its_suite(tmp_path: Path, folders: lis
     for folder in folders:
         put(tmp_path / "images" / folder / "a.png", 1)
     clean = clean_folder(tmp_path / "val", [0])
-    with pytest.raises(UserError, match="images is none") as told:
+    with pytest.raises(UserError, match="images is neither") as told:
         open_for_suite(tmp_path / "images", None, clean)
     assert (f"may be those of {name}" in str(told.value)) == bool(name)
 
@@ -653,5 +659,5 @@ def test_a_set_under_another_name_is_told_its_suite(tmp_path: Path, folders: lis
 def test_clean_images_need_class_folders(tmp_path: Path) -> None:
     put(tmp_path / "strange" / "a.png", 1)
     put(tmp_path / "day" / "b.png", 2)
-    with pytest.raises(UserError, match=r"day have no labels.*into a folder per class"):
+    with pytest.raises(UserError, match=r"day have no labels.*into one folder per class"):
         open_natural(tmp_path / "strange", "ood", tmp_path / "day")

@@ -262,8 +262,12 @@ def test_one_variant_that_cannot_be_made_leaves_the_other_alone(tmp_path: Path, 
     file.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
     plan = windtunnel.plan(file, two_classes(digit_folder), "systematic", only=["numerics=*"])
     assert [one.name for one in plan.conditions] == ["native", "numerics=int8"]
-    assert plan.info.remarks == ("Left out: numerics=float16; cannot tell what the layer Gelu hands on.",)
-    with pytest.raises(UserError, match=r"numerics=float16: cannot tell what the layer Gelu hands on\.$"):
+    assert plan.info.remarks == (
+        "Left out: numerics=float16; cannot determine the output type of the layer Gelu.",
+    )
+    with pytest.raises(
+        UserError, match=r"numerics=float16: cannot determine the output type of the layer Gelu\.$"
+    ):
         windtunnel.plan(file, digit_folder, "systematic", only=["numerics=float16"])
 
 

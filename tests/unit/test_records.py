@@ -405,8 +405,8 @@ def test_a_set_folder_names_the_difference(tmp_path: Path) -> None:
     manifest = read_manifest(make())
     assert manifest is not None and manifest.digest == manifest.recipe.digest
     before = (tmp_path / "set" / "manifest.json").read_bytes()
-    assert "holds a set with another seed;" in refused(lambda: make(seed=1))
-    assert "holds a set with another codec;" in refused(lambda: make(codec="jpeg:85"))
+    assert "contains a set with another seed;" in refused(lambda: make(seed=1))
+    assert "contains a set with another codec;" in refused(lambda: make(codec="jpeg:85"))
     assert (tmp_path / "set" / "manifest.json").read_bytes() == before
     make(only=["fog:4"])
     assert SetFolder(tmp_path / "set").read_recipe_file()["schema"] == 2
@@ -433,7 +433,7 @@ def test_a_training_folder_names_the_difference(tmp_path: Path) -> None:
     train()
     before = (tmp_path / "t" / "training.json").read_bytes()
     train()  # the same one is continued
-    assert "holds another training (other settings);" in refused(lambda: train(seed=1))
+    assert "contains another training (different settings);" in refused(lambda: train(seed=1))
     other = Mix(resizers=("pillow-nearest", "pillow-bilinear"))
-    assert "(other settings, mix);" in refused(lambda: train(seed=1, mix=other))
+    assert "(different settings, mix);" in refused(lambda: train(seed=1, mix=other))
     assert (tmp_path / "t" / "training.json").read_bytes() == before

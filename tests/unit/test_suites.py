@@ -23,7 +23,7 @@ def test_every_shipped_suite_loads_under_its_own_name(name: str) -> None:
     assert suite.name == name
     assert suite.about
     if suite.stored:
-        with pytest.raises(UserError, match="only reads sets that hold its images"):
+        with pytest.raises(UserError, match="only reads sets that contain its images"):
             suite.conditions(USUAL)
         return
     names = [condition.name for condition in suite.conditions(USUAL)]
@@ -63,7 +63,7 @@ def test_a_suite_file_may_extend_another(tmp_path: Path) -> None:
         ("extends = 'smok'", "Did you mean smoke"),
         ("extends = 'bad.toml'", "extends itself"),
         ("levels = [1.0]", "levels is"),
-        ("levels = [1, 1]", "something twice"),
+        ("levels = [1, 1]", "contains an entry twice"),
         ("units = [1]", "units is"),
         ("x = ", "not valid TOML"),
     ],
@@ -117,9 +117,9 @@ def test_a_level_of_only_is_a_difficulty_the_suites_name_tells() -> None:
 @pytest.mark.parametrize(
     ("suite", "only", "words"),
     [
-        ("imagenet-p", ["fog"], 'fog"\\] is no sequence.*suite="imagenet-c".*tilt'),
-        ("imagenet-p", ["tilt", "fog"], 'only=\\["fog"\\] is no sequence'),
-        ("imagenet-p", ["decode=opencv"], 'decode=opencv"\\] is no sequence'),
+        ("imagenet-p", ["fog"], 'fog"\\] is not a sequence.*suite="imagenet-c".*tilt'),
+        ("imagenet-p", ["tilt", "fog"], 'only=\\["fog"\\] is not a sequence'),
+        ("imagenet-p", ["decode=opencv"], 'decode=opencv"\\] is not a sequence'),
         ("imagenet-p", ["tlit"], "Unknown sequence 'tlit'. Did you mean tilt.*zoom_blur"),
         ("imagenet-p", ["tilt:1", "tilt:2"], "one difficulty"),
         ("imagenet-c", ["seq/tilt"], 'is a sequence.*suite="imagenet-p"'),
@@ -232,7 +232,9 @@ def test_a_suite_of_steps_is_not_renamed_by_what_changes_nothing(
     name: str, windtunnel_command: Command
 ) -> None:
     suite = load_suite(name)
-    with pytest.raises(UserError, match=f"Suite {name} has a canvas of its own.*leave edition out"):
+    with pytest.raises(
+        UserError, match=f"Suite {name} has its own canvas for every edition; leave edition out"
+    ):
         suite.at_edition(299)
     with pytest.raises(UserError, match=f"Suite {name} stores no image.*leave codec out"):
         suite.stored_as("jpeg:10")

@@ -1,1 +1,1 @@
-"""Other packages' call signatures over windtunnel's pixels: a user changes one import."""
+"""Call signatures of other packages for windtunnel's corruptions: a user changes one import."""

@@ -9,7 +9,7 @@ The same as there:
 - `seed`, which the fork passes on to impulse_noise and glass_blur: a number, or a NumPy generator;
 - uint8 images of at least 32 pixels a side, HxWx3, HxWx1 or HxW; grey comes back as three channels;
 - the 224-pixel severity tables whatever the size of the image (`windtunnel.corrupt` chooses by size);
-- every call draws afresh; noises, glass_blur and fog have the same distribution;
+- every call draws new random numbers; noises, glass_blur and fog have the same distribution;
 - the pixels of defocus_blur, zoom_blur, brightness, contrast, jpeg_compression, gaussian_blur and saturate,
   to one grey level; for zoom_blur see below.
 
@@ -28,12 +28,12 @@ Other than there:
   to one, where that package darkens images smaller than the motion;
 - frost takes windtunnel's own textures, at their own size and enlarged only for images that do not fit;
   that package enlarges its photographs by a tenth;
-- spatter leaves an image without a single drop as it is, where that package divides by zero;
+- spatter does not change an image without a single drop, where that package divides by zero;
 - every corruption takes `seed`, not only the fork's two: the same seed gives the same pixels, which are not
-  the fork's. `numpy.random.seed` decides nothing here, and worker processes that were forked never repeat
-  each other's noise;
+  the fork's. `numpy.random.seed` has no effect here, and forked worker processes never repeat each other's
+  noise;
 - the single functions return uint8 arrays; there some return floats from 0 to 255, some Pillow images;
-- nothing is printed, and the messages of exceptions say what was given.
+- nothing is printed, and the messages of exceptions state what was given.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def corrupt(
     Args:
         image: uint8, HxWx3 (RGB), HxWx1 or HxW; at least 32 pixels on each side.
         severity: 1 to 5.
-        corruption_name: which corruption; goes before the number.
-        corruption_number: its place in `get_corruption_names("all")`; other negative numbers than -1 count
+        corruption_name: the corruption; takes precedence over the number.
+        corruption_number: its index in `get_corruption_names("all")`; other negative numbers than -1 count
             from the end.
-        seed: the same seed gives the same pixels; None draws afresh. Two images want two seeds. A NumPy
-            generator gives the seed, and then another one for the next image.
+        seed: the same seed gives the same pixels; None draws a new one. Use a different seed for each image.
+            From a NumPy generator the seed is drawn, a new one for every call.
 
     Returns:
         A new uint8 array, HxWx3 for grey images too.
@@ -104,7 +104,7 @@ def corrupt(
     colour = _as_colour(image)
     if severity not in SEVERITIES:
         raise AttributeError(f"The severity is {severity!r}; give 1, 2, 3, 4 or 5.")
-    return REGISTRY.get(_name(corruption_name, corruption_number)).spoil(
+    return REGISTRY.get(_name(corruption_name, corruption_number)).corrupt(
         colour,
         int(operator.index(severity)),
         seed=_seed_number(seed),

@@ -9,14 +9,14 @@ The same as there:
 - arguments, the names of decoders and resizes, the meta file (`relative/path label` a line);
 - validation: decoded, made 8/7 of `resize` square whatever its aspect, the middle cropped; uint8, height x
   width x 3; files at `save_root/decoder/resize/<name>.npy` and a new meta file `<decoder>_<resize>.txt`
-  in the current folder; what stands there already is written over.
+  in the current folder; existing files are overwritten.
 
 Other than there:
 
-- training crops hang on `seed` and the image's name: two decoders get the same crops;
-- sub-folders of names are made; a file is written whole or not at all;
+- training crops depend on `seed` and the image's name: two decoders get the same crops;
+- subfolders in names are created; a file is written atomically;
 - no decoder applies an EXIF orientation, where OpenCV did and the others did not;
-- `save_dir`, as the paper writes it, is another name of `save_root`;
+- `save_dir`, as the paper writes it, is an alias of `save_root`;
 - FFmpeg is PyAV (`pip install 'av>=14'`) and not the program; sizes come from the image itself.
 """
 
@@ -44,18 +44,18 @@ __all__ = ["ImageTransfer"]
 
 
 class ImageTransfer:
-    """Turns images into arrays by one decoder and one resize.
+    """Converts images into arrays with one decoder and one resize.
 
     Args:
         root_dir: where the images are.
-        meta_file: `relative/path label` a line.
+        meta_file: a text file with `relative/path label` on every line.
         save_root: where the arrays go.
         decoder_type: `pil`, `opencv` or `ffmpeg`.
         resize_type: library and filter, such as `pil-bilinear`.
         resize: side of the arrays in pixels.
         transform_type: `val` or `train`.
-        save_dir: the same as save_root.
-        seed: of training crops.
+        save_dir: alias of save_root.
+        seed: seed of training crops.
     """
 
     def __init__(
@@ -114,10 +114,10 @@ class ImageTransfer:
     def write_to_filesystem(self) -> None:
         """Write every array, then the new meta file into the current folder.
 
-        Arrays of another size, split or seed have the same names: what is there is written over.
+        Arrays of another size, split or seed have the same names: existing files are overwritten.
         """
         if self._target is None:
-            raise UserError("There is no place to write to; give save_root.")
+            raise UserError("save_root is missing; give the folder for the arrays.")
         folder = Path(self._target).joinpath(*self._place)
         for index, (name, _) in enumerate(self._items):
             write_image(folder / f"{name}.npy", npy_bytes(self.getimage(index)[0]))
@@ -127,13 +127,15 @@ class ImageTransfer:
 
 def _read_meta(file: Path) -> list[tuple[str, int]]:
     if not file.is_file():
-        raise UserError(f"No such meta file: {file}. Give a text file with `relative/path label` a line.")
-    found = []
+        raise UserError(
+            f"No such meta file: {file}. Give a text file with `relative/path label` on every line."
+        )
+    rows = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip():
             continue
         name, _, label = line.strip().rpartition(" ")
         if not name or not label.isdecimal():
             raise UserError(f"{file}: line {number} is {line!r}; write `relative/path label`.")
-        found.append((name.strip(), int(label)))
-    return found
+        rows.append((name.strip(), int(label)))
+    return rows

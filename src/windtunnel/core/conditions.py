@@ -1,4 +1,4 @@
-"""A condition: one thing done to an image before the model sees it, with an identity that lasts."""
+"""A condition: one change of an image before the model sees it, with a stable identity."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
 
 @dataclass(frozen=True)
 class Condition:
-    """What is done to the image.
+    """How an image is changed.
 
     Attributes:
-        kind: `clean` (the suite's canvas, nothing done), `native` (the model's own preprocess),
-            `corruption`, `sequence` or `pipeline` (one step to the canvas or in the model swapped).
+        kind: `clean` (the suite's canvas, unchanged), `native` (the model's own preprocessing),
+            `corruption`, `sequence` or `pipeline` (one changed step of the canvas or the model).
         unit: name of the corruption, of the sequence with its prefix (`seq/tilt`), or the step as
             `axis=value`.
-        level: a corruption's severity, 1..5; a noise sequence's difficulty, 1..3; 0 where there is none.
-        edition: whose severity table.
+        level: a corruption's severity, 1..5; a noise sequence's difficulty, 1..3; 0 for neither.
+        edition: the edition of the severity table.
         codec: how the result is stored before the model sees it.
         stage: where in the geometry the unit acts.
-        revision: of the unit.
-        geometry: where the canvas differs from the edition's usual one (images taken as they are), and
-            what a step changes of it.
+        revision: revision of the unit.
+        geometry: differences from the edition's canvas (images that are not resized), and the changes of a
+            pipeline step.
         assets: digests of the files the unit's pixels depend on.
-        frames: how many images it makes of one; 1 for all but sequences.
-        settings: texts given to the unit, such as a folder; their content is in `assets`, their place is
-            nobody's business.
+        frames: the number of images made from one; 1 except for sequences.
+        settings: texts given to the unit, such as a folder; `assets` has the digest of their content, and
+            their location is not part of the identity.
     """
 
     kind: Kind
@@ -50,13 +50,13 @@ class Condition:
 
     @cached_property
     def name(self) -> str:
-        """How people write it: `clean`, `fog:3`, `fog:3+jpeg:85`, `seq/tilt`, `decode=opencv`."""
+        """The name as users write it: `clean`, `fog:3`, `fog:3+jpeg:85`, `seq/tilt`, `decode=opencv`."""
         base = (f"{self.unit}:{self.level}" if self.level else self.unit) or self.kind
         return base if self.codec == "none" else f"{base}+{self.codec}"
 
     @cached_property
     def id(self) -> str:
-        """BLAKE2b of everything that decides the pixels, for joining runs."""
+        """BLAKE2b digest of everything that determines the pixels, for joining runs."""
         return digest(
             {
                 "kind": self.kind,
@@ -117,7 +117,7 @@ class Condition:
         return self.geometry if self.is_pipeline_step else {}
 
     def to_json(self) -> dict[str, object]:
-        """The condition as the run folder keeps it."""
+        """The condition as the run folder stores it."""
         return {
             "name": self.name,
             "id": self.id,
@@ -135,10 +135,10 @@ class Condition:
 
 
 def grid_text(places: Iterable[tuple[str, int]]) -> str:
-    """Corruptions and severities in words, corruptions that have the same severities together."""
+    """Corruptions and severities as text, grouped by equal severities."""
     units: dict[tuple[int, ...], list[str]] = {}
-    for unit, found in _levels_by_unit(places).items():
-        units.setdefault(tuple(sorted(found)), []).append(unit)
+    for unit, unit_levels in _levels_by_unit(places).items():
+        units.setdefault(tuple(sorted(unit_levels)), []).append(unit)
     return "; ".join(
         f"{', '.join(names)} at {'severities' if len(levels) > 1 else 'severity'} "
         f"{', '.join(map(str, levels))}"
@@ -147,7 +147,7 @@ def grid_text(places: Iterable[tuple[str, int]]) -> str:
 
 
 def is_uneven(places: Iterable[tuple[str, int]]) -> bool:
-    """Whether some corruptions have other severities than the rest."""
+    """Whether the corruptions differ in their severities."""
     return len(set(map(frozenset, _levels_by_unit(places).values()))) > 1
 
 

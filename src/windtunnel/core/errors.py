@@ -1,8 +1,8 @@
-"""The ways things go wrong, and how each is told.
+"""The kinds of errors, and how each is reported.
 
-UserError      a mistake in what was asked: one line, exit 2, before any work
-ImageError   one image cannot be scored: becomes a row of the run, the run goes on
-RunFailed      the machinery failed (a worker died twice, a disk is full): exit 70 with the line that resumes
+UserError    a mistake in the input: one line, exit 2, before any work
+ImageError   one image cannot be scored: becomes a row of the run, and the run continues
+RunFailed    the execution failed (a worker died twice, a disk is full): exit 70 with the command that resumes
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from windtunnel.core.option_names import spelled
 
 Status = Literal["ok", "unreadable", "too_small", "too_large", "model_error", "not_finite"]
 
-# More names than this in one message hide the one that matters.
+# The most names in one message; more would hide the relevant one.
 MAX_NAMES_SHOWN = 16
 
 
@@ -44,15 +44,15 @@ class RunFailed(_Spelled):
 
 
 def first_line(error: Exception) -> str:
-    """What an exception of somebody else's says, in one line that another sentence can hold."""
+    """The first line of another library's exception, shortened, for use inside a sentence."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:200].rstrip(".")
 
 
 def unknown_name(kind: str, given: str, allowed: Iterable[str], hint: str = "") -> UserError:
-    """Say that a name is not known, which one was probably meant, and what there is."""
+    """The error for an unknown name, with the most similar known name and the list of known names."""
     names = sorted(allowed)
-    # Few words are misspelt in their first letter: without it in common, names must be closer.
+    # Few words are misspelt in their first letter: names with another first letter must be more similar.
     close = difflib.get_close_matches(given, names, n=1, cutoff=0.66) or difflib.get_close_matches(
         given, [name for name in names if name[:1].lower() == given[:1].lower()], n=1, cutoff=0.6
     )

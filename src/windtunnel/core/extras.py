@@ -1,4 +1,4 @@
-"""Libraries of extras: imported when they are needed, or one line on how to install them."""
+"""Libraries of extras: imported on demand; if one is missing, the error gives the install command."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 from windtunnel.core.errors import UserError
 
-# The requirement of each extra's library, as pyproject.toml has it. The library can be installed from PyPI
-# however windtunnel itself was installed.
+# The requirement of each extra's library, as in pyproject.toml. The library can be installed from PyPI
+# regardless of how windtunnel itself was installed.
 REQUIREMENTS = {"av": "av>=14", "onnx": "onnx>=1.17", "pandas": "pandas>=2.2", "torch": "torch>=2.6"}
 MOST_SHOWN = 200
 
 
 def load_extra(library: str, what: str) -> Any:
-    """An extra's library; `what` needs it, and is refused where it is missing or cannot be imported."""
+    """Import an extra's library, which `what` needs; refuses a library that cannot be imported."""
     try:
         return importlib.import_module(library)
     except Exception as error:  # an installed library may fail in any way: a missing .so, another NumPy
@@ -22,11 +22,11 @@ def load_extra(library: str, what: str) -> Any:
             raise UserError(f"{what} needs {library}, which is not installed: {install(library)}.") from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:MOST_SHOWN].rstrip(".")
         raise UserError(
-            f"{what} needs {library}, which is installed and cannot be imported ({reason}): "
+            f"{what} needs {library}, which is installed but cannot be imported ({reason}): "
             f"{install(library, '--force-reinstall')}."
         ) from error
 
 
 def install(library: str, *options: str) -> str:
-    """The command that installs a library, an extra's or one that a plug-in from outside needs."""
+    """The command that installs a library, of an extra or of a third-party plug-in."""
     return " ".join(("pip install", *options, f"'{REQUIREMENTS.get(library, library)}'"))

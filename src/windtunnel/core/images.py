@@ -1,4 +1,4 @@
-"""What an image is in memory, and where in its geometry a unit acts."""
+"""The type of an image in memory, and the stages of its geometry at which a unit acts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Image = NDArray[np.uint8]
 
 
-# The steps of a geometry a unit can act at: the decoded image, the resized one, the cropped one.
+# The stages of a geometry at which a unit can act: the decoded image, the resized one, the cropped one.
 Stage = Literal["source", "resized", "canvas"]
 
 

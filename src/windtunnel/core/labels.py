@@ -16,7 +16,7 @@ DECLARABLE = (IMAGENET_1K, INDICES)
 
 @dataclass(frozen=True)
 class LabelSpace:
-    """Classes in the order of their indices; `order` says in words where that order comes from."""
+    """Classes in the order of their indices; `order` describes where that order comes from."""
 
     name: str
     classes: tuple[str, ...]
@@ -33,14 +33,14 @@ def index_space(count: int) -> LabelSpace:
 
 @dataclass(frozen=True)
 class Projection:
-    """How a model's outputs become classes: as they are, some masked, or several collapsed into one.
+    """How a model's outputs become classes: unchanged, some masked, or several collapsed into one.
 
-    Both happen before softmax: a masked class has no probability and no rank; a class of the data that
-    several outputs stand for has the highest of their scores.
+    Both happen before softmax: a masked class has no probability and no rank; a class of the data with
+    several outputs has the highest of their scores.
 
     Attributes:
         kept: the classes that count; () for all.
-        outputs: for every class of the data the outputs that stand for it; () where classes are outputs.
+        outputs: for every class of the data its outputs; () if every output is a class.
     """
 
     kept: tuple[int, ...] = ()
@@ -69,7 +69,7 @@ class Projection:
         return bool(self.outputs)
 
     def mask_for(self, classes: int) -> NDArray[np.bool_]:
-        """True where a class counts, of so many outputs or of the data's classes."""
+        """True for every class that counts, for `classes` outputs or for the data's classes."""
         count = len(self.outputs) or classes
         if not self.kept:
             return np.ones(count, bool)
@@ -78,16 +78,16 @@ class Projection:
         return mask
 
     def apply(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Scores (n, outputs) as scores of classes; a class without output has the lowest there is."""
+        """Scores (n, outputs) as scores of classes; a class without output gets the lowest float32."""
         if not self.outputs:
             return scores
-        found = np.full((len(scores), len(self.outputs)), np.finfo(np.float32).min, np.float32)
+        class_scores = np.full((len(scores), len(self.outputs)), np.finfo(np.float32).min, np.float32)
         for place, outputs in enumerate(self.outputs):
             if outputs:
-                found[:, place] = scores[:, list(outputs)].max(axis=1)
-        return found
+                class_scores[:, place] = scores[:, list(outputs)].max(axis=1)
+        return class_scores
 
 
 def mask_to(labels: Iterable[Sequence[int]]) -> Projection:
-    """The projection that keeps exactly the classes some image is labelled with."""
+    """The projection that keeps exactly the classes that occur as labels."""
     return Projection(tuple(sorted({label for row in labels for label in row})))

@@ -36,7 +36,7 @@ class ScoreUnit:
     """How scores are shown: `61.0 %`, `1.357 ranks`.
 
     Attributes:
-        name: "%" and "points" for fractions; "nats", "ranks" or others for what it is; "" for none.
+        name: "%" and "points" for fractions; "nats", "ranks" or another unit; "" for none.
         decimals: digits shown after the point.
     """
 
@@ -75,17 +75,17 @@ class Metric(Plugin):
 
     Attributes:
         function: from a scored run and its predictions to a list of measures.
-        direction: whether lower or higher is better; "none" where neither is.
+        direction: whether lower or higher is better; "none" for neither.
         unit: how its scores are shown.
-        title: how people write it, such as mCE; "" for its name.
-        headline: whether it heads reports.
+        title: the name for reports, such as mCE; "" for the metric's name.
+        headline: whether it is shown at the top of reports.
         needs: what a run must have. A metric that needs "ood scores" is measured for each OOD score; its
             function takes `only`, the name of one of them or "" for all.
-        across_parts: of natural sets: whether it is measured on all parts at once, or in each labelled part.
+        across_parts: whether it is measured on all parts of a natural set together, or on each labelled part.
         own_images: whether its images depend on the model's predictions, so that runs cannot be compared.
         sliceable: whether it is a mean over images, the higher the worse, that slices can be ranked by.
-        derived: by the end of their names, the units of scores that it reports under other names.
-        why_missing: why a run that has what it needs has no score of it, or None.
+        derived: by suffix of their names, the units of scores that it reports under other names.
+        why_missing: a function that returns why a run with all it needs has no score of it, or None.
         task: what its models predict.
     """
 
@@ -109,7 +109,7 @@ class Metric(Plugin):
 
     @property
     def help(self) -> str:
-        """What it is, in one sentence: the first paragraph of its function's docstring."""
+        """A description in one sentence: the first paragraph of its function's docstring."""
         return " ".join((inspect.getdoc(self.function) or "").split("\n\n")[0].split())
 
     @property
@@ -164,9 +164,9 @@ def metric(
             why_missing,
             task,
         )
-        if not found.help:
-            raise UserError(f"Metric '{name}' has no docstring; say in one sentence what it measures.")
-        return found
+        if not declared.help:
+            raise UserError(f"Metric '{name}' has no docstring; describe in one sentence what it measures.")
+        return declared
 
     return declare
 
@@ -187,34 +187,34 @@ def metric_named(written: str) -> str:
 
 
 def metric_of(score: str) -> Metric | None:
-    """The metric that scores of this name belong to, None where no metric has that name."""
+    """The metric that scores of this name belong to; None if no metric has that name."""
     return REGISTRY.get(score) if score in REGISTRY.names() else None
 
 
 def title_of(score: str) -> str:
-    """The name of a score as people write it."""
-    found = metric_of(score)
-    return found.title or score if found else score
+    """The name of a score for reports."""
+    declared = metric_of(score)
+    return declared.title or score if declared else score
 
 
 def unit_of(score: str) -> ScoreUnit:
-    """The unit of scores of this name; of other names than a metric's, as the metric behind them says."""
-    if found := metric_of(score):
-        return found.unit
-    units = (unit for one in REGISTRY.all() for end, unit in one.derived.items() if score.endswith(end))
+    """The unit of scores of this name; for derived scores, as their metric declares it."""
+    if declared := metric_of(score):
+        return declared.unit
+    units = (unit for metric in REGISTRY.all() for end, unit in metric.derived.items() if score.endswith(end))
     return next(units, PERCENT)
 
 
 def headline_titles(*, of_ood_scores: bool = False) -> dict[str, str]:
-    """The titles of the metrics that head reports: those of each OOD score, or all others."""
+    """The titles of the metrics at the top of reports: those of each OOD score, or all others."""
     return {
-        one.name: one.title or one.name
-        for one in REGISTRY.all()
-        if one.headline and one.of_ood_scores == of_ood_scores
+        metric.name: metric.title or metric.name
+        for metric in REGISTRY.all()
+        if metric.headline and metric.of_ood_scores == of_ood_scores
     }
 
 
 def needing(need: Need, metrics: Sequence[str] | None = None) -> list[str]:
-    """Which metrics, of all or of these, need something; names that are no metric's are left out."""
-    names = REGISTRY.names() if metrics is None else [one for one in metrics if one in REGISTRY.names()]
+    """The metrics, among all or the given ones, that need something; unknown names are left out."""
+    names = REGISTRY.names() if metrics is None else [name for name in metrics if name in REGISTRY.names()]
     return [name for name in names if need in REGISTRY.get(name).needs]

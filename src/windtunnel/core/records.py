@@ -1,8 +1,8 @@
-"""Records: what is written to disk of a run and of a made set, typed and read strictly.
+"""Records: the typed content of the files of a run and of a made set, read strictly.
 
-`Recipe` holds what decides predictions; its digest names a run's shards. `RunInfo` holds what else is worth
-knowing. Fields are written in the order they are declared; a field with a default is omitted where it has
-that value.
+`Recipe` contains everything that determines predictions; its digest names a run's shards. `RunInfo`
+contains other facts. Fields are written in the order of declaration; a field with its default value is
+omitted.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ DEFAULT_TASK = "classification"
 
 
 class RecordError(ValueError):
-    """A stored record is not what this version of windtunnel writes."""
+    """A stored record does not have the fields that this version of windtunnel writes."""
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A part of a stored file."""
 
     def to_json(self) -> dict[str, Any]:
-        """The record as a file keeps it."""
+        """The record as a file stores it."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found
 
 
 def read_record(content: object, type_: type[R]) -> R:
-    """The record that a file keeps; a missing, wrong or unknown field is named and refused."""
+    """The record in a file; refuses a missing, wrong or unknown field and names it."""
     try:
         return msgspec.convert(content, type_)
     except msgspec.ValidationError as error:
@@ -49,7 +49,7 @@ def read_record(content: object, type_: type[R]) -> R:
 
 
 def record_of(value: DataclassInstance, type_: type[R]) -> R:
-    """The record of a dataclass with the same fields, as a file returns it: tuples and Python's own numbers.
+    """The record of a dataclass with the same fields, as a file returns it: tuples and Python numbers.
 
     Callers may give lists or NumPy's floats.
     """
@@ -83,15 +83,15 @@ class TensorRecord(Record, frozen=True):
 
 
 class ModelRecipe(Record, frozen=True):
-    """What of a model decides its predictions.
+    """The facts of a model that determine its predictions.
 
     Attributes:
         kind: the model kind's name, or `predictions`.
         fingerprint: hash of weights, graph or source.
         classes: number of outputs.
         outputs: `logits`, `probabilities` or `top-k`.
-        top_k: how many of the best classes are known, where these are all that is known.
-        assets: digests of the files of decoders and resizers that do not come with windtunnel.
+        top_k: the number of best classes, if only these are known; else None.
+        assets: digests of the files of third-party decoders and resizers.
     """
 
     kind: str
@@ -105,7 +105,7 @@ class ModelRecipe(Record, frozen=True):
 
 
 class PartRecord(Record, frozen=True):
-    """One part of a natural set: its role, how many images the run has of it, and of how many."""
+    """One part of a natural set: its role, its number of images in the run, and that before subsetting."""
 
     name: str
     role: str
@@ -124,7 +124,7 @@ class NaturalRecipe(Record, frozen=True):
 
 
 class PrecomputedIdentity(Record, frozen=True):
-    """What tells two sets of precomputed images apart: the recipe of a made set, or a digest of its files."""
+    """The identity of a set of precomputed images: the recipe of a made set, or a digest of its files."""
 
     recipe: str = ""
     seed: int | None = None
@@ -132,7 +132,7 @@ class PrecomputedIdentity(Record, frozen=True):
 
 
 class DataRecipe(Record, frozen=True):
-    """What of the data decides predictions."""
+    """The facts of the data that determine predictions."""
 
     count: int
     of: int
@@ -144,7 +144,7 @@ class DataRecipe(Record, frozen=True):
 
 
 class SuiteRecipe(Record, frozen=True):
-    """What of a suite decides predictions."""
+    """The facts of a suite that determine predictions."""
 
     name: str
     version: int
@@ -161,7 +161,7 @@ class SuiteRecipe(Record, frozen=True):
 
 
 class CanvasRecipe(Record, frozen=True):
-    """Which edition a run uses and how its images became canvases."""
+    """The edition of a run and how its images became canvases."""
 
     edition: int
     geometry: GeometryRecord
@@ -174,8 +174,8 @@ class ProjectionRecipe(Record, frozen=True):
     Attributes:
         kind: `identity`, `mask` or `collapse`.
         kept: the classes that count; () for all.
-        labels: by class of the data, the output that stands for it.
-        outputs: by class of the data, all outputs that stand for it; () where classes are outputs.
+        labels: by class of the data, its output.
+        outputs: by class of the data, all its outputs; () if every output is a class.
     """
 
     kind: str
@@ -190,12 +190,12 @@ class ProjectionRecipe(Record, frozen=True):
 
 
 class Recipe(Record, frozen=True):
-    """Everything that decides a run's predictions.
+    """Everything that determines a run's predictions.
 
     Attributes:
-        seed: of every random draw.
+        seed: seed of every random draw.
         stream: version of the random stream.
-        keep: the conditions whose outputs are stored whole.
+        keep: the conditions for which all outputs are stored.
         batch, chunk: images in a batch and in a shard.
         task: what the model predicts.
     """
@@ -215,7 +215,7 @@ class Recipe(Record, frozen=True):
 
     @property
     def counted_classes(self) -> int:
-        """How many classes take part in a prediction."""
+        """The number of classes that take part in a prediction."""
         return len(self.projection.kept) or self.model.classes
 
     @property
@@ -224,12 +224,12 @@ class Recipe(Record, frozen=True):
         return digest(self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        """The recipe as run.json keeps it."""
+        """The recipe as run.json stores it."""
         return super().to_json() | {"conditions": [condition.to_json() for condition in self.conditions]}
 
 
 class ModelInfo(Record, frozen=True):
-    """What else is worth knowing of a model."""
+    """Further facts about a model."""
 
     name: str
     preprocess_from: str
@@ -242,12 +242,12 @@ class ModelInfo(Record, frozen=True):
 
 
 class DataInfo(Record, frozen=True):
-    """What else is worth knowing of the data.
+    """Further facts about the data.
 
     Attributes:
         order: where the order of the classes comes from.
         classes: the classes that are scored.
-        clean: where the clean images of a precomputed or natural set are, if they were given.
+        clean: location of the clean images of a precomputed or natural set, if they were given.
     """
 
     name: str
@@ -258,7 +258,7 @@ class DataInfo(Record, frozen=True):
 
 
 class ScoringInfo(Record, frozen=True):
-    """How predictions are scored; it may change without predicting again.
+    """How predictions are scored; changing it needs no new predictions.
 
     Attributes:
         group: the column by which intervals are clustered; "" for none.
@@ -272,14 +272,14 @@ class ScoringInfo(Record, frozen=True):
 
 
 class RunInfo(Record, frozen=True):
-    """What is worth knowing of a run besides its recipe.
+    """Facts about a run that are not in its recipe.
 
     Attributes:
         suite: `name@version`.
         settings: `unit.name=value` texts given to units.
-        missing: conditions of the suite that a precomputed set does not hold.
-        versions: of windtunnel and of the libraries that decide pixels and predictions.
-        ignored_rows: rows of a predictions file that are not of the run's images, by reason.
+        missing: conditions of the suite that a precomputed set does not contain.
+        versions: versions of windtunnel and of the libraries that determine pixels and predictions.
+        ignored_rows: number of rows of a predictions file outside the run's images, by reason.
     """
 
     model: ModelInfo
@@ -303,7 +303,7 @@ class SetData(Record, frozen=True):
 
 
 class SetRecipe(Record, frozen=True):
-    """What two makes must share to share a folder."""
+    """The settings that two `make` commands must share to use the same folder."""
 
     suite: str
     layout: str
@@ -331,7 +331,7 @@ class SetClasses(Record, frozen=True):
 
 
 class FixedFile(Record, frozen=True):
-    """A file of a made set that belongs to no image: its first bytes are checked by a digest."""
+    """A file of a made set that belongs to no image; a digest of its first bytes is stored."""
 
     bytes: int
     digest: str
@@ -339,7 +339,7 @@ class FixedFile(Record, frozen=True):
 
 
 class SetInfo(Record, frozen=True):
-    """What else is worth knowing of a made set.
+    """Further facts about a made set.
 
     Attributes:
         left_out: images that could not be read, and why.
@@ -359,14 +359,18 @@ class SetInfo(Record, frozen=True):
 
 def differing_settings(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:
     """The settings of all conditions in which two recipes differ: name, value in one, value in the other."""
-    ours, theirs = _settings(recipe), _settings(other)
-    return [(name, ours[name], theirs[name]) for name in ours if ours[name] != theirs.get(name, ours[name])]
+    settings, other_settings = _settings(recipe), _settings(other)
+    return [
+        (name, settings[name], other_settings[name])
+        for name in settings
+        if settings[name] != other_settings.get(name, settings[name])
+    ]
 
 
 def _settings(recipe: Recipe) -> dict[str, str]:
-    """What holds for all conditions of a recipe; the difficulty only of sequences."""
+    """The settings that all conditions of a recipe share; the difficulty only for sequences."""
     corrupted = [condition for condition in recipe.conditions if condition.unit]
-    found = {"edition": str(recipe.canvas.edition)}
+    settings = {"edition": str(recipe.canvas.edition)}
     if corrupted:
         found["codec"] = ", ".join(sorted({condition.codec for condition in corrupted}))
     if any(condition.is_sequence for condition in corrupted):
@@ -375,7 +379,7 @@ def _settings(recipe: Recipe) -> dict[str, str]:
 
 
 def read_recipe(content: Mapping[str, Any]) -> Recipe:
-    """The recipe that run.json keeps."""
+    """The recipe in run.json."""
     try:
         return read_record({**content, "conditions": stored_fields(content["conditions"])}, Recipe)
     except (KeyError, TypeError) as error:
@@ -383,7 +387,7 @@ def read_recipe(content: Mapping[str, Any]) -> Recipe:
 
 
 def read_conditions(rows: list[dict[str, Any]]) -> tuple[Condition, ...]:
-    """The conditions that a file keeps."""
+    """The conditions in a file."""
     try:
         return msgspec.convert(stored_fields(rows), tuple[Condition, ...])
     except msgspec.ValidationError as error:
@@ -391,7 +395,7 @@ def read_conditions(rows: list[dict[str, Any]]) -> tuple[Condition, ...]:
 
 
 def stored_fields(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The fields of stored conditions without what follows from them."""
+    """The fields of stored conditions without the derived ones."""
     names = set(Condition.__dataclass_fields__) | set(DERIVED)
     for row in rows:
         if unknown := sorted(set(row) - names):
@@ -399,5 +403,5 @@ def stored_fields(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if key not in DERIVED} for row in rows]
 
 
-# What a stored condition says of itself for readers other than windtunnel.
+# Derived fields of a stored condition, written for other programs than windtunnel.
 DERIVED = ("name", "id")

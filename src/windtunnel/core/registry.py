@@ -20,9 +20,9 @@ from windtunnel.core.seeding import digest64
 
 
 class Plugin:
-    """Something that windtunnel finds by name: declared in a file of its own, with its facts.
+    """Something that windtunnel finds by name, declared in its own file together with its facts.
 
-    Every kind of plug-in is a subclass that has a `name`. Shipped ones live in the folder of their kind.
+    Every kind of plug-in is a subclass that has a `name`. Shipped ones are in the folder of their kind.
     Others come from an entry point of the group `windtunnel.<kind>s` or from a file given to `include`.
     """
 
@@ -39,8 +39,8 @@ P = TypeVar("P", bound=Plugin)
 class Registry(Generic[P]):
     """The plug-ins of one kind, by name; each is imported on first use.
 
-    A shipped plug-in is the object that is named like its file. In names, `separator` stands where the file
-    name has an underscore.
+    A shipped plug-in is the object that has the name of its file. In names, `separator` replaces the
+    underscores of the file name.
     """
 
     def __init__(self, kind: str, package: str, type_: type[P], *, separator: str = "_") -> None:
@@ -98,7 +98,7 @@ class Registry(Generic[P]):
 
     @cached_property
     def _shipped(self) -> dict[str, str]:
-        """Name to file name, of the plug-ins that come with windtunnel."""
+        """Name to file name of the plug-ins that come with windtunnel."""
         paths = importlib.import_module(self._package).__path__
         stems = [module.name for module in pkgutil.iter_modules(paths)]
         return {stem.replace("_", self._separator): stem for stem in stems}
@@ -114,14 +114,14 @@ class Registry(Generic[P]):
         return plugin
 
 
-# The registry of each type of plug-in, entered when its package is imported.
+# The registry of each type of plug-in, added when its package is imported.
 _REGISTRIES: dict[type[Plugin], Registry[Any]] = {}
-# The files included in this process, in their order.
+# The files included in this process, in order.
 _INCLUDED: dict[Path, None] = {}
 
 
 def include(path: str | Path) -> list[str]:
-    """Add the plug-ins of any kind that a Python file of the user's declares; returns their names.
+    """Add the plug-ins of any kind that a user's Python file declares; returns their names.
 
     Plug-ins that the file only imports are not added.
     """
@@ -138,13 +138,13 @@ def include(path: str | Path) -> list[str]:
     plugins = {id(plugin): plugin for plugin in declared if id(plugin) not in imported}.values()
     for plugin in plugins:
         _registry_of(plugin).add(plugin, path)
-    _INCLUDED.pop(path.resolve(), None)  # of two files with the same name for a plug-in the last one counts
+    _INCLUDED.pop(path.resolve(), None)  # if two files declare the same name, the last one counts
     _INCLUDED[path.resolve()] = None
     return sorted(plugin.name for plugin in plugins)
 
 
 def included_files() -> tuple[Path, ...]:
-    """The files whose plug-ins this process knows: a worker has to include them too."""
+    """The files whose plug-ins this process has included; a worker must include them too."""
     return tuple(path for path in _INCLUDED if path.is_file())
 
 
@@ -154,7 +154,7 @@ def is_shipped(function: Callable[..., object]) -> bool:
 
 
 def file_of(function: Callable[..., object]) -> dict[str, str]:
-    """The name and digest of the file a function was written in: the identity of a plug-in from outside."""
+    """The name and digest of the file that defines a function: the identity of a third-party plug-in."""
     path = Path(inspect.getfile(function))
     return {path.name: files_digest([path])}
 
@@ -176,7 +176,7 @@ def _registry_of(plugin: Plugin) -> Registry[Any]:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Import a Python file by its path; the same file gives the same module until it is edited."""
+    """Import a Python file by its path; an unchanged file gives the same module."""
     path = path.resolve()
     if not path.is_file():
         raise UserError(f"No such file: {path}.")
@@ -190,10 +190,10 @@ def import_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # for the file's neighbours
+        sys.path.append(str(path.parent))  # for modules in the same folder
     try:
         spec.loader.exec_module(module)
-    except UserError as error:  # of a declaration
+    except UserError as error:  # from a declaration
         del sys.modules[name]
         raise UserError(f"{path}: {error}") from error
     except (Exception, SystemExit) as error:

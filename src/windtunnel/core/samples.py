@@ -1,4 +1,4 @@
-"""Samples: an image of a data set, what the survey found out about it, and its place in a frame set."""
+"""Samples: an image of a dataset, the facts from its survey, and its place in a frame set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windtunnel.core.images import UPRIGHT
 
 @dataclass(frozen=True)
 class Sample:
-    """One image: an id that lasts, its class indices (empty for none), and what its reader needs."""
+    """One image: a stable id, its class indices (empty for none), and the data that its reader needs."""
 
     id: str
     labels: tuple[int, ...] = ()
@@ -20,7 +20,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What is known of one image before it is decoded."""
+    """The facts about one image before it is decoded."""
 
     sample: Sample
     content: str = ""
@@ -34,12 +34,12 @@ class Surveyed:
 
 @dataclass(frozen=True)
 class FrameRow:
-    """One frame of one set; a frame may serve two anchors.
+    """One frame of one frame set; a frame may belong to two anchors.
 
     Attributes:
         group: the set, named by its anchor.
         sample_id: the frame.
-        offset: how many frames after the anchor it is; negative before it.
+        offset: the number of frames after the anchor; negative before it.
         role: `anchor` or `neighbour`.
     """
 

@@ -1,4 +1,4 @@
-"""A score: a number with its interval, its n, its formula in words, and the conditions it is made of."""
+"""A score: a number with its confidence interval, its n, its formula, and its conditions."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True)
 class Score:
-    """One number and what it means.
+    """One number with its meaning.
 
     Attributes:
-        metric: its name.
-        condition: under which condition, or "" for a score over several.
+        metric: name of the metric.
+        condition: name of the condition, or "" for a score over several.
         value: a fraction.
-        low, high: 95 % interval.
-        n: images it rests on.
-        formula: in words.
-        parts: the conditions it is made of.
+        low, high: 95 % confidence interval.
+        n: number of images.
+        formula: the formula in words.
+        parts: the conditions it is computed from.
         recipe: digest of the run's recipe.
-        corruption: name of the corruption or perturbation; "" where it has none, or is over several.
-        severity: 1..5; None where it has none, or is over several.
-        codec: how the images were stored before the model saw them; "" where it is over several.
+        corruption: name of the corruption or perturbation; "" for none, or for a score over several.
+        severity: 1..5; None for none, or for a score over several.
+        codec: how the images were stored before the model saw them; "" for a score over several.
     """
 
     metric: str
@@ -37,18 +37,18 @@ class Score:
     codec: str = ""
 
     def to_json(self) -> dict[str, object]:
-        """The score as JSON keeps it."""
+        """The score as JSON stores it."""
         return asdict(self) | {"parts": list(self.parts)}
 
 
 @dataclass(frozen=True)
 class Facets:
-    """The parts of a condition's name as values of their own.
+    """The parts of a condition's name as separate values.
 
     Attributes:
         corruption: name of the corruption, or of a sequence's perturbation without `seq/`; "" for clean and
             native images, pipeline steps and scores over several corruptions.
-        severity: 1..5; None where there is none, or the score is over several.
+        severity: 1..5; None for none, or for a score over several.
         codec: how the images were stored before the model saw them; "" for scores over several codecs.
     """
 
@@ -57,5 +57,5 @@ class Facets:
     codec: str = ""
 
 
-# Of scores that are of no single condition.
+# Facets of scores over several conditions.
 NO_FACETS = Facets()

@@ -1,7 +1,7 @@
-"""Random numbers that depend only on what they are for, never on order, process or worker.
+"""Random numbers that depend only on their purpose, never on order, process or worker.
 
-A stream is a 64-bit key; value i of it is splitmix64(key + i*G). There is no state, so any value can
-be drawn anywhere. NumPy versions live here; `kernels/draws.py` holds the same arithmetic for compiled
+A stream is a 64-bit key; value i of it is splitmix64(key + i*G). There is no state, so any value can be
+drawn anywhere. This module has the NumPy versions; `kernels/draws.py` has the same arithmetic for compiled
 loops, bit-equal for integers and uniforms.
 """
 
@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-# Raised when the derivation below changes: every stored run made with another version is another recipe.
+# Increased when the derivation below changes: a stored run of another version has another recipe.
 STREAM_VERSION = 1
 
 GOLDEN_GAMMA = 0x9E3779B97F4A7C15
@@ -25,13 +25,13 @@ WORD = (1 << 64) - 1
 
 
 def digest64(*parts: object) -> int:
-    """64 bits of BLAKE2b over the parts as texts, each after its length, so that no two lists look alike."""
+    """64 bits of BLAKE2b over the parts as texts, each after its length, so that lists cannot collide."""
     encoded = "".join([f"{len(text)}:{text}" for text in map(str, parts)]).encode()
     return int.from_bytes(hashlib.blake2b(encoded, digest_size=8).digest(), "little")
 
 
 def fresh_seed() -> int:
-    """A seed nobody can predict, for callers who asked for none."""
+    """An unpredictable seed, for callers who give none."""
     return secrets.randbits(63)
 
 
@@ -71,11 +71,11 @@ class Draws:
 
     @cached_property
     def root(self) -> int:
-        """The key everything else is derived from."""
+        """The key from which all others are derived."""
         return digest64(STREAM_VERSION, self.seed, self.sample_id, self.unit, self.level)
 
     def key(self, purpose: str) -> int:
-        """The key of one sub-draw ("field", "angle", "frame 7"): independent of every other purpose's."""
+        """The key of one sub-draw ("field", "angle", "frame 7"), independent of those of other purposes."""
         return digest64(self.root, purpose)
 
     def uniform(self, purpose: str, low: float = 0.0, high: float = 1.0) -> float:

@@ -1,4 +1,4 @@
-"""How numbers and lists of things are written."""
+"""How numbers and lists are written."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def listed(values: Sequence[object], most: int | None = None) -> str:
-    """Values with commas, at most so many, and how many more there are: `fog, snow and 3 more`, `none`."""
+    """Values separated by commas, at most `most`, then the number left: `fog, snow and 3 more`, `none`."""
     shown = ", ".join(map(str, values[:most])) or "none"
     more = 0 if most is None else len(values) - most
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def duration(seconds: float) -> str:
-    """A length of time, rounded to what an estimate is good for: `8 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
+    """A length of time, rounded for an estimate: `8 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)

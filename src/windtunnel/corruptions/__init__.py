@@ -33,7 +33,7 @@ PixelFunction = Callable[..., Image]
 
 @dataclass(frozen=True)
 class Corruption(Plugin):
-    """One way to spoil an image, at five severities per edition.
+    """A corruption of an image, with five severities per edition.
 
     Attributes:
         function: the pure pixel function.
@@ -45,7 +45,7 @@ class Corruption(Plugin):
         golden: digest of the unit's pixels on the golden image (`windtunnel dev golden NAME`).
         stage: where in the geometry it acts.
         random: whether it draws random numbers.
-        settings: names of texts the function takes beside its severity's parameters.
+        settings: names of texts the function takes in addition to the parameters of its severity.
         note: what a reader of scores must know of the default settings.
         check: refuses settings that cannot be used, before any work.
         met_by: which users meet it, in one sentence.
@@ -106,7 +106,7 @@ class Corruption(Plugin):
             )
         return out
 
-    def spoil(
+    def corrupt(
         self,
         image: NDArray[np.uint8],
         severity: int,
@@ -116,12 +116,14 @@ class Corruption(Plugin):
         edition: int | None = None,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> NDArray[np.uint8]:
-        """Corrupt an image as `corrupt` does, by options that have been checked already."""
+        """Corrupt an image as the function `corrupt` does, without checking the options again."""
         canvas = as_canvas(image)
         height, width = canvas.shape[:2]
         rng = self.draws(seed, sample_id, severity)
-        spoilt = self.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
-        return spoilt if image.ndim == 3 and image.shape[2] == 3 else spoilt[:, :, 0].reshape(image.shape)
+        corrupted = self.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
+        return (
+            corrupted if image.ndim == 3 and image.shape[2] == 3 else corrupted[:, :, 0].reshape(image.shape)
+        )
 
     @cached_property
     def is_shipped(self) -> bool:
@@ -258,7 +260,7 @@ def corrupt(
     check_edition(edition)
     if settings:
         unit.assets(settings)
-    return unit.spoil(
+    return unit.corrupt(
         image,
         int(severity),
         seed=fresh_seed() if seed is None else int(seed),

@@ -1,4 +1,4 @@
-"""Data sets that hand out encoded bytes (or arrays, where there are no bytes), found by looking."""
+"""Datasets: labelled images as encoded bytes, or as arrays where there are no files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windtunnel.core.seeding import digest64
 from windtunnel.imaging.files import read_file as read_file
 
 if TYPE_CHECKING:
-    from windtunnel.data.precomputed import FinishedDataset
+    from windtunnel.data.precomputed import PrecomputedDataset
     from windtunnel.published.natural_sets import NaturalSet
 
 IMAGE_SUFFIXES = frozenset(
@@ -31,7 +31,7 @@ IMAGE_SUFFIXES = frozenset(
 
 @runtime_checkable
 class ImageSource(Protocol):
-    """What an object of the user's needs to be used as a dataset."""
+    """The members that a user's own object needs to be used as a dataset."""
 
     @property
     def name(self) -> str: ...
@@ -46,7 +46,7 @@ class ImageSource(Protocol):
 
 
 class Dataset:
-    """Labelled images. A subclass defines the first six members below, and what else it has of the others.
+    """Labelled images. A subclass defines the first six members below and overrides the others as needed.
 
     Attributes:
         name: for people and for names of folders.
@@ -81,17 +81,17 @@ class Dataset:
         raise NotImplementedError
 
     def read(self, sample: Sample) -> bytes | Image:
-        """An image's encoded bytes, or its pixels where it has no file; `ImageError` if it is unreadable."""
+        """An image's encoded bytes, or its pixels if it has no file; raises `ImageError` if unreadable."""
         raise NotImplementedError
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What a user must know about the images."""
+        """Notes for the user about the images."""
         return ()
 
     @property
-    def precomputed(self) -> FinishedDataset | None:
-        """The dataset as one whose images are corrupted already, such as ImageNet-C; None for others."""
+    def precomputed(self) -> PrecomputedDataset | None:
+        """The dataset itself if its images are corrupted already, as in ImageNet-C; None for others."""
         return None
 
     @property
@@ -106,17 +106,17 @@ class Dataset:
 
     @property
     def frames(self) -> tuple[FrameRow, ...]:
-        """Of frames of videos, which belong to which anchor."""
+        """The frames of videos, each with the anchor it belongs to; empty for other datasets."""
         return ()
 
     @property
     def given_clean(self) -> Dataset | None:
-        """The clean images that the user gave in addition."""
+        """The clean images that the user gave with `clean`, or None."""
         return None
 
     @property
     def counting_rules(self) -> NaturalSet | None:
-        """The natural set whose rules decide which outputs count; None where the classes are the data's."""
+        """The natural set that decides which outputs count; None if the dataset's own classes decide."""
         return self.natural if self.natural is not None and self.natural.answers != "own" else None
 
     def subset(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
@@ -124,11 +124,11 @@ class Dataset:
         return stratified_subset(samples, count, seed)
 
     def subset_remarks(self, _samples: Sequence[Sample]) -> list[str]:
-        """What a user must know about a subset."""
+        """Notes for the user about a subset."""
         return []
 
     def check_content(self, _readable: Sequence[Surveyed]) -> list[str]:
-        """Refuse images that cannot be scored together; returns what a user must know about the others."""
+        """Refuse images that cannot be scored together; returns notes for the user about the others."""
         return []
 
     def reason_left_out(self) -> Callable[[str], str]:
@@ -137,7 +137,7 @@ class Dataset:
 
 
 class LiveDataset(Dataset):
-    """An object of the user's that has the members of `ImageSource`."""
+    """A user's own object that has the members of `ImageSource`."""
 
     name: str
     location: str
@@ -163,7 +163,7 @@ class LiveDataset(Dataset):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What a user must know about the images."""
+        """Notes for the user about the images."""
         return tuple(getattr(self._source, "remarks", ()))
 
 
@@ -187,28 +187,28 @@ def open_dataset(source: str | Path | ImageSource) -> Dataset:
 
 
 def path_and_part(source: str | Path) -> tuple[Path, str]:
-    """A path, and what is written after its last `#`; a file whose own name has one is taken as it is."""
+    """A path and the text after its last `#`; the name of an existing file may contain `#`."""
     file, mark, part = str(source).rpartition("#")
     return (Path(file), part) if mark and not Path(source).exists() else (Path(source), "")
 
 
 def nfc(text: str) -> str:
-    """One spelling for ids: the same name from two file systems is the same sample."""
+    """The text in Unicode form NFC, so that ids from different file systems are equal."""
     return unicodedata.normalize("NFC", text)
 
 
 def is_image_name(name: str) -> bool:
-    """Whether a file's name says it is an image; hidden files never are."""
+    """Whether a file name has the suffix of an image; False for hidden files."""
     base = name.rsplit("/", 1)[-1]
     return not base.startswith(".") and Path(base).suffix.lower() in IMAGE_SUFFIXES
 
 
 def refuse_duplicates(samples: Iterable[Sample], where: str) -> None:
-    """Refuse a data set in which one id names two images."""
+    """Refuse a dataset in which two images have the same id."""
     seen: set[str] = set()
     for sample in samples:
         if sample.id in seen:
-            raise UserError(f"{where} holds the id '{sample.id}' twice; every image needs an id of its own.")
+            raise UserError(f"{where} contains the id '{sample.id}' twice; give every image its own id.")
         seen.add(sample.id)
 
 
@@ -224,10 +224,10 @@ def content_hash(content: bytes | Image) -> str:
 
 
 def stratified_subset(samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
-    """Choose `count` images, each class in proportion to its size; the same seed chooses the same ones.
+    """A subset of `count` images, stratified by class; the same seed chooses the same images.
 
-    Within a class images are ordered by a keyed hash of their id; the j-th of a class of m stands at
-    (j + 1/2)/m, and the `count` lowest stand in the subset.
+    Within a class images are ordered by a keyed hash of their id. Image j of a class of m has the position
+    (j + 1/2)/m; the `count` lowest positions form the subset.
     """
     if not count or count >= len(samples):
         return list(samples)
@@ -250,12 +250,12 @@ def require_column(samples: Iterable[Sample], group: str) -> None:
 
 
 def group_sizes(samples: Iterable[Sample], column: str) -> Counter[str]:
-    """How many images every group has; those of which the column says nothing are in none."""
+    """The number of images per group; images with an empty cell belong to no group."""
     return Counter(sample.meta[column] for sample in samples if sample.meta.get(column))
 
 
 def one_per_group(samples: Sequence[Sample], column: str, seed: int) -> list[Sample]:
-    """One image of every group, the lowest by a keyed hash; one that is in no group is its own."""
+    """One image per group, the lowest by a keyed hash; an image without a group is kept."""
     ranked = sorted(samples, key=lambda sample: digest64("group", seed, sample.id))
     chosen = {sample.meta.get(column) or f"\0{sample.id}": sample for sample in reversed(ranked)}
     return sorted(chosen.values(), key=lambda sample: sample.id)

@@ -21,8 +21,8 @@ from windtunnel.imaging.files import check_bytes
 SUFFIXES = (".zip", ".tar")
 COMPRESSED_TAR = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 
-# RuntimeError is zipfile's word for "encrypted", NotImplementedError for an unknown compression; KeyError is
-# tarfile's for a link to nothing.
+# zipfile raises RuntimeError for encrypted members and NotImplementedError for an unknown compression;
+# tarfile raises KeyError for a link without a target.
 UNREADABLE = (
     OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RuntimeError,
     KeyError,
@@ -68,8 +68,8 @@ class _Tar:
 class ArchiveDataset(Dataset):
     """Images inside one or several archives.
 
-    The id is the member's path; with several archives it is prefixed by the archive's name, so that one
-    archive per class works as one folder per class does.
+    The id is the member's path. With several archives the archive's name comes first, so that one archive
+    per class works like one folder per class.
     """
 
     name: str
@@ -82,7 +82,7 @@ class ArchiveDataset(Dataset):
         self.location = str(path)
         if len({archive.stem for archive in archives}) < len(archives):
             raise UserError(
-                f"{path} holds two archives of the same name; every image needs an id of its own."
+                f"{path} contains two archives of the same name; rename one: every image needs its own id."
             )
         self._files = {archive.stem if len(archives) > 1 else "": archive for archive in archives}
         self._open: dict[str, _Archive] = {}
@@ -92,10 +92,10 @@ class ArchiveDataset(Dataset):
                 if is_image_name(name) and not name.startswith("__MACOSX/"):
                     id_ = nfc(f"{prefix}/{name}" if prefix else name)
                     if id_ in members:
-                        raise UserError(f"{path} holds the member '{id_}' twice.")
+                        raise UserError(f"{path} contains the member '{id_}' twice; remove one.")
                     members[id_] = (prefix, name)
         if not members:
-            raise UserError(f"{path} holds no images; it should hold one folder of images per class.")
+            raise UserError(f"{path} contains no images; it must contain one folder of images per class.")
         samples, self.label_space = labelled_by_folder({id_: id_ for id_ in members}, str(path))
         self._samples = [
             Sample(
@@ -129,7 +129,7 @@ class ArchiveDataset(Dataset):
 
 
 def archives_in(folder: Path) -> list[Path]:
-    """The archives of a folder that holds nothing else to read."""
+    """The archives of a folder that contains no other readable files."""
     entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
     packed = [entry for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()]
     others = [entry for entry in entries if entry.is_dir() or is_image_name(entry.name)]

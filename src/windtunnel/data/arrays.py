@@ -1,4 +1,4 @@
-"""Arrays: `.npz` with images and labels, or `.npy` with a `labels.npy` beside it (the CIFAR layout)."""
+"""Arrays: `.npz` with images and labels, or `.npy` next to a `labels.npy` (the CIFAR layout)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from windtunnel.data import Dataset, nfc, refuse_duplicates
 from windtunnel.data.label_spaces import MAX_CLASS_INDEX
 
 SUFFIXES = (".npy", ".npz")
-# What may hold several sets, one of them named after `#`.
+# Files that may contain several sets; `#` selects one of them.
 WITH_PARTS = ".npz"
-# The labels of a finished set stand for five severities of the same images.
+# The labels of a precomputed set cover five severities of the same images.
 REPEATS = 5
-# How the array of labels is called beside the array of images.
+# Names of the array of labels that belongs to an array of images.
 PAIRS = (("images", "labels"), ("image", "label"), ("data", "labels"), ("x", "y"), ("X", "y"))
 
 
@@ -57,18 +57,18 @@ class ArrayDataset(Dataset):
                 "give uint8 (n, height, width, 3), or without the last axis for grey."
             )
         if not len(images):
-            raise UserError(f"{name} holds no images.")
+            raise UserError(f"{name} contains no images.")
         self._images: NDArray[np.uint8] | None = images
         classes = class_indices(labels, len(images))
         if ids is not None and len(ids) != len(images):
-            raise UserError(f"There are {len(ids)} ids for {len(images)} images.")
-        found = (
+            raise UserError(f"There are {len(ids)} ids for {len(images)} images; give one id per image.")
+        row_ids = (
             [nfc(str(id_)) for id_ in ids]
             if ids is not None
             else [f"{row:08d}" for row in range(len(images))]
         )
         self._samples = sorted(
-            (Sample(id_, classes[row], {"row": str(row)}) for row, id_ in enumerate(found)),
+            (Sample(id_, classes[row], {"row": str(row)}) for row, id_ in enumerate(row_ids)),
             key=lambda sample: sample.id,
         )
         refuse_duplicates(self._samples, name)
@@ -85,7 +85,7 @@ class ArrayDataset(Dataset):
     ) -> ArrayDataset:
         """Read a file; `part` chooses among several sets in one `.npz` (`cifar.npz#test`).
 
-        `labels` and `ids` stand for those in or beside the file.
+        `labels` and `ids` replace those in or next to the file.
         """
         images, its_labels, its_ids = _load(path, part)
         name = path.stem + (f"-{part}" if part else "")
@@ -96,7 +96,7 @@ class ArrayDataset(Dataset):
 
     @property
     def portable(self) -> bool:
-        """Whether another process can open the same file."""
+        """Whether another process can open the file."""
         return self._source is not None
 
     def samples(self) -> Sequence[Sample]:
@@ -104,7 +104,7 @@ class ArrayDataset(Dataset):
         return self._samples
 
     def read(self, sample: Sample) -> Image:
-        """The image, grey replicated to three channels."""
+        """The image as RGB; a grey image is repeated in all three channels."""
         if self._images is None and self._source is not None:
             self._images = _load(*self._source)[0]
         image = np.asarray(self._images)[int(sample.meta["row"])]
@@ -113,12 +113,12 @@ class ArrayDataset(Dataset):
         return np.ascontiguousarray(image)
 
     def __getstate__(self) -> dict[str, object]:
-        # A worker opens the file itself rather than receive the images through a pipe.
+        # A worker opens the file itself; the images are not sent through a pipe.
         return {**self.__dict__, "_images": None if self._source else self._images}
 
 
 def class_indices(labels: NDArray[Any] | None, count: int) -> list[tuple[int, ...]]:
-    """The classes of so many images, none where there are no labels; anything else is refused."""
+    """The classes of `count` images, empty without labels; refuses labels that are not class indices."""
     if labels is None:
         return [()] * count
     labels = np.asarray(labels)
@@ -142,7 +142,7 @@ def _load(path: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[Any] | None
             labels = np.load(labels_file) if labels_file.is_file() and labels_file != path else None
             images = np.load(path, mmap_mode="r")
             if labels is not None and len(labels) == REPEATS * len(images):
-                labels = labels[: len(images)]  # clean images beside a finished set, whose labels repeat
+                labels = labels[: len(images)]  # clean images of a precomputed set, whose labels repeat
             return images, labels, None
         with np.load(path) as arrays:
             images_key, labels_key = _keys(arrays, path, part)
@@ -153,7 +153,7 @@ def _load(path: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[Any] | None
 
 
 def _dimensions(arrays: Any, key: str) -> int:
-    """How many axes an array of an `.npz` has, from its header alone."""
+    """The number of axes of an array in an `.npz`, read from its header."""
     with arrays.zip.open(f"{key}.npy") as file:
         version = np.lib.format.read_magic(file)
         reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else None
@@ -175,8 +175,8 @@ def _keys(arrays: Any, path: Path, part: str) -> tuple[str, str]:
         return next(iter(pairs.values()))
     if not pairs:
         raise UserError(
-            f"{path} holds {', '.join(arrays.files)}; name the images 'images' and the classes 'labels'."
+            f"{path} contains {', '.join(arrays.files)}; name the images 'images' and the classes 'labels'."
         )
     choices = ", ".join(f"{path.name}#{rest}" if rest else path.name for rest in sorted(pairs))
     given = f"no set '{part}'" if part else "several sets"
-    raise UserError(f"{path} holds {given}; give {choices}.")
+    raise UserError(f"{path} contains {given}; give {choices}.")

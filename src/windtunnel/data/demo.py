@@ -1,4 +1,4 @@
-"""The embedded demo: a small network and the scanned digits it was trained and is tested on.
+"""The embedded demo: a small network and the scanned digits for its training and test.
 
 The digits are the test part of "Optical Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak, 1998,
 UCI Machine Learning Repository, CC BY 4.0), the same 1,797 scans as scikit-learn's `load_digits`.
@@ -20,7 +20,7 @@ from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset
 
 SIDE_PX = 32
-# Every third digit is held out; tools/train_demo_model.py trains on the others.
+# Every third digit is a test image; tools/train_demo_model.py trains on the others.
 HELD_OUT_EVERY = 3
 # The scans are 8x8 counts of ink from 0 to 16.
 INK_MAX = 16
@@ -35,8 +35,8 @@ def demo_model_path() -> Path:
 def digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """All 1,797 digits as 32x32 RGB, and their classes.
 
-    Each scan stands at its own 8x8 pixels in the middle of an even grey, like a number read from afar:
-    small and faint enough for corruptions to matter.
+    Each scan keeps its 8x8 pixels, centred on uniform grey: small and faint enough for corruptions to
+    matter.
     """
     with np.load(_demo_file("digits.npz")) as stored:
         return np.stack([_framed(scan) for scan in stored["scans"]]), stored["classes"].astype(np.int64)

@@ -29,10 +29,10 @@ class FolderDataset(Dataset):
         paths = _images_below(root)
         if not paths:
             kinds = ", ".join(sorted(IMAGE_SUFFIXES))
-            raise UserError(f"{root} holds no images; put them in one folder per class ({kinds}).")
+            raise UserError(f"{root} contains no images; put them into one folder per class ({kinds}).")
         self._samples, self.label_space = labelled_by_folder({nfc(path): path for path in paths}, str(root))
         if len(self._samples) != len(paths):
-            raise UserError(f"{root} holds two files whose names differ only in Unicode form; rename one.")
+            raise UserError(f"{root} contains two files whose names differ only in Unicode form; rename one.")
 
     def samples(self) -> Sequence[Sample]:
         """Every image, sorted by id."""
@@ -44,9 +44,9 @@ class FolderDataset(Dataset):
 
 
 def labelled_by_folder(paths: dict[str, str], where: str) -> tuple[list[Sample], LabelSpace]:
-    """Samples of `id -> path`, labelled by the first folder of the id; files outside any folder have none.
+    """Samples of `id -> path`, labelled by the first folder of the id; files outside a folder have no label.
 
-    One folder around everything, such as `val/`, is not a class.
+    A single folder that contains all others, such as `val/`, is not a class.
     """
     inside = _without_common_folder(paths)
     space, index = label_space_of(path.split("/", 1)[0] for path in inside.values() if "/" in path)
@@ -59,14 +59,14 @@ def labelled_by_folder(paths: dict[str, str], where: str) -> tuple[list[Sample],
 
 
 def _without_common_folder(ids: Iterable[str]) -> dict[str, str]:
-    """Map each id to itself less the one folder that wraps all class folders, if there is one."""
+    """Map each id to itself without the single folder that contains all class folders, if there is one."""
     wrapped = len({id_.split("/", 1)[0] for id_ in ids}) == 1 and all(id_.count("/") >= 2 for id_ in ids)
     return {id_: id_.split("/", 1)[1] if wrapped else id_ for id_ in ids}
 
 
 def _images_below(root: Path) -> list[str]:
-    """POSIX paths relative to the root; links to folders are followed, but never back into themselves."""
-    found: list[str] = []
+    """POSIX paths relative to the root; links to folders are followed once, never in a cycle."""
+    images: list[str] = []
 
     def walk(folder: Path, ancestors: frozenset[str]) -> None:
         real = os.path.realpath(folder)
@@ -79,15 +79,15 @@ def _images_below(root: Path) -> list[str]:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
-            before = len(found)
+            before = len(images)
             if entry.is_dir():
                 walk(Path(entry.path), ancestors | {real})
-                # A directory without images that is named like one: reading it says what it is.
-                named = len(found) == before and is_image_name(entry.name)
+                # A folder with the name of an image file: reading it reports the error.
+                named = len(images) == before and is_image_name(entry.name)
             else:
                 named = is_image_name(entry.name)
             if named:
-                found.append(Path(entry.path).relative_to(root).as_posix())
+                images.append(Path(entry.path).relative_to(root).as_posix())
 
     walk(root, frozenset())
-    return found
+    return images

@@ -1,4 +1,4 @@
-"""The JSON files of video sets: where they are kept, and how they are read."""
+"""The JSON files of video sets: where they are stored and how they are read."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from windtunnel.core.errors import UserError
 
-# Where a set keeps its JSON files, from its root.
+# The folders in which a set may store its JSON files, relative to its root.
 JSON_FOLDERS = ("metadata", "", "misc")
-JSON_PLACES = ", ".join(one or "the folder itself" for one in JSON_FOLDERS)
+JSON_PLACES = ", ".join(folder or "the folder itself" for folder in JSON_FOLDERS)
 
 
 def find_json(root: Path, name: str) -> Path | None:
-    """Where a video set keeps a JSON file, or None."""
-    return next((root / one / name for one in JSON_FOLDERS if (root / one / name).is_file()), None)
+    """The path of a JSON file of a video set, or None."""
+    return next((root / folder / name for folder in JSON_FOLDERS if (root / folder / name).is_file()), None)
 
 
 def read_json(root: Path, name: str, kind: type) -> Any:
-    """The content of a JSON file of a video set, which is of this kind."""
+    """The content of a JSON file of a video set, which must have the type `kind`."""
     file = find_json(root, name)
     if file is None:
         raise UserError(f"{root} has no {name} in {JSON_PLACES}; put it there.")
@@ -28,5 +28,5 @@ def read_json(root: Path, name: str, kind: type) -> Any:
     except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read as JSON: {error}.") from error
     if not isinstance(content, kind):
-        raise UserError(f"{file} is no JSON object.")
+        raise UserError(f"{file} is not a JSON object.")
     return content

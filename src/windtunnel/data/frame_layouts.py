@@ -29,28 +29,28 @@ from windtunnel.data.ytbb_annotations import (
 )
 from windtunnel.published.natural_sets import NaturalSet
 
-# Where a set keeps its frames, from its root.
+# The folders in which a set may store its frames, relative to its root.
 FRAME_FOLDERS = ("", "images", "frames", "val", "ytbb_videos")
 SETS, LABELS = "pmsets.json", "labels.json"
 # The suites of YTBB-Robust's annotation files: accepted frames, and all candidates.
 REVIEWED, UNREVIEWED = "ytbb-robust", "ytbb-robust-unreviewed"
 NAMES_OF_SETS = (*SET_COLUMNS, "group")
-# Why a frame is not scored.
+# Reason why a frame is not scored; run folders store it.
 OTHER_FRAMES = "frames of no scored frame set"
-# So much of a wrong value is shown.
+# The longest part of a wrong value that a message shows.
 SHOWN = 60
 
 
 @dataclass(frozen=True)
 class FrameFiles(Dataset):
-    """Frames below a folder, by their keys.
+    """Frames in a folder, identified by their keys.
 
     Attributes:
-        name, location, label_space: as of any data set.
-        scored: the frames of some set.
+        name, location, label_space: as in any dataset.
+        scored: the frames that belong to a frame set.
         root: the folder.
-        inside: the folder below it that keys start from.
-        others: ids of annotated frames that are in no set.
+        inside: the subfolder that keys are relative to.
+        others: ids of annotated frames that belong to no frame set.
     """
 
     name: str
@@ -65,7 +65,7 @@ class FrameFiles(Dataset):
     parallel_reads = True
 
     def samples(self) -> Sequence[Sample]:
-        """Every frame of some set, sorted by id."""
+        """Every frame of a frame set, sorted by id."""
         return self.scored
 
     def read(self, sample: Sample) -> bytes:
@@ -77,7 +77,7 @@ class FrameFiles(Dataset):
         return lambda id_: OTHER_FRAMES if self.holds(id_) else ""
 
     def holds(self, sample_id: str) -> bool:
-        """Whether a frame is annotated or lies among the others, in a set or not."""
+        """Whether a frame is annotated or exists as a file, in a frame set or not."""
         if sample_id in self.others:
             return True
         inside = is_image_name(sample_id) and ".." not in Path(sample_id).parts
@@ -85,7 +85,7 @@ class FrameFiles(Dataset):
 
 
 def frame_images(natural: NaturalSet, source: str | Path | Dataset) -> Images:
-    """The frames of a video set, and which of them belong to which anchor."""
+    """The frames of a video set, with the anchor of each."""
     if isinstance(source, TableDataset):
         return _of_table(natural, source)
     if not isinstance(source, str | Path):
@@ -107,8 +107,8 @@ def frame_images(natural: NaturalSet, source: str | Path | Dataset) -> Images:
 
 def holds_frame_sets(path: Path) -> bool:
     """Whether a folder has the JSON files of a video set."""
-    found = find_json(path, SETS) and find_json(path, LABELS)
-    return bool(found or find_json(path, ANCHOR_LABELS))
+    has_sets = find_json(path, SETS) and find_json(path, LABELS)
+    return bool(has_sets or find_json(path, ANCHOR_LABELS))
 
 
 def lists_frame_sets(path: Path) -> bool:
@@ -119,32 +119,32 @@ def lists_frame_sets(path: Path) -> bool:
 
 
 def _of_sets(natural: NaturalSet, root: Path) -> Images:
-    """`pmsets.json` (anchor to neighbours) and `labels.json` (frame to classes)."""
+    """Images of `pmsets.json` (anchor to neighbours) and `labels.json` (frame to classes)."""
     sets: dict[str, list[str]] = read_json(root, SETS, dict)
     _check_neighbours(root, sets)
     given = {frame: _listed(root, frame, row) for frame, row in read_json(root, LABELS, dict).items()}
     for anchor in sets:
         if not given.get(anchor):
-            raise UserError(f"{root}: {LABELS} has no label of the anchor {anchor} of {SETS}; add one.")
+            raise UserError(f"{root}: {LABELS} has no label for the anchor {anchor} of {SETS}; add one.")
     if natural.layout == "ytbb":
         given = {anchor: given[anchor] for anchor in sets}
     space, names = _space(natural, root, given)
-    labels = {frame: tuple(names[one] for one in map(str, row)) for frame, row in given.items()}
+    labels = {frame: tuple(names[label] for label in map(str, row)) for frame, row in given.items()}
     if natural.layout == "ytbb":
         labels = _by_anchor(root, sets, labels)
-    unlabelled = next((one for near in sets.values() for one in near if not labels.get(one)), "")
+    unlabelled = next((frame for near in sets.values() for frame in near if not labels.get(frame)), "")
     if unlabelled:
         raise UserError(
-            f"{root}: {LABELS} has no label of the frame {unlabelled} of {SETS}; add one, or take the frame "
-            "out of its set."
+            f"{root}: {LABELS} has no label for the frame {unlabelled} of {SETS}; add one, or remove the "
+            "frame from its set."
         )
     return _assembled(natural, root, sets, labels, space)
 
 
 def _check_neighbours(root: Path, sets: Mapping[str, Any]) -> None:
-    """Every anchor has a list of frames, which may be empty."""
+    """Refuse an anchor whose frames are not a list; an empty list is allowed."""
     for anchor, near in sets.items():
-        if not isinstance(near, list) or not all(isinstance(one, str) for one in near):
+        if not isinstance(near, list) or not all(isinstance(frame, str) for frame in near):
             raise UserError(
                 f"{root}: {SETS} has {_shown(near)} for the anchor {anchor}; give the list of its frames' "
                 "names, [] for none."
@@ -152,9 +152,9 @@ def _check_neighbours(root: Path, sets: Mapping[str, Any]) -> None:
 
 
 def _listed(root: Path, frame: str, given: Any) -> list[int | str]:
-    """A frame's labels, of which one may stand without a list."""
+    """A frame's labels as a list; a single label may be given without a list."""
     labels = given if isinstance(given, list) else [given]
-    if any(isinstance(one, bool) or not isinstance(one, int | str) for one in labels):
+    if any(isinstance(label, bool) or not isinstance(label, int | str) for label in labels):
         raise UserError(
             f"{root}: {LABELS} has {_shown(given)} for the frame {frame}; give a list of class indices or "
             "names."
@@ -163,12 +163,12 @@ def _listed(root: Path, frame: str, given: Any) -> list[int | str]:
 
 
 def _shown(value: Any) -> str:
-    """A JSON value in a message, cut where it is long."""
+    """A JSON value for a message, shortened if it is long."""
     return textwrap.shorten(json.dumps(value), SHOWN)
 
 
 def _of_annotations(natural: NaturalSet, root: Path) -> Images:
-    """YTBB-Robust's annotation files: what reviewers accepted, or all candidates whatever they said."""
+    """Images of YTBB-Robust's annotation files: what reviewers accepted, or all candidates."""
     notes = read_annotations(root, natural.classes)
     inside = _frame_folder(root, sorted(notes.labels))
     accepted = notes.reviewed
@@ -177,18 +177,19 @@ def _of_annotations(natural: NaturalSet, root: Path) -> Images:
         sets = notes.candidates(lambda key: (root / inside / key).is_file())
     if not sets:
         raise UserError(
-            f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} leave no anchor that is good and in {RAW_ANCHORS}."
+            f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} contain no anchor that is good and in {RAW_ANCHORS}; "
+            "give the published files."
         )
-    found = _assembled(
+    images = _assembled(
         natural, root, sets, _by_anchor(root, sets, notes.labels), _class_space(natural), notes.frames
     )
     remarks = [_review_remark(natural, notes, sets, accepted)]
     if notes.unlisted:
         remarks.append(
             f"{len(notes.unlisted):,} good anchors ('{notes.unlisted[0]}' ...) are left out with their "
-            f"frames: {RAW_ANCHORS} has no label of theirs."
+            f"frames: {RAW_ANCHORS} has no label for them."
         )
-    return replace(found, remarks=tuple(remarks))
+    return replace(images, remarks=tuple(remarks))
 
 
 def _review_remark(
@@ -197,7 +198,7 @@ def _review_remark(
     sets: Mapping[str, Sequence[str]],
     accepted: Mapping[str, Sequence[str]],
 ) -> str:
-    """Whether the frames are those that reviewers accepted or all candidates, with their numbers."""
+    """A note with counts: the frames that reviewers accepted are scored, or all candidates."""
     anchors = f"{len(accepted):,} of {len(notes.labels):,} anchors"
     count = sum(map(len, accepted.values()))
     if natural.frames == "candidates":
@@ -208,7 +209,7 @@ def _review_remark(
         )
     total = sum(map(len, notes.pairs.values()))
     return (
-        f"With review: reviewers accepted {anchors} and {count:,} of {total:,} annotated frames, which are "
+        f"With review: reviewers accepted {anchors} and {count:,} of {total:,} annotated frames. These are "
         f"scored; suite {UNREVIEWED} scores all candidates."
     )
 
@@ -216,47 +217,47 @@ def _review_remark(
 def _by_anchor(
     root: Path, sets: Mapping[str, Sequence[str]], labels: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """Every frame with its anchor's labels; a frame of two anchors must have the same from both."""
-    found: dict[str, tuple[int, ...]] = {}
+    """The anchor's labels for every frame; refuses a frame of two anchors with different labels."""
+    labels_by_frame: dict[str, tuple[int, ...]] = {}
     for anchor, near in sets.items():
         for frame in (anchor, *near):
-            if set(found.setdefault(frame, labels[anchor])) != set(labels[anchor]):
+            if set(labels_by_frame.setdefault(frame, labels[anchor])) != set(labels[anchor]):
                 raise UserError(
-                    f"{root}: {frame} is a frame of two anchors with other labels, {anchor} the second; a "
-                    "frame has one list of them. Take it out of one set."
+                    f"{root}: {frame} belongs to two anchors with different labels, the second is {anchor}; "
+                    "remove the frame from one of the sets."
                 )
-    return found
+    return labels_by_frame
 
 
 def _of_table(natural: NaturalSet, table: TableDataset) -> Images:
-    """A table of frames: a file, the set (or its anchor), how far from the anchor, and labels."""
+    """Images of a table of frames: a file, its set (or anchor), its offset from the anchor, and labels."""
     samples: dict[str, Sample] = {}
     rows: list[tuple[str, str, int]] = []
-    columns = {name for one in table.samples() for name in one.meta}
+    columns = {name for row in table.samples() for name in row.meta}
     for needed in (NAMES_OF_SETS, ("offset",)):
         if columns.isdisjoint(needed):
             raise UserError(
-                f"{table.location} has no column {' or '.join(needed)}; it has "
-                f"{', '.join(sorted(columns - {'path'})) or 'no other'} beside file and label."
+                f"{table.location} has no column {' or '.join(needed)}; in addition to file and label it has "
+                f"{', '.join(sorted(columns - {'path'})) or 'no other'}. Add the column."
             )
     if table.remarks:
         raise UserError(f"{table.remarks[0]} Frames need labels; add a column label.")
-    for one in table.samples():
-        set_ = next((one.meta[name] for name in NAMES_OF_SETS if one.meta.get(name)), "")
-        offset = one.meta.get("offset", "")
+    for row in table.samples():
+        set_ = next((row.meta[name] for name in NAMES_OF_SETS if row.meta.get(name)), "")
+        offset = row.meta.get("offset", "")
         if not set_ or not re.fullmatch(r"[+-]?\d+", offset):
             raise UserError(
-                f"{table.location}: {one.id} has set '{set_}' and offset '{offset}'; every frame needs the "
+                f"{table.location}: {row.id} has set '{set_}' and offset '{offset}'; every frame needs the "
                 "name of its set (or its anchor's file) and a whole number of frames from the anchor."
             )
-        path = one.meta["path"]
-        video = one.meta.get("video") or set_
-        found = samples.setdefault(nfc(path), Sample(nfc(path), one.labels, {"path": path, "video": video}))
-        if found.labels != one.labels:
+        path = row.meta["path"]
+        video = row.meta.get("video") or set_
+        sample = samples.setdefault(nfc(path), Sample(nfc(path), row.labels, {"path": path, "video": video}))
+        if sample.labels != row.labels:
             raise UserError(
-                f"{table.location}: {path} has other labels in another row; a frame has one list of them."
+                f"{table.location}: {path} has different labels in two rows; give the same labels in both."
             )
-        rows.append((set_, found.id, int(offset)))
+        rows.append((set_, sample.id, int(offset)))
     frames = tuple(
         FrameRow(set_, id_, offset, NEIGHBOUR if offset else ANCHOR) for set_, id_, offset in sorted(rows)
     )
@@ -265,30 +266,31 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Images:
         natural.part,
         natural.role,
         table,
-        sorted(samples.values(), key=lambda one: one.id),
+        sorted(samples.values(), key=lambda sample: sample.id),
         table.label_space,
         frames,
     )
 
 
 def _check_sets(frames: Iterable[FrameRow], where: str) -> None:
-    """Every set has one anchor, which is no other set's, and one frame at an offset."""
+    """Refuse sets that share an anchor, have no or two anchors, or have two frames at the same offset."""
     offsets: dict[str, list[int]] = {}
     anchored: dict[str, str] = {}
-    for one in frames:
-        offsets.setdefault(one.group, []).append(one.offset)
-        if one.role == ANCHOR and anchored.setdefault(one.sample_id, one.group) != one.group:
+    for frame in frames:
+        offsets.setdefault(frame.group, []).append(frame.offset)
+        if frame.role == ANCHOR and anchored.setdefault(frame.sample_id, frame.group) != frame.group:
             raise UserError(
-                f"{where}: sets '{anchored[one.sample_id]}' and '{one.group}' have one anchor, "
-                f"{one.sample_id}; pm-k counts an anchor once, so make them one set."
+                f"{where}: sets '{anchored[frame.sample_id]}' and '{frame.group}' have the same anchor, "
+                f"{frame.sample_id}; pm-k counts an anchor once, so merge the sets."
             )
-    for group, found in offsets.items():
-        if found.count(0) != 1:
+    for group, frame_offsets in offsets.items():
+        if frame_offsets.count(0) != 1:
             raise UserError(
-                f"{where}: set '{group}' has {found.count(0)} frames with offset 0; it needs one, its anchor."
+                f"{where}: set '{group}' has {frame_offsets.count(0)} frames with offset 0; "
+                "give exactly one, its anchor."
             )
-        if len(set(found)) < len(found):
-            raise UserError(f"{where}: set '{group}' has two frames at one offset.")
+        if len(set(frame_offsets)) < len(frame_offsets):
+            raise UserError(f"{where}: set '{group}' has two frames at the same offset; remove one.")
 
 
 def _assembled(
@@ -299,13 +301,13 @@ def _assembled(
     space: LabelSpace,
     annotated: Iterable[str] = (),
 ) -> Images:
-    """Samples and frame rows of sets that name their frames by keys; more frames may be annotated."""
+    """Samples and frame rows of sets whose frames are given by keys; `annotated` may name more frames."""
     frames: list[FrameRow] = []
     for anchor in sorted(sets):
         frames.append(FrameRow(nfc(anchor), nfc(anchor), 0, ANCHOR))
         frames += [
-            FrameRow(nfc(anchor), nfc(one), frame_number(one) - frame_number(anchor), NEIGHBOUR)
-            for one in sorted(sets[anchor], key=frame_number)
+            FrameRow(nfc(anchor), nfc(frame), frame_number(frame) - frame_number(anchor), NEIGHBOUR)
+            for frame in sorted(sets[anchor], key=frame_number)
         ]
     _check_sets(frames, str(root))
     keys = sorted({key for anchor, near in sets.items() for key in (anchor, *near)})
@@ -314,42 +316,44 @@ def _assembled(
         Sample(nfc(key), labels[key], {"path": (Path(inside) / key).as_posix(), VIDEO: _video(natural, key)})
         for key in keys
     )
-    others = frozenset(map(nfc, annotated)) - {one.id for one in samples}
+    others = frozenset(map(nfc, annotated)) - {sample.id for sample in samples}
     files = FrameFiles(root.resolve().name, str(root), space, samples, str(root), inside, others)
     return Images(natural.part, natural.role, files, samples, space, tuple(frames))
 
 
 def _frame_folder(root: Path, keys: Sequence[str]) -> str:
-    """The folder of a set in which its frames lie, by the first of them."""
-    return next((one for one in FRAME_FOLDERS if keys and (root / one / keys[0]).exists()), "")
+    """The subfolder of a set that contains its first frame."""
+    return next((folder for folder in FRAME_FOLDERS if keys and (root / folder / keys[0]).exists()), "")
 
 
 def _video(natural: NaturalSet, key: str) -> str:
-    """The video of a frame: its folder, or of YTBB-Robust the YouTube id, which several folders share."""
+    """The video of a frame: its folder, or for YTBB-Robust the YouTube id, which several folders share."""
     folder = key.rpartition("/")[0]
     return youtube_id(folder) if natural.layout == "ytbb" else folder
 
 
 def frame_number(key: str) -> int:
-    """Which frame of its video a key names: the last number of the file's name."""
+    """The number of a frame in its video: the last number in the file name."""
     numbers = re.findall(r"\d+", key.rpartition("/")[2].partition(".")[0])
     if not numbers:
-        raise UserError(f"The frame '{key}' has no number in its name, by which it is placed in its video.")
+        raise UserError(
+            f"The frame '{key}' has no number in its file name; name it by its place in the video."
+        )
     return int(numbers[-1])
 
 
 def _space(
     natural: NaturalSet, root: Path, given: Mapping[str, Sequence[int | str]]
 ) -> tuple[LabelSpace, dict[str, int]]:
-    """The classes of the frames' labels, and the index of every label as it is written."""
+    """The label space of the frames' labels, and the index of every label as it is written."""
     if natural.classes:
         space = _class_space(natural)
         names = {str(place): place for place in range(len(space))}
         names |= {name: place for place, name in enumerate(space.classes)}
         _check_labels(root, given, names, f"{natural.title} has the classes 0 to {len(space) - 1}")
         return space, names
-    labels = [one for row in given.values() for one in row]
-    if not all(isinstance(one, int) for one in labels):
+    labels = [label for row in given.values() for label in row]
+    if not all(isinstance(label, int) for label in labels):
         return label_space_of(map(str, labels))
     listed = _class_index(root)
     space = (
@@ -366,9 +370,9 @@ def _space(
 def _check_labels(
     root: Path, given: Mapping[str, Sequence[int | str]], names: Mapping[str, int], allowed: str
 ) -> None:
-    """Refuse a label that names no class, with the frame that has it."""
+    """Refuse a label that names no class, and name the frame that has it."""
     for frame, row in given.items():
-        wrong = next((one for one in row if str(one) not in names), None)
+        wrong = next((label for label in row if str(label) not in names), None)
         if wrong is not None:
             raise UserError(f"{root}: {LABELS} has the label {wrong} for the frame {frame}; {allowed}.")
 
@@ -378,15 +382,15 @@ def _class_space(natural: NaturalSet) -> LabelSpace:
 
 
 def _class_index(root: Path) -> list[str]:
-    """The names of a set's classes in the order of their indices, where a file says so; else none."""
+    """The names of a set's classes in the order of their indices; empty without a class index file."""
     for folder in JSON_FOLDERS:
         for file in sorted((root / folder).glob("*class_index.json")):
             content = read_json(root, file.name, dict)
-            # Names stand alone, or after a WordNet id.
+            # A value is a name, or a WordNet id and a name.
             named = {
                 int(key): value[-1] if isinstance(value, list) else value for key, value in content.items()
             }
             if sorted(named) != list(range(len(named))):
-                raise UserError(f"{file} lacks a class between 0 and {max(named)}.")
+                raise UserError(f"{file} lacks a class between 0 and {max(named)}; add it.")
             return [str(named[place]) for place in range(len(named))]
     return []

@@ -1,4 +1,4 @@
-"""Frame sets: an anchor frame of a video, and the frames near it that show the same."""
+"""Frame sets: an anchor frame of a video and nearby frames that show the same objects."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from windtunnel.core.samples import Sample
 
 ANCHOR = "anchor"
 NEIGHBOUR = "neighbour"
-# What a frame's meta calls its video.
+# The key of a frame's video in `Sample.meta`.
 VIDEO = "video"
-ONE_VIDEO = "All frames are of one video: intervals say nothing of other videos."
-# What tables call a frame's set, beside `offset`; any table may have groups.
+ONE_VIDEO = "All frames come from one video: confidence intervals do not cover other videos."
+# Column names for a frame's set in tables that also have `offset`; any table may have groups.
 SET_COLUMNS = ("set", "anchor")
 
 
@@ -22,6 +22,6 @@ def set_column(columns: Iterable[str]) -> str:
 
 
 def video_column(samples: Iterable[Sample]) -> str:
-    """What says in the images' meta of which video each is, or else of which set of frames; "" for none."""
+    """The key in the samples' meta that names their video, or else their frame set; "" for neither."""
     columns = {name for sample in samples for name in sample.meta}
     return VIDEO if VIDEO in columns else set_column(columns)

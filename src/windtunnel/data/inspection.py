@@ -1,4 +1,4 @@
-"""What a data set holds, counted."""
+"""Counts of what a dataset contains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLASSES_SHOWN = 8
 
 @dataclass(frozen=True)
 class Inspection:
-    """Counts and oddities of a data set."""
+    """Counts and anomalies of a dataset."""
 
     location: str
     images: int
@@ -54,7 +54,7 @@ def inspect(dataset: Dataset, progress: Progress = silent, remarks: Sequence[str
     return Inspection(
         dataset.location,
         len(surveyed),
-        sum(not one.sample.labels for one in surveyed),
+        sum(not image.sample.labels for image in surveyed),
         _counted_classes(dataset),
         len(per_class),
         min(per_class.values(), default=0),
@@ -62,10 +62,10 @@ def inspect(dataset: Dataset, progress: Progress = silent, remarks: Sequence[str
         dataset.label_space.order,
         [f"{label}={names[label]}" for label in sorted(per_class)[:CLASSES_SHOWN]],
         _sizes(readable),
-        dict(Counter(one.format for one in readable).most_common()),
-        [one.sample.id for one in readable if one.orientation != UPRIGHT],
-        {one.sample.id: f"{one.status}: {one.reason}" for one in surveyed if one.status != "ok"},
-        [one.name for one in dataset.precomputed.stored] if dataset.precomputed else [],
+        dict(Counter(image.format for image in readable).most_common()),
+        [image.sample.id for image in readable if image.orientation != UPRIGHT],
+        {image.sample.id: f"{image.status}: {image.reason}" for image in surveyed if image.status != "ok"},
+        [condition.name for condition in dataset.precomputed.stored] if dataset.precomputed else [],
         [
             *remarks,
             *(dataset.remarks if dataset.precomputed else ()),
@@ -75,31 +75,31 @@ def inspect(dataset: Dataset, progress: Progress = silent, remarks: Sequence[str
 
 
 def _label_remarks(dataset: Dataset, used: Sequence[int]) -> list[str]:
-    """Warnings on class names that mix, and whether class indices may be ImageNet-1k's."""
+    """Notes on mixed class names, and on class indices that may be ImageNet-1k's."""
     space = dataset.label_space
     if dataset.counting_rules:
         return []
     if odd := odd_labels(space, used, dataset.samples(), len(space)):
         return [odd]
-    _, told = read_indices(space, used)
+    _, remarks = read_indices(space, used)
     # Indices with gaps are probably some of the classes of a larger dataset.
-    if space.name == INDICES and not told and len(used) < len(space) <= len(imagenet_1k()):
+    if space.name == INDICES and not remarks and len(used) < len(space) <= len(imagenet_1k()):
         return [
             f"Of the class indices 0 to {len(space) - 1}, {len(used):,} occur. If they are ImageNet-1k's, "
             "pass --labels imagenet-1k to run, plan or make."
         ]
-    return told
+    return remarks
 
 
 def _counted_classes(dataset: Dataset) -> int:
-    """How many classes there may be: of a natural set with a mask those that count."""
+    """The number of possible classes; for a natural set with a mask, the classes that count."""
     if dataset.natural and dataset.natural.answers == "mask":
         return len(counted_imagenet_classes(dataset.natural))
     return len(dataset.label_space)
 
 
 def _sizes(readable: list[Surveyed]) -> str:
-    sizes = sorted({(one.width * one.height, one.width, one.height) for one in readable})
+    sizes = sorted({(image.width * image.height, image.width, image.height) for image in readable})
     if not sizes:
         return "none readable"
     if len(sizes) == 1:

@@ -1,4 +1,4 @@
-"""How the data's labels meet a model's outputs: what does not fit, and a user's map between them."""
+"""How the labels of a dataset match a model's outputs: mismatches, and a user's map between them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def refuse_unlabelled(location: str, suite: str, metrics: Sequence[str], samples
 
 
 def odd_labels(space: LabelSpace, used: Sequence[int], samples: Sequence[Sample], outputs: int) -> str:
-    """Which labels stand out, and on which image: indices beyond a model's outputs, or mixed names."""
+    """A note on labels that do not fit: indices beyond the model's outputs, or mixed class names."""
     if space.name == "indices":
         beyond = [label for label in used if label >= outputs]
         if not beyond:
             return ""
         image = next(sample.id for sample in samples if max(used) in sample.labels)
         return (
-            f"{len(beyond):,} of {len(used):,} labels in the data {'lies' if len(beyond) == 1 else 'lie'} "
-            f"beyond the model's {outputs:,} outputs; the highest is {max(used)} (image '{image}')."
+            f"{len(beyond):,} of {len(used):,} labels in the data {'is' if len(beyond) == 1 else 'are'} "
+            f"not among the model's {outputs:,} outputs; the highest is {max(used)} (image '{image}')."
         )
     kind, others = stray_names([space.classes[label] for label in used])
     if not others:
@@ -62,8 +62,8 @@ def read_map(
 ) -> tuple[LabelSpace, Projection]:
     """A user's map from a model's outputs to the data's classes, as CSV with the columns output,class.
 
-    An output is a class name or WordNet id of the model, or an index. Classes that no image is of compete
-    with the data's, behind which they stand in the label space. Outputs that are not listed do not count.
+    An output is a class name or WordNet id of the model, or an index. Classes without images compete with
+    the data's classes and follow them in the label space. Outputs that are not listed do not count.
     """
     outputs: list[list[int]] = [[] for _ in space.classes]
     taken: dict[int, str] = {}
@@ -78,13 +78,13 @@ def read_map(
                 f"{file}: line {number} names output '{output}'; the model has {class_count} outputs."
             )
         if not name:
-            raise UserError(f"{file}: line {number} names no class; give one, or leave the output away.")
+            raise UserError(f"{file}: line {number} names no class; give one, or remove the line.")
         if name not in targets:
             targets[name] = len(outputs)
             outputs.append([])
         if taken.get(index, name) != name:
             raise UserError(
-                f"{file}: output '{output}' stands for '{taken[index]}' and for '{name}'; give one."
+                f"{file}: output '{output}' is mapped to '{taken[index]}' and to '{name}'; keep one line."
             )
         if index not in taken:
             outputs[targets[name]].append(index)
@@ -95,20 +95,20 @@ def read_map(
             f"{file} gives no output for {len(missing)} of the data's {len(used)} classes ('{missing[0]}' "
             f"...; it has '{next(iter(taken.values()), '')}' ...); add them or give other data."
         )
-    kept = tuple(place for place, found in enumerate(outputs) if found)
+    kept = tuple(place for place, indices in enumerate(outputs) if indices)
     wider = LabelSpace(space.name, tuple(targets), space.order)
-    return wider, Projection(kept, tuple(tuple(sorted(found)) for found in outputs))
+    return wider, Projection(kept, tuple(tuple(sorted(indices)) for indices in outputs))
 
 
 def without_images(space: LabelSpace, wider: LabelSpace) -> list[str]:
-    """What to say of the classes of a map that the data do not have."""
+    """A note on the classes of a map that have no images in the data."""
     added = wider.classes[len(space) :]
     if not added:
         return []
-    one = len(added) == 1
+    if len(added) == 1:
+        return [f"1 class of the map ('{added[0]}') has no image: a prediction of it is wrong."]
     return [
-        f"{len(added):,} class{'' if one else 'es'} of the map ('{added[0]}'{'' if one else ' ...'}) "
-        f"{'has' if one else 'have'} no image: an answer of {'that one' if one else 'these'} is wrong."
+        f"{len(added):,} classes of the map ('{added[0]}' ...) have no image: a prediction of these is wrong."
     ]
 
 

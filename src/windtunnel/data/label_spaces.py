@@ -1,4 +1,4 @@
-"""The label space that class names found in a data set stand for."""
+"""Label spaces derived from the class names of a dataset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDEX = re.compile(r"\d{1,5}(\.0+)?", re.ASCII)
 MAX_CLASS_INDEX = 99_999
 
 
-# What `stray_names` calls names that are numbers.
+# The kind that `stray_names` returns for names that are numbers.
 CLASS_INDICES = "class indices"
 
 
@@ -30,31 +30,35 @@ _NEGATIVE = re.compile(r"-\d+(\.0+)?", re.ASCII)
 def label_space_of(
     names: Iterable[str], image_of: Mapping[str, str] | None = None
 ) -> tuple[LabelSpace, dict[str, int]]:
-    """The label space that class names found in a data set stand for, and the index of each name.
+    """The label space of the class names in a dataset, and the index of each name.
 
-    WordNet ids that all belong to ImageNet-1k keep their 1k indices; whole numbers are indices
-    themselves ("007" and "7.0" are 7); any other names count in sorted order. `image_of` gives an image of
-    each name, for messages.
+    WordNet ids that all belong to ImageNet-1k keep their 1k indices. Whole numbers are indices themselves
+    ("007" and "7.0" are 7). Other names are numbered in sorted order. `image_of` maps a name to one of its
+    images, for messages.
     """
-    found = sorted(set(names))
-    if negative := next(filter(_NEGATIVE.fullmatch, found), ""):
+    distinct = sorted(set(names))
+    if negative := next(filter(_NEGATIVE.fullmatch, distinct), ""):
         image = f" (image '{image_of[negative]}')" if image_of else ""
         raise UserError(
             f"The label {negative}{image} is negative; class indices count from 0. Correct it, or leave the "
             "cell empty for no label."
         )
-    if found and all(WNID.fullmatch(name) for name in found) and set(found) <= set(imagenet_1k().classes):
+    if (
+        distinct
+        and all(WNID.fullmatch(name) for name in distinct)
+        and set(distinct) <= set(imagenet_1k().classes)
+    ):
         space = imagenet_1k()
-    elif found and all(_INDEX.fullmatch(name) for name in found):
-        indices = {name: int(float(name)) for name in found}
+    elif distinct and all(_INDEX.fullmatch(name) for name in distinct):
+        indices = {name: int(float(name)) for name in distinct}
         return index_space(max(indices.values()) + 1), indices
     else:
-        space = LabelSpace("names", tuple(found), "sorted class names")
+        space = LabelSpace("names", tuple(distinct), "sorted class names")
     return space, {name: index for index, name in enumerate(space.classes)}
 
 
 def stray_names(classes: Sequence[str]) -> tuple[str, list[str]]:
-    """What most class names are (indices, WordNet ids), and those that are not; "" where names do not mix."""
+    """The kind of most class names (indices, WordNet ids) and the names of another kind; "" if all agree."""
     known = set(imagenet_1k().classes)
     for kind, is_one in (
         (CLASS_INDICES, lambda name: _INDEX.fullmatch(name) is not None),
@@ -67,7 +71,7 @@ def stray_names(classes: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def model_space(classes: Sequence[str]) -> LabelSpace:
-    """The classes that a model declares, for images that have none."""
+    """The label space of the classes that a model declares, for images without labels."""
     name = IMAGENET_1K if tuple(classes) == imagenet_1k().classes else "names"
     return LabelSpace(name, tuple(classes), "as the model declares them, since no image has a label")
 
@@ -80,11 +84,11 @@ def read_indices(
     classes: Sequence[str] = (),
     outputs: int = 0,
 ) -> tuple[LabelSpace, list[str]]:
-    """The label space that a data set's class indices refer to, and remarks on how that was decided.
+    """The label space that a dataset's class indices refer to, and notes on how that was decided.
 
     They are ImageNet-1k's where the user or the model declares it, or where exactly the indices 0 to 999
     occur and the model has 1,000 outputs and declares no classes. Without a model only the user decides.
-    Fewer indices could belong to any data set. Other label spaces are returned unchanged.
+    Fewer indices could belong to any dataset. Other label spaces are returned unchanged.
 
     Args:
         space: the data's label space.
@@ -99,7 +103,7 @@ def read_indices(
     if space.name != INDICES:
         if declared and declared != space.name:
             raise UserError(
-                f"labels is '{declared}', but the data's labels are no class indices ({space.order}); leave "
+                f"labels is '{declared}', but the data's labels are not class indices ({space.order}); leave "
                 "labels out."
             )
         return space, []
@@ -133,7 +137,7 @@ def _example(index: int) -> str:
 
 
 def class_keys(space: str, classes: Sequence[str]) -> list[str]:
-    """What identifies each class, whether data names it by WordNet id of ImageNet-1k or by its index.
+    """A key for each class that is equal for a WordNet id of ImageNet-1k and for its class index.
 
     `space` is the label space's name.
     """

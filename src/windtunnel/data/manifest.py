@@ -1,7 +1,7 @@
-"""What a made set says of itself: recipe, conditions, images and checksums.
+"""The manifest of a made set: recipe, conditions, images and checksums.
 
-`manifest.json` stands in the set's root; tables are in the hidden folder `.windtunnel`, so that programs
-that walk the published layouts never see them:
+`manifest.json` is in the set's root; tables are in the hidden folder `.windtunnel`, so that programs that
+walk the published layouts do not see them:
 
     manifest.json                 schema, recipe and its digest, conditions, versions, classes, fixed files
     .windtunnel/samples.parquet   id, class index and name, content hash of the source, name in this set
@@ -34,8 +34,8 @@ LOCK = f"{HIDDEN_FOLDER}/lock"
 SAMPLES_FILE = f"{HIDDEN_FOLDER}/samples.parquet"
 CHUNKS_FOLDER = f"{HIDDEN_FOLDER}/chunks"
 
-# What may differ from a set that is there, and its name for people; the seed first, since it chooses a
-# subset's images too.
+# The recipe fields in which an existing set may differ, with names for messages; the seed comes first,
+# because it also chooses the images of a subset.
 PARTS = {
     "seed": "seed",
     "class_folders": "naming of class folders",
@@ -60,13 +60,13 @@ class SetFolder(RecipeFolder):
 
 @dataclass(frozen=True)
 class Manifest:
-    """A made set's own account.
+    """The description of a made set that is stored with it.
 
     Attributes:
         root: the set's folder.
-        recipe: what two makes must share to share a folder.
+        recipe: the settings that two `make` commands must share to use the same folder.
         digest: of the recipe.
-        conditions: clean first, then every corruption and severity that was asked for.
+        conditions: clean first, then every requested corruption and severity.
         info: source, images left out, settings, versions, classes, and files that belong to no image.
     """
 
@@ -78,12 +78,12 @@ class Manifest:
 
     @property
     def chunk_px(self) -> int:
-        """Images in a chunk."""
+        """The number of images in a chunk."""
         return self.recipe.chunk
 
     @property
     def starts(self) -> range:
-        """The place of every chunk's first image."""
+        """The index of the first image of every chunk."""
         return range(0, self.recipe.data.count, self.chunk_px)
 
     @property
@@ -93,31 +93,31 @@ class Manifest:
         return LabelSpace(classes.name, classes.names, classes.order)
 
     def samples(self) -> list[Sample]:
-        """The images in the order they were made, under the ids of their sources; `name` is theirs here."""
+        """The images in the order they were made, with the ids of their sources; `name` is the name here."""
         rows = read_table(self.root / SAMPLES_FILE).to_pylist()
         return [
             Sample(row["id"], (row["label"],), {"name": row["name"], "place": str(place)})
             for place, row in enumerate(rows)
         ]
 
-    def sources(self, found: Mapping[str, str]) -> dict[str, str]:
-        """By id, the content hash of the source that each image was made of.
+    def sources(self, content: Mapping[str, str]) -> dict[str, str]:
+        """By id, the content hash of the source image that each image was made from.
 
-        `found` are the content hashes of the clean images as they lie here now: where one is not as it was
-        made, nobody knows what it is an image of. Rows of arrays have no digest of their own and are
-        trusted; `windtunnel data verify` checks them.
+        `content` maps ids to the content hashes of the clean images in the set. An image that has changed
+        since it was made is omitted. Rows of arrays have no digest of their own and are not checked here;
+        `windtunnel data verify` checks them.
         """
         made = self._clean_digests()
         rows = read_table(self.root / SAMPLES_FILE, ["id", "name", "content"]).to_pylist()
         return {
             row["id"]: row["content"]
             for row in rows
-            if row["id"] in found
-            and made.get(self._clean_name(row["name"]), found[row["id"]]) == found[row["id"]]
+            if row["id"] in content
+            and made.get(self._clean_name(row["name"]), content[row["id"]]) == content[row["id"]]
         }
 
     def _clean_digests(self) -> dict[str, str]:
-        """By class and name, the digest of each clean file as it was made; none where rows share a file."""
+        """By class and name, the digest of each clean file when it was made; empty for arrays."""
         if self.recipe.layout == "arrays":
             return {}
         clean = {one.name for one in self.conditions if one.is_clean}
@@ -133,48 +133,48 @@ class Manifest:
         return _without_suffix(name) if self.recipe.layout == "folders" else name
 
     def tables(self) -> Iterator[tuple[int, Path]]:
-        """The checksum tables of chunks that were made, by the place of their first image."""
+        """The checksum tables of the chunks that were made, by the index of their first image."""
         for path in sorted((self.root / CHUNKS_FOLDER).glob("*.parquet")):
             yield int(path.name.partition("-")[0]), path
 
     @cached_property
     def made(self) -> dict[str, frozenset[int]]:
-        """Of every condition, the chunks (by their first image) in which all its images were made."""
-        found: dict[str, set[int]] = {one.name: set() for one in self.conditions}
+        """For every condition, the chunks (by their first image) in which all its images were made."""
+        starts_by_name: dict[str, set[int]] = {condition.name: set() for condition in self.conditions}
         for start, path in self.tables():
             for name in read_table(path, ["condition"])["condition"].unique().to_pylist():
-                found.setdefault(name, set()).add(start)
-        return {name: frozenset(starts) for name, starts in found.items()}
+                starts_by_name.setdefault(name, set()).add(start)
+        return {name: frozenset(starts) for name, starts in starts_by_name.items()}
 
     def is_made(self, condition: str, place: int) -> bool:
-        """Whether the image at a place was made under a condition."""
+        """Whether the image at an index was made under a condition."""
         return place // self.chunk_px * self.chunk_px in self.made.get(condition, frozenset())
 
     @property
     def unfinished(self) -> str:
-        """How much is not done yet and what to do, or "" where the set is finished."""
+        """How many chunks are missing and what to do, or "" if the set is complete."""
         missing = sum(len(self.starts) - len(starts) for starts in self.made.values())
         if not missing:
             return ""
         return (
             f"unfinished: {missing} of {len(self.starts) * len(self.made)} pieces of work are not done; run "
-            "the same make command to go on"
+            "the same make command to continue"
         )
 
     def remarks(self) -> list[str]:
-        """What a user of the set must know: what is unfinished, left out, or only a part."""
-        found = [f"The set is {self.unfinished}."] if self.unfinished else []
+        """Notes for the user: an unfinished set, images left out, a subset."""
+        remarks = [f"The set is {self.unfinished}."] if self.unfinished else []
         data = self.recipe.data
         if data.count + len(self.info.left_out) < data.of:
-            found.append(f"The set was made of a subset: {data.count:,} of {data.of:,} images.")
+            remarks.append(f"The set was made from a subset: {data.count:,} of {data.of:,} images.")
         if self.info.left_out:
             left_out = counted(len(self.info.left_out), "image")
-            found.append(f"{left_out} could not be read when the set was made.")
-        return found
+            remarks.append(f"{left_out} could not be read when the set was made.")
+        return remarks
 
 
 def read_manifest(root: Path) -> Manifest | None:
-    """The manifest of a made set, or None where there is none."""
+    """The manifest of a made set, or None if there is none."""
     folder = SetFolder(root)
     if not folder.recipe_path.is_file() or not (root / HIDDEN_FOLDER).is_dir():
         return None
@@ -187,7 +187,7 @@ def read_manifest(root: Path) -> Manifest | None:
 
 
 def write_manifest(manifest: Manifest) -> None:
-    """Write manifest.json, whole or not at all, and only where it says something new."""
+    """Write manifest.json atomically, and only if its content has changed."""
     SetFolder(manifest.root).write_recipe_file(
         {
             "recipe_digest": manifest.recipe.digest,
@@ -200,7 +200,7 @@ def write_manifest(manifest: Manifest) -> None:
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
     """Read one of a manifest's tables."""
-    import pyarrow as pa  # here, because workers that only make images do without its weight
+    import pyarrow as pa  # imported here, because workers that only make images do not need it
 
     from windtunnel.store.parquet import read_parquet
 

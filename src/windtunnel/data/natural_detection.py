@@ -1,4 +1,4 @@
-"""Which natural set lies in a folder, found by looking: its name, its classes, its files."""
+"""Detection of the natural set in a folder by its name, its classes and its files."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ from windtunnel.published.natural_sets import (
     several_ids,
 )
 
-# ImageNet's own images: folders of these are clean, whatever their name and their classes.
+# File names of ImageNet's own images: folders with such files are clean, whatever their name and classes.
 VALIDATION_FILE = re.compile(r"ILSVRC2012_")
 TRAINING_FILE = re.compile(r"(n\d{8})_\d+\.JPEG")
-LOOKED_AT = 5
-# After a set's name these say that a folder holds the clean images for it.
+FILES_CHECKED = 5
+# After a set's name these words mean that a folder contains the clean images for it.
 OF_CLEAN = "clean|val|train|in"
 
 
-def found_natural(source: object) -> str:
-    """The name of the natural set at a path, or "" where nothing says so."""
+def detect_natural_set(source: object) -> str:
+    """The name of the natural set at a path, or "" if none is recognised."""
     if not isinstance(source, str | Path) or not Path(source).exists():
         return ""
     path = Path(source)
     name = re.sub("[_ ]", "-", (path.resolve().name if path.is_dir() else path.stem).lower())
     if path.is_dir() and holds_frame_sets(path):
         return _named(name, ("video", "ytbb")) or _by_keys(path)
-    found = _named(name, ("wordnet", "indices", "objectnet"))
+    name_of_set = _named(name, ("wordnet", "indices", "objectnet"))
     if not path.is_dir():
-        return found or ("pm-k" if lists_frame_sets(path) else "")
+        return name_of_set or ("pm-k" if lists_frame_sets(path) else "")
     folders = _folders(path)
-    found = found or _by_classes(folders)
-    by_class = found and natural_sets()[found].layout in ("wordnet", "indices")
-    return "" if by_class and _is_imagenets_own(path, folders) else found
+    name_of_set = name_of_set or _by_classes(folders)
+    by_class = name_of_set and natural_sets()[name_of_set].layout in ("wordnet", "indices")
+    return "" if by_class and _is_imagenets_own(path, folders) else name_of_set
 
 
 def _named(name: str, layouts: tuple[str, ...]) -> str:
-    """The set that a folder is named after, perhaps with more words behind, which do not say it is clean."""
-    for one in natural_sets().values():
-        own = "|".join(map(re.escape, one.names))
-        if own and one.layout in layouts and re.match(rf"({own})(?!-({OF_CLEAN})(-|$))(-|$)", name):
-            return one.name
+    """The set that a folder is named after; further words may follow, except those for clean images."""
+    for natural in natural_sets().values():
+        own = "|".join(map(re.escape, natural.names))
+        if own and natural.layout in layouts and re.match(rf"({own})(?!-({OF_CLEAN})(-|$))(-|$)", name):
+            return natural.name
     return ""
 
 
 def _by_keys(path: Path) -> str:
-    """YTBB's annotation files and ImageNet-Vid's videos are known; other frames are a user's own."""
+    """The video set of a folder, by YTBB's annotation files or ImageNet-Vid's videos; else `pm-k`."""
     if find_json(path, ANCHOR_LABELS):
         return "ytbb-robust"
     videos = path / "val"
-    known = videos.is_dir() and any(one.name.startswith("ILSVRC20") for one in videos.iterdir())
+    known = videos.is_dir() and any(video.name.startswith("ILSVRC20") for video in videos.iterdir())
     return "vid-robust" if known else "pm-k"
 
 
@@ -70,25 +70,27 @@ def _folders(path: Path) -> set[str]:
 
 
 def _by_classes(folders: set[str]) -> str:
-    """The set whose classes are exactly these folders."""
+    """The set whose classes are exactly these folders, or ""."""
     names = imagenet_1k().classes
     if folders == {str(index) for index in range(len(names))}:
         return "imagenet-v2"
-    for one in natural_sets().values():
-        if one.answers == "mask" and folders == {names[index] for index in masked_classes(one.table)}:
-            return one.name
+    for natural in natural_sets().values():
+        if natural.answers == "mask" and folders == {names[index] for index in masked_classes(natural.table)}:
+            return natural.name
     return ""
 
 
 def _is_imagenets_own(path: Path, folders: set[str]) -> bool:
-    """Whether the first files are ImageNet's; training images lie in the folder of their own WordNet id.
+    """Whether the first files are ImageNet's; training images are in the folder of their own WordNet id.
 
-    Images of ImageNet-22k have such names too, but in ImageNet-O they lie in folders of other ids.
+    Images of ImageNet-22k have such names too, but in ImageNet-O they are in folders of other ids.
     """
-    some = (
-        (folder, file.name) for folder in sorted(folders)[:LOOKED_AT] for file in (path / folder).iterdir()
+    first_files = (
+        (folder, file.name)
+        for folder in sorted(folders)[:FILES_CHECKED]
+        for file in (path / folder).iterdir()
     )
-    return any(_is_own(folder, name) for folder, name in islice(some, LOOKED_AT))
+    return any(_is_own(folder, name) for folder, name in islice(first_files, FILES_CHECKED))
 
 
 def _is_own(folder: str, name: str) -> bool:
@@ -96,16 +98,16 @@ def _is_own(folder: str, name: str) -> bool:
     return bool(VALIDATION_FILE.match(name) or (trained and (trained[1] == folder or folder.isdigit())))
 
 
-def perhaps_natural(dataset: Dataset) -> str:
-    """Which natural set class folders under another name may be of, as the end of a sentence; or ""."""
+def natural_set_hint(dataset: Dataset) -> str:
+    """A hint, as the end of a sentence, at natural sets whose classes the folders have; or ""."""
     space = dataset.label_space
-    used = {space.classes[label] for one in dataset.samples() for label in one.labels}
+    used = {space.classes[label] for sample in dataset.samples() for label in sample.labels}
     fitting = []
-    for one in natural_sets().values():
-        if one.layout == "objectnet":
-            own = sum(folder_key(name) in several_ids(one.table) for name in used)
+    for natural in natural_sets().values():
+        if natural.layout == "objectnet":
+            own = sum(folder_key(name) in several_ids(natural.table) for name in used)
             fits = own > len(used) / 2
-        elif one.layout == "indices":
+        elif natural.layout == "indices":
             fits = space.name == "indices" and len(space) <= len(imagenet_1k())
         else:
             ids = {imagenet_1k().classes[index] for index in counted_imagenet_classes(one)}
@@ -118,9 +120,9 @@ def perhaps_natural(dataset: Dataset) -> str:
     )
 
 
-def how_found(name: str, source: object) -> str:
-    """What to tell a user who named no suite."""
+def detection_note(name: str, source: object) -> str:
+    """A note on how the natural set was detected, for a user who gave no suite."""
     title = natural_sets()[name].title
     return (
-        f"{source} is taken for {title}, by its name, its folders or its columns; --suite decides otherwise."
+        f"{source} is read as {title}, by its name, its folders or its columns; pass --suite to change this."
     )

@@ -1,4 +1,4 @@
-"""How natural sets lie on disk: class folders of several kinds, opened with the labels they really have."""
+"""How natural sets are stored on disk: class folders of several kinds, and how labels are read from them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ V2_VERSIONS = {
     "top-images": "top-?images",
 }
 OBJECTNET_BORDER_PX = 2
-# Numbered clean folders are ImageNet's indices only where they hold such a share of a set's classes.
+# Numbered clean folders are read as ImageNet's indices only if they cover this share of a set's classes.
 LEAST_INDICES = 0.5
-# How many of many names a message says.
+# The number of names that a message shows.
 NAMED = 3
 NO_CLEAN = "No clean images were given (--clean DATA): there is no clean error and no accuracy drop."
 
@@ -45,17 +45,17 @@ def open_natural(
     clean: str | Path | Dataset | None = None,
     remarks: Sequence[str] = (),
 ) -> NaturalDataset:
-    """Open a natural set, and beside it the clean images of the same classes.
+    """Open a natural set, together with the clean images of the same classes.
 
     Args:
-        source: the set's folder, archive or table, or a data set that is open already.
+        source: the set's folder, archive or table, or an open dataset.
         name: which set it is, as in `published/natural.toml`.
         clean: ordinary images of the same classes, such as ImageNet's validation set.
-        remarks: what else a user must know.
+        remarks: further notes for the user.
     """
     if isinstance(source, NaturalDataset):
         if clean is not None or source.natural.name != name:
-            raise UserError(f"{source.location} is open as {source.natural.name} already; give its path.")
+            raise UserError(f"{source.location} is already open as {source.natural.name}; give its path.")
         return source
     natural = natural_set(name)
     if clean is None and natural.role == "out":
@@ -68,19 +68,19 @@ def open_natural(
             f"{source} is given as {natural.title} and as the clean images; give ordinary images with "
             f"{option('clean')}, such as ImageNet's validation set."
         )
-    beside = None if clean is None else _plain(clean)
-    images = _images(natural, source, beside)
+    clean_images = None if clean is None else _plain(clean)
+    images = _images(natural, source, clean_images)
     if not images.samples:
-        raise UserError(f"{images.dataset.location} holds no image of {natural.title}.")
-    if beside is None:
-        # pm-k has its clean answer in the anchor frame.
+        raise UserError(f"{images.dataset.location} contains no image of {natural.title}.")
+    if clean_images is None:
+        # For pm-k the prediction on the anchor frame is the clean one.
         lacking = [] if images.frames else [NO_CLEAN]
         return NaturalDataset(natural, images, None, [*remarks, *lacking])
-    return NaturalDataset(natural, images, _clean_images(natural, images, beside), remarks)
+    return NaturalDataset(natural, images, _clean_images(natural, images, clean_images), remarks)
 
 
 def open_own_images(source: str | Path | Dataset, name: str) -> NaturalDataset:
-    """Open a natural set's own images alone, of out-of-distribution sets too."""
+    """Open only a natural set's own images, also for out-of-distribution sets."""
     natural = natural_set(name)
     return NaturalDataset(natural, _images(natural, source, None), None)
 
@@ -99,24 +99,24 @@ def _images(natural: NaturalSet, source: str | Path | Dataset, clean: Dataset | 
 
 
 def _same_place(source: str | Path | Dataset, clean: str | Path | Dataset) -> bool:
-    """Whether both are one data set, or one path."""
+    """Whether both are the same dataset or the same path."""
     if isinstance(source, str | Path) and isinstance(clean, str | Path):
         return Path(source).resolve() == Path(clean).resolve()
     return source is clean
 
 
 def _plain(source: str | Path | Dataset) -> Dataset:
-    """A data set of ordinary images; of a finished set its clean ones."""
-    found = open_dataset(source)
-    if found.precomputed is None:
-        return found
-    if found.precomputed.clean is None:
-        raise UserError(f"{found.location} holds corrupted images only; give ordinary ones.")
-    return found.precomputed.clean
+    """A dataset of ordinary images; for a precomputed set, its clean images."""
+    dataset = open_dataset(source)
+    if dataset.precomputed is None:
+        return dataset
+    if dataset.precomputed.clean is None:
+        raise UserError(f"{dataset.location} contains corrupted images only; give ordinary images.")
+    return dataset.precomputed.clean
 
 
 def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Images:
-    """Folders named by WordNet ids, all of them of the set's classes; of images that are out, no labels."""
+    """Images in folders named by the WordNet ids of the set's classes; without labels for OOD sets."""
     names = imagenet_1k().classes
     allowed = {names[index] for index in counted_imagenet_classes(natural)}
     classes = dataset.label_space.classes
@@ -124,9 +124,9 @@ def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Images:
     foreign = sorted(set(used) - allowed)
     if foreign or not used:
         what = (
-            f"{len(foreign)} of its {len(used)} folders ('{foreign[0]}' ...) are none of them"
+            f"{len(foreign)} of its {len(used)} folders ('{foreign[0]}' ...) are not among them"
             if used
-            else "its images lie in no folder"
+            else "its images are in no folder"
         )
         raise UserError(
             f"{dataset.location} is not {natural.title}, whose folders are {len(allowed):,} WordNet ids: "
@@ -135,24 +135,26 @@ def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Images:
     place = {name: index for index, name in enumerate(names)}
     labels = {label: () if natural.role == "out" else (place[classes[label]],)
               for label, name in enumerate(classes) if name in used}  # fmt: skip
-    samples = [replace(one, labels=labels[one.labels[0]]) for one in dataset.samples() if one.labels]
+    samples = [
+        replace(sample, labels=labels[sample.labels[0]]) for sample in dataset.samples() if sample.labels
+    ]
     remarks = _count_remarks(natural, len(used), len(allowed), len(dataset.samples()) - len(samples))
     return Images(natural.part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
 
 
 def _count_remarks(natural: NaturalSet, used: int, allowed: int, left_out: int) -> tuple[str, ...]:
-    """What of a published set is not there, and what is there beside it."""
-    found = []
+    """Notes on class folders that are missing, and on images outside them."""
+    remarks = []
     if used < allowed:
-        found.append(f"{used:,} of {natural.title}'s {allowed:,} class folders are there.")
+        remarks.append(f"{used:,} of {natural.title}'s {allowed:,} class folders are present.")
     if left_out:
         are = "is" if left_out == 1 else "are"
-        found.append(f"{counted(left_out, 'image')} outside of any class folder {are} left out.")
-    return tuple(found)
+        remarks.append(f"{counted(left_out, 'image')} outside the class folders {are} left out.")
+    return tuple(remarks)
 
 
 def _numbered(natural: NaturalSet, dataset: Dataset) -> Images:
-    """Folders 0 to 999, read as numbers: 10 comes after 9. The version stands in the folder's name."""
+    """Images in folders 0 to 999, read as numbers: 10 comes after 9. The folder's name has the version."""
     names, space = imagenet_1k().classes, dataset.label_space
     used = {label for sample in dataset.samples() for label in sample.labels}
     if space.name != "indices" or max(used, default=len(names)) >= len(names):
@@ -161,12 +163,12 @@ def _numbered(natural: NaturalSet, dataset: Dataset) -> Images:
             f"{dataset.location} is not {natural.title}, whose folders are the numbers 0 to 999: there is "
             f"'{shown}'. Name another {option('suite')} (natural takes any class folders)."
         )
-    samples = [one for one in dataset.samples() if one.labels]
+    samples = [sample for sample in dataset.samples() if sample.labels]
     version = v2_version(dataset.location)
     remarks = _count_remarks(natural, len(used), len(names), len(dataset.samples()) - len(samples))
     if not version:
         remarks = (
-            f"{natural.title} is three sets, and the folder's name does not say which this is "
+            f"{natural.title} has three versions, and the folder's name does not state which one this is "
             f"({', '.join(V2_VERSIONS)}): version unknown.",
             *remarks,
         )
@@ -175,7 +177,7 @@ def _numbered(natural: NaturalSet, dataset: Dataset) -> Images:
 
 
 def v2_version(location: str) -> str:
-    """Which of ImageNet-V2's three sets a path names, or ""."""
+    """The version of ImageNet-V2 that a path names, or ""."""
     parts = [re.sub("[_ ]", "-", part.lower()) for part in Path(location).resolve().parts[-2:]]
     return next(
         (name for part in reversed(parts) for name, text in V2_VERSIONS.items() if re.search(text, part)), ""
@@ -183,16 +185,16 @@ def v2_version(location: str) -> str:
 
 
 def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
-    """The folders that overlap with ImageNet, each with all ids that are right for it."""
+    """Images in the folders that overlap with ImageNet, labelled with all matching ImageNet classes."""
     inside = isinstance(source, str | Path) and (Path(source) / "images").is_dir()
     dataset = _plain(Path(str(source)) / "images" if inside else source)
     table = several_ids(natural.table)
     keys = [folder_key(name) for name in dataset.label_space.classes]
     samples, used, others = [], set[str](), Counter[str]()
-    for one in dataset.samples():
-        key = keys[one.labels[0]] if one.labels else ""
+    for sample in dataset.samples():
+        key = keys[sample.labels[0]] if sample.labels else ""
         if key in table:
-            samples.append(replace(one, labels=table[key]))
+            samples.append(replace(sample, labels=table[key]))
             used.add(key)
         else:
             others[key] += 1
@@ -223,46 +225,46 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
 
 
 def _first_of(folders: Counter[str]) -> str:
-    """The first few of some folders by name; images in none lie at the top."""
+    """The names of the first few folders; "the top" for images outside any folder."""
     names = [name or "the top" for name in sorted(folders)]
     return ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
 
 
 def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Images:
-    """A user's own images: class folders like the clean ones', or images that are of none of them."""
+    """A user's own images: in class folders named like the clean ones, or out of distribution."""
     if natural.role == "out":
         space = clean.label_space if clean is not None else dataset.label_space
-        samples = [replace(one, labels=()) for one in dataset.samples()]
-        remarks = _not_out_remarks(dataset, clean)
+        samples = [replace(sample, labels=()) for sample in dataset.samples()]
+        remarks = _shared_class_remarks(dataset, clean)
         return Images(natural.part, natural.role, dataset, samples, space, remarks=remarks)
     space = dataset.label_space
     if clean is not None and _contains(clean.label_space, space):
-        # The model may have more classes than the shift has images of.
+        # The model may have more classes than the shifted images.
         place = {name: index for index, name in enumerate(clean.label_space.classes)}
         names, space = space.classes, clean.label_space
         samples = [
-            replace(one, labels=tuple(place[names[label]] for label in one.labels))
-            for one in dataset.samples()
+            replace(sample, labels=tuple(place[names[label]] for label in sample.labels))
+            for sample in dataset.samples()
         ]
         return Images(natural.part, natural.role, dataset, samples, space)
     return Images(natural.part, natural.role, dataset, dataset.samples(), space)
 
 
-def _not_out_remarks(dataset: Dataset, clean: Dataset | None) -> tuple[str, ...]:
-    """Which folders of images that should be out are named as classes of the clean ones."""
+def _shared_class_remarks(dataset: Dataset, clean: Dataset | None) -> tuple[str, ...]:
+    """A note on folders of OOD images that have the name of a class of the clean images."""
     own = _used_classes(dataset)
     both = sorted(own & _used_classes(clean)) if clean is not None else []
     if not both:
         return ()
     return (
-        f"{len(both):,} of {len(own):,} folders of {dataset.location} ('{both[0]}' ...) are called as "
-        "classes of the clean images are: what is of such a class is not out of distribution.",
+        f"{len(both):,} of {len(own):,} folders of {dataset.location} ('{both[0]}' ...) have the name of a "
+        "class of the clean images: images of such a class are not out of distribution.",
     )
 
 
 def _used_classes(dataset: Dataset) -> set[str]:
     classes = dataset.label_space.classes
-    return {classes[label] for one in dataset.samples() for label in one.labels}
+    return {classes[label] for sample in dataset.samples() for label in sample.labels}
 
 
 def _contains(larger: LabelSpace, smaller: LabelSpace) -> bool:
@@ -270,51 +272,51 @@ def _contains(larger: LabelSpace, smaller: LabelSpace) -> bool:
 
 
 def _clean_images(natural: NaturalSet, images: Images, clean: Dataset) -> Images:
-    """The clean images of the classes that the set's images are of."""
-    if not any(one.labels for one in clean.samples()):
+    """The clean images of the classes that occur in the set."""
+    if not any(sample.labels for sample in clean.samples()):
         raise UserError(
-            f"The clean images of {clean.location} have no labels, by which their error is counted: put "
-            "them into a folder per class."
+            f"The clean images of {clean.location} have no labels, so their error cannot be computed; put "
+            "them into one folder per class."
         )
     labels = _labels_of_clean(natural, images.space, clean)
-    used = {label for one in images.samples for label in one.labels}
-    found: list[Sample] = []
-    for one in clean.samples():
-        mapped = tuple(dict.fromkeys(new for old in one.labels for new in labels[old]))
+    used = {label for sample in images.samples for label in sample.labels}
+    samples: list[Sample] = []
+    for sample in clean.samples():
+        mapped = tuple(dict.fromkeys(new for old in sample.labels for new in labels[old]))
         if mapped and (natural.role == "out" or used & set(mapped)):
-            found.append(replace(one, labels=mapped))
-    _check_indices(natural, images, clean, found)
-    if not found:
+            samples.append(replace(sample, labels=mapped))
+    _check_indices(natural, images, clean, samples)
+    if not samples:
         raise UserError(
             f"{clean.location} has no image of a class of {images.dataset.location} "
             f"({clean.label_space.order}); give clean images "
             f"{_wanted_folders(natural, images.space, used)}."
         )
-    return Images(CLEAN, CLEAN, clean, found, images.space, remarks=_clean_remarks(images, clean, found))
+    return Images(CLEAN, CLEAN, clean, samples, images.space, remarks=_clean_remarks(images, clean, samples))
 
 
-def _check_indices(natural: NaturalSet, images: Images, clean: Dataset, found: Sequence[Sample]) -> None:
-    """Refuse clean images in numbered folders that can hardly be ImageNet's indices.
+def _check_indices(natural: NaturalSet, images: Images, clean: Dataset, samples: Sequence[Sample]) -> None:
+    """Refuse clean images in numbered folders that are probably not ImageNet's indices.
 
-    Any few numbers are indices of some classes: those of other classes would be scored as wrong answers.
+    Any number below 1,000 is a valid index: images of other classes would be scored as misclassified.
     """
     if natural.answers == "own" or clean.label_space.name != "indices":
         return
-    wanted = {label for one in images.samples for label in one.labels}
+    wanted = {label for sample in images.samples for label in sample.labels}
     if natural.role == "out":
         wanted = set(counted_imagenet_classes(natural))
-    there = wanted & {label for one in found for label in one.labels}
-    if len(there) < LEAST_INDICES * len(wanted):
+    covered = wanted & {label for sample in samples for label in sample.labels}
+    if len(covered) < LEAST_INDICES * len(wanted):
         raise UserError(
-            f"{clean.location} labels its images by number (the last is {clean.label_space.classes[-1]}); "
-            f"as ImageNet's indices they are of {len(there):,} of {len(wanted):,} classes of "
-            f"{natural.title}, so they seem to be others: give clean images "
+            f"{clean.location} labels its images by number (the last is {clean.label_space.classes[-1]}). "
+            f"Read as ImageNet's indices, they cover {len(covered):,} of {len(wanted):,} classes of "
+            f"{natural.title}, so they are probably other classes; give clean images "
             f"{_wanted_folders(natural, images.space, wanted)}."
         )
 
 
 def _wanted_folders(natural: NaturalSet, space: LabelSpace, used: set[int]) -> str:
-    """Which folders of clean images would serve a set, the first of them by name."""
+    """A phrase for messages: the folders of clean images that a set needs, with the first names."""
     if natural.answers == "own":
         return "in folders of the same names"
     ids = []
@@ -322,43 +324,46 @@ def _wanted_folders(natural: NaturalSet, space: LabelSpace, used: set[int]) -> s
         labels = set(labels_of_imagenet_class(natural, place))
         if labels and (natural.role == "out" or labels & used):
             ids.append(name)
-    found = f"in folders of ImageNet's WordNet ids, such as {', '.join(ids[:NAMED])}"
+    folders = f"in folders of ImageNet's WordNet ids, such as {', '.join(ids[:NAMED])}"
     if natural.answers == "collapse":
-        own = ", ".join(space.classes[one] for one in sorted(used)[:NAMED])
-        found += f", or of the set's classes, such as {own}"
-    return found
+        own = ", ".join(space.classes[label] for label in sorted(used)[:NAMED])
+        folders += f", or of the set's classes, such as {own}"
+    return folders
 
 
-def _clean_remarks(images: Images, clean: Dataset, found: Sequence[Sample]) -> tuple[str, ...]:
-    """How many clean images are of other classes, and which classes have none."""
+def _clean_remarks(images: Images, clean: Dataset, samples: Sequence[Sample]) -> tuple[str, ...]:
+    """Notes on clean images of other classes, and on classes without clean images."""
     remarks = []
-    if len(found) < len(clean.samples()):
+    if len(samples) < len(clean.samples()):
         remarks.append(
-            f"Of the clean images {len(found):,} of {len(clean.samples()):,} are of the same classes; the "
+            f"{len(samples):,} of {len(clean.samples()):,} clean images are of the same classes; the "
             "others are left out."
         )
-    return (*remarks, *without_clean(images.samples, found))
+    return (*remarks, *without_clean(images.samples, samples))
 
 
 def _labels_of_clean(natural: NaturalSet, space: LabelSpace, clean: Dataset) -> dict[int, tuple[int, ...]]:
-    """By class of the clean set, its labels in the natural set's label space; () where it has none."""
-    theirs = clean.label_space
+    """By class of the clean set, its labels in the natural set's label space; () for none."""
+    clean_space = clean.label_space
     if natural.answers == "own":
         place = {name: index for index, name in enumerate(space.classes)}
-        if theirs.name == space.name:
+        if clean_space.name == space.name:
             return {
-                label: (place[name],) if name in place else () for label, name in enumerate(theirs.classes)
+                label: (place[name],) if name in place else ()
+                for label, name in enumerate(clean_space.classes)
             }
         raise UserError(
-            f"The classes of {clean.location} ({theirs.order}) are not those of the shifted images "
-            f"({space.order}); name folders alike in both."
+            f"The classes of {clean.location} ({clean_space.order}) are not those of the shifted images "
+            f"({space.order}); use the same folder names in both."
         )
-    own = set(theirs.classes) <= set(natural.classes)
-    if theirs.name == IMAGENET_1K or (theirs.name == "indices" and len(theirs) <= len(imagenet_1k())):
-        return {label: labels_of_imagenet_class(natural, label) for label in range(len(theirs))}
+    own = set(clean_space.classes) <= set(natural.classes)
+    if clean_space.name == IMAGENET_1K or (
+        clean_space.name == "indices" and len(clean_space) <= len(imagenet_1k())
+    ):
+        return {label: labels_of_imagenet_class(natural, label) for label in range(len(clean_space))}
     if natural.answers == "collapse" and own:
-        return {label: (natural.classes.index(name),) for label, name in enumerate(theirs.classes)}
+        return {label: (natural.classes.index(name),) for label, name in enumerate(clean_space.classes)}
     raise UserError(
-        f"The clean images of {clean.location} are in folders of another kind ({theirs.order}); "
-        f"{natural.title} is compared with ImageNet's, by WordNet id."
+        f"The clean images of {clean.location} are in folders of another kind ({clean_space.order}); "
+        f"{natural.title} needs ImageNet's clean images, in folders named by WordNet id."
     )

@@ -1,4 +1,4 @@
-"""Natural sets: images that are another test than the clean ones, with the clean ones beside them.
+"""Natural sets: images with a distribution shift, together with clean images of the same classes.
 
 `NaturalDataset` joins two parts: the set's own images under their own ids, and the clean images of the
 same classes under `clean/`. `meta["part"]` of a sample is the part's name, under which it is scored.
@@ -22,10 +22,10 @@ from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, read_header
 from windtunnel.published.natural_sets import NaturalSet
 
-# Why an image is not scored.
+# Reasons why an image is not scored; run folders store them.
 OTHER_CLASSES = "clean images of other classes"
 OTHER_FOLDERS = "images of folders that are not scored"
-# So many images, or such a share of them, may be shifted and clean by accident.
+# The number and the share of images that may be shifted and clean by accident.
 SHARED_COUNT, SHARED_SHARE = 3, 0.01
 
 
@@ -36,13 +36,13 @@ class Images:
     Attributes:
         part: its name.
         role: `shifted`, `out` or `clean`.
-        dataset: what reads them.
-        samples: with labels in the natural set's label space; ids and meta are the data set's own.
+        dataset: the dataset that reads them.
+        samples: the images, with labels in the natural set's label space; ids and meta are the dataset's own.
         space: that label space.
-        frames: of video sets, which frames belong to which anchor.
-        name: of the set, where it is not the data set's.
-        border_px: how many pixels are cut from every side on reading.
-        remarks: what a user must know.
+        frames: for video sets, the frames with their anchors.
+        name: name of the set, if it differs from the dataset's.
+        border_px: the number of pixels that reading cuts from every side.
+        remarks: notes for the user.
     """
 
     part: str
@@ -56,7 +56,7 @@ class Images:
     remarks: tuple[str, ...] = field(default=())
 
     def read(self, sample: Sample) -> bytes | Image:
-        """An image's bytes; pixels where a border is cut."""
+        """An image's bytes; its pixels if a border is cut."""
         content = self.dataset.read(sample)
         if not self.border_px:
             return content
@@ -74,12 +74,12 @@ class Images:
 
 
 class NaturalDataset(Dataset):
-    """A natural set, and the clean images of the same classes where there are some.
+    """A natural set, with the clean images of the same classes if they were given.
 
     Attributes:
         natural: the facts of the set.
         images: its own images.
-        clean: the clean ones, or None.
+        clean: the clean images, or None.
     """
 
     name: str
@@ -100,36 +100,38 @@ class NaturalDataset(Dataset):
         self.location = images.dataset.location
         self.label_space = images.space
         self._parts = (images, *([clean] if clean else []))
-        self.portable = all(one.dataset.portable for one in self._parts)
-        self.parallel_reads = all(one.dataset.parallel_reads for one in self._parts)
+        self.portable = all(images.dataset.portable for images in self._parts)
+        self.parallel_reads = all(images.dataset.parallel_reads for images in self._parts)
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
         """Name and role of every part."""
-        return tuple((one.part, one.role) for one in self._parts)
+        return tuple((images.part, images.role) for images in self._parts)
 
     @property
     def frames(self) -> tuple[FrameRow, ...]:
-        """Of video sets, which frames belong to which anchor."""
+        """The frames of video sets, each with its anchor."""
         return self.images.frames
 
     @property
     def remarks(self) -> list[str]:
-        """What a user must know of the set and of what was read."""
+        """Notes for the user about the set and about how it was read."""
         return [
             *self._remarks,
             *self.natural.remarks,
-            *(remark for one in self._parts for remark in one.remarks),
+            *(remark for images in self._parts for remark in images.remarks),
         ]
 
     @cached_property
     def _samples(self) -> list[Sample]:
-        own = [replace(one, meta={**one.meta, "part": self.images.part}) for one in self.images.samples]
-        beside = [
-            replace(one, id=f"{CLEAN}/{one.id}", meta={**one.meta, "part": CLEAN})
-            for one in (self.clean.samples if self.clean else ())
+        own = [
+            replace(sample, meta={**sample.meta, "part": self.images.part}) for sample in self.images.samples
         ]
-        return sorted(own + beside, key=lambda one: one.id)
+        clean = [
+            replace(sample, id=f"{CLEAN}/{sample.id}", meta={**sample.meta, "part": CLEAN})
+            for sample in (self.clean.samples if self.clean else ())
+        ]
+        return sorted(own + clean, key=lambda sample: sample.id)
 
     def samples(self) -> Sequence[Sample]:
         """Every image of both parts, sorted by id."""
@@ -142,33 +144,38 @@ class NaturalDataset(Dataset):
         return self.images.read(sample)
 
     def subset(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
-        """About `count` images, each part in proportion to its size and its classes likewise.
+        """About `count` images, in proportion to the size of each part and to class frequency.
 
-        Frame sets stay whole. The clean images are of the classes that were drawn of the others.
+        Frame sets stay complete. The clean images are of the classes in the rest of the subset.
         """
         if not count or count >= len(samples):
             return list(samples)
-        found: list[Sample] = []
+        chosen: list[Sample] = []
         for name, _ in self.parts:
-            members = [one for one in samples if one.meta["part"] == name]
+            members = [sample for sample in samples if sample.meta["part"] == name]
             share = max(1, round(count * len(members) / len(samples)))
-            drawn = {label for one in found for label in one.labels}
+            drawn = {label for sample in chosen for label in sample.labels}
             if name == CLEAN and drawn:
-                members = [one for one in members if drawn & set(one.labels)] or members
-            found += (
+                members = [sample for sample in members if drawn & set(sample.labels)] or members
+            chosen += (
                 self._whole_sets(members, share, seed)
                 if self.frames and name == self.images.part
                 else stratified_subset(members, share, seed)
             )
-        return sorted(found, key=lambda one: one.id)
+        return sorted(chosen, key=lambda sample: sample.id)
 
     def subset_remarks(self, samples: Sequence[Sample]) -> list[str]:
-        """What to say of a subset with classes that have clean images, none of which was drawn."""
-        there = {label for one in (self.clean.samples if self.clean else ()) for label in one.labels}
-        own, beside = (
-            [one for one in samples if (one.meta["part"] == CLEAN) is of_clean] for of_clean in (False, True)
+        """A note on classes of a subset whose clean images are not in the subset."""
+        clean_labels = {
+            label for sample in (self.clean.samples if self.clean else ()) for label in sample.labels
+        }
+        own, clean = (
+            [sample for sample in samples if (sample.meta["part"] == CLEAN) is of_clean]
+            for of_clean in (False, True)
         )
-        return without_clean([one for one in own if there & set(one.labels)], beside, " in the subset")
+        return without_clean(
+            [sample for sample in own if clean_labels & set(sample.labels)], clean, " in the subset"
+        )
 
     @property
     def given_clean(self) -> Dataset | None:
@@ -176,22 +183,22 @@ class NaturalDataset(Dataset):
         return self.clean.dataset if self.clean else None
 
     def check_content(self, readable: Sequence[Surveyed]) -> list[str]:
-        """Refuse images that are the clean ones, by content; returns a remark where only a few are."""
-        clean = {one.content for one in readable if one.sample.meta["part"] == CLEAN}
-        own = [one for one in readable if one.sample.meta["part"] != CLEAN]
-        _refuse_same_images(self.location, {one.content for one in own}, clean)
-        both = [one.sample.id for one in own if one.content in clean]
+        """Refuse images that are the clean ones, by content; returns a note if only a few are."""
+        clean = {image.content for image in readable if image.sample.meta["part"] == CLEAN}
+        own = [image for image in readable if image.sample.meta["part"] != CLEAN]
+        _refuse_same_images(self.location, {image.content for image in own}, clean)
+        both = [image.sample.id for image in own if image.content in clean]
         if not both:
             return []
         return [
-            f"{len(both):,} of {len(own):,} images of {self.location} ('{both[0]}' ...) are among the clean "
-            "ones too, the same files: take them out of one side."
+            f"{len(both):,} of {len(own):,} images of {self.location} ('{both[0]}' ...) are also among the "
+            "clean images (identical files); remove them from one side."
         ]
 
     def reason_left_out(self) -> Callable[[str], str]:
         """A function from the id of an image that is not scored to the reason; "" for unknown images."""
-        clean = {f"{CLEAN}/{one.id}" for one in (self.clean.dataset.samples() if self.clean else ())}
-        own = {one.id for one in self.images.dataset.samples()}
+        clean = {f"{CLEAN}/{sample.id}" for sample in (self.clean.dataset.samples() if self.clean else ())}
+        own = {sample.id for sample in self.images.dataset.samples()}
         other = self.images.dataset.reason_left_out()
 
         def reason(id_: str) -> str:
@@ -202,35 +209,35 @@ class NaturalDataset(Dataset):
         return reason
 
     def _whole_sets(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
-        """Frame sets drawn by the classes of their anchors, so many that they hold about `count` frames."""
-        by_id = {one.id: one for one in samples}
-        anchors = [by_id[one.sample_id] for one in self.frames if one.role == ANCHOR]
+        """Complete frame sets with about `count` frames, stratified by the classes of their anchors."""
+        by_id = {sample.id: sample for sample in samples}
+        anchors = [by_id[frame.sample_id] for frame in self.frames if frame.role == ANCHOR]
         sets = max(1, round(count * len(anchors) / len(samples)))
-        chosen = {one.id for one in stratified_subset(anchors, sets, seed)}
-        groups = {one.group for one in self.frames if one.role == ANCHOR and one.sample_id in chosen}
-        kept = {one.sample_id for one in self.frames if one.group in groups}
-        return [one for one in samples if one.id in kept]
+        chosen = {sample.id for sample in stratified_subset(anchors, sets, seed)}
+        groups = {frame.group for frame in self.frames if frame.role == ANCHOR and frame.sample_id in chosen}
+        kept = {frame.sample_id for frame in self.frames if frame.group in groups}
+        return [sample for sample in samples if sample.id in kept]
 
 
 def without_clean(own: Sequence[Sample], clean: Sequence[Sample], where: str = "") -> list[str]:
-    """What to say where images are of classes that no clean image is of."""
-    there = {label for one in clean for label in one.labels}
-    alone = [one for one in own if one.labels and not there & set(one.labels)]
-    lacking = len({label for one in alone for label in one.labels})
-    if not lacking:
+    """A note on images of classes without clean images."""
+    clean_labels = {label for sample in clean for label in sample.labels}
+    unmatched = [sample for sample in own if sample.labels and not clean_labels & set(sample.labels)]
+    missing = len({label for sample in unmatched for label in sample.labels})
+    if not missing:
         return []
-    have = "class has" if lacking == 1 else "classes have"
+    have = "class has" if missing == 1 else "classes have"
     return [
-        f"{lacking:,} {have} no clean image{where}: the drop leaves {counted(len(alone), 'image')} of "
-        f"{len(own):,} out, and is not the difference of the two errors."
+        f"{missing:,} {have} no clean image{where}: the accuracy drop leaves out "
+        f"{counted(len(unmatched), 'image')} of {len(own):,} and is not the difference of the two errors."
     ]
 
 
 def _refuse_same_images(location: str, own: set[str], clean: set[str]) -> None:
-    """Refuse images, by content, that are the clean ones: more than a few, or all of one part."""
+    """Refuse images that have the content of clean ones: more than a few, or all of one part."""
     both, fewer = len(own & clean), min(len(own), len(clean))
     if both and (both == fewer or both > max(SHARED_COUNT, SHARED_SHARE * fewer)):
         raise UserError(
-            f"{both:,} of {len(own):,} images of {location} are among the {len(clean):,} clean ones, the "
-            "same files; give clean images that are others."
+            f"{both:,} of {len(own):,} images of {location} are identical to some of the {len(clean):,} "
+            "clean images; give other clean images."
         )

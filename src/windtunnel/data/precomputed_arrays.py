@@ -1,6 +1,6 @@
-"""Finished arrays: CIFAR-10-C as published, `<corruption>.npy` (5n images) beside `labels.npy`.
+"""Precomputed arrays: CIFAR-10-C as published, `<corruption>.npy` (5n images) next to `labels.npy`.
 
-And the rows of any `.npy` file, read one by one: images here, clips in `finished_clip_arrays.py`.
+Also the rows of any `.npy` file, read one at a time: images here, clips in `precomputed_clip_arrays.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 @dataclass(frozen=True)
 class RowFile:
-    """An `.npy` file of images or clips, read row by row without keeping any of it."""
+    """An `.npy` file of images or clips, read row by row without caching."""
 
     path: Path
     shape: tuple[int, ...]
@@ -41,12 +41,12 @@ class RowFile:
 
     @property
     def row_bytes(self) -> int:
-        """How many bytes a row takes."""
+        """The size of a row in bytes."""
         return int(np.prod(self.shape[1:]))
 
     @property
-    def rows_there(self) -> int:
-        """How many rows the file has room for, whatever its header says."""
+    def rows_available(self) -> int:
+        """The number of complete rows in the file, whatever its header states."""
         return (self.path.stat().st_size - self.offset) // self.row_bytes
 
     def row(self, number: int) -> Image:
@@ -64,15 +64,15 @@ AXES = {"images": "(n, height, width, 3)", "clips": "(n, frames, height, width, 
 
 
 def open_rows(path: Path, rows: Literal["images", "clips"] = "images") -> RowFile:
-    """Look at an `.npy` file's header; anything but uint8 images, or clips, is refused."""
-    shape, fortran, dtype, offset = read_head(path)
+    """Read an `.npy` file's header; refuses anything but uint8 images or clips."""
+    shape, fortran, dtype, offset = read_header(path)
     if dtype != np.uint8 or fortran or len(shape) != AXES[rows].count(",") + 1 or shape[-1] != 3:
         raise UserError(f"{path} is {dtype} {shape}; {rows} are uint8 {AXES[rows]}.")
     return RowFile(path, shape, offset)
 
 
-def read_head(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """What an `.npy` file says of itself: shape, order, kind of numbers, and where they begin."""
+def read_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """The header of an `.npy` file: shape, Fortran order, dtype, and the offset of the data."""
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
@@ -99,16 +99,18 @@ class ArrayShelf:
         self._files: dict[str, RowFile] = {}
         for path in files:
             rows = open_rows(path)
-            there = rows.rows_there
+            there = rows.rows_available
             if rows.shape[0] != len(labels) or there < len(labels):
                 self.remarks.append(
-                    f"{path.name} is left out: {len(labels):,} images are expected, "
-                    f"{min(there, rows.shape[0]):,} are there."
+                    f"{path.name} is left out: it has {min(there, rows.shape[0]):,} of {len(labels):,} "
+                    "expected images."
                 )
                 continue
             self._files[path.stem] = rows
         if not self._files:
-            raise UserError(f"{root} holds no whole array beside {LABELS}.npy; {' '.join(self.remarks)}")
+            raise UserError(
+                f"{root} contains no complete array next to {LABELS}.npy; {' '.join(self.remarks)}"
+            )
         self.places = [(unit, level) for unit in self._files for level in SEVERITIES]
         if manifest:
             self.label_space = manifest.label_space
@@ -130,7 +132,7 @@ class ArrayShelf:
         return digest_of([self._root / f"{LABELS}.npy", *(rows.path for rows in self._files.values())])
 
     def clean(self) -> ArrayDataset | None:
-        """The clean images beside the corrupted ones."""
+        """The clean images of the set, or None."""
         file = self._root / f"{CLEAN}.npy"
         if not file.is_file():
             return None
@@ -140,7 +142,7 @@ class ArrayShelf:
 
 
 def digest_of(paths: Iterable[Path]) -> str:
-    """Digest of files' names and content."""
+    """Digest of the names and content of files."""
     digest = hashlib.blake2b(digest_size=16)
     for path in paths:
         digest.update(path.name.encode() + b"\0")
@@ -151,13 +153,13 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 
 def row_ids(samples: Sequence[Sample], count: int) -> list[str] | None:
-    """The ids of an array's rows in their order; None where some row has no sample."""
+    """The ids of an array's rows in order; None if a row has no sample."""
     by_row = {int(sample.meta["name"]): sample.id for sample in samples}
     return [by_row[row] for row in range(count)] if len(by_row) == count else None
 
 
 def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
-    """The arrays of a folder that has `labels.npy` and other `.npy` files, else None."""
+    """The arrays of a folder that contains `labels.npy` and other `.npy` files, else None."""
     arrays = sorted(
         path for path in root.glob("*.npy") if path.is_file() and path.stem not in (LABELS, CLEAN)
     )
@@ -165,13 +167,13 @@ def array_shelf(root: Path, manifest: Manifest | None) -> ArrayShelf | None:
         return None
     if manifest is None and (root / HIDDEN_FOLDER).is_dir():
         raise UserError(
-            f"{root} is a set that was begun and has no {MANIFEST_FILE}; make it again elsewhere."
+            f"{root} is an incomplete set without {MANIFEST_FILE}; make it again in another folder."
         )
     return ArrayShelf(root, arrays, manifest)
 
 
 def read_labels(path: Path) -> NDArray[Any]:
-    """The class of every image, five times over."""
+    """The class of every image; the file repeats the classes once per severity."""
     try:
         labels: NDArray[Any] = np.load(path)
     except (OSError, ValueError, EOFError) as error:
@@ -184,7 +186,7 @@ def read_labels(path: Path) -> NDArray[Any]:
         or (labels.reshape(len(SEVERITIES), -1) != labels[: len(labels) // len(SEVERITIES)]).any()
     ):
         raise UserError(
-            f"{path} is {labels.dtype} {labels.shape}; a finished set repeats the classes of its images "
+            f"{path} is {labels.dtype} {labels.shape}; a precomputed set repeats the classes of its images "
             f"once for each of {len(SEVERITIES)} severities (for other arrays give the .npy file itself)."
         )
     class_indices(labels, len(labels))

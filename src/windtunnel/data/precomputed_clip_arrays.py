@@ -1,6 +1,6 @@
-"""Finished clips as arrays, as CIFAR-10-P is published: `<perturbation>[_2|_3].npy`, a clip in every row.
+"""Precomputed clips as arrays, as CIFAR-10-P is published: `<perturbation>[_2|_3].npy`, one clip per row.
 
-The published sets have no labels; a `labels.npy` with the class of every row is read where there is one.
+The published sets have no labels; a `labels.npy` with the class of every row is read if there is one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from windtunnel.core.samples import Sample
 from windtunnel.data.arrays import ArrayDataset, class_indices
 from windtunnel.data.manifest import HIDDEN_FOLDER, MANIFEST_FILE, Manifest
 from windtunnel.data.precomputed import AS_STORED, CLEAN
-from windtunnel.data.precomputed_arrays import AXES, LABELS, RowFile, digest_of, open_rows, read_head, row_ids
+from windtunnel.data.precomputed_arrays import (
+    AXES,
+    LABELS,
+    RowFile,
+    digest_of,
+    open_rows,
+    read_header,
+    row_ids,
+)
 from windtunnel.data.precomputed_clips import place_named, unknown_sequence
 from windtunnel.data.shelf import Place
 
@@ -26,7 +34,7 @@ CLIP_AXES = AXES["clips"].count(",") + 1
 
 
 class ClipArrayShelf:
-    """The arrays of one folder, of equal numbers of clips."""
+    """The arrays of one folder, which have the same number of clips."""
 
     by_row = True
     rare: frozenset[str] = frozenset()
@@ -44,15 +52,15 @@ class ClipArrayShelf:
         self._count = statistics.mode(rows.shape[0] for rows in files.values())
         self._files: dict[Place, RowFile] = {}
         for place, rows in files.items():
-            there = min(rows.rows_there, rows.shape[0])
+            there = min(rows.rows_available, rows.shape[0])
             if there < self._count or rows.shape[0] != self._count:
                 self.remarks.append(
-                    f"{rows.path.name} is left out: {self._count:,} clips are expected, {there:,} are there."
+                    f"{rows.path.name} is left out: it has {there:,} of {self._count:,} expected clips."
                 )
                 continue
             self._files[place] = rows
         if not self._files:
-            raise UserError(f"{root} holds no whole array of clips; {' '.join(self.remarks)}")
+            raise UserError(f"{root} contains no complete array of clips; {' '.join(self.remarks)}")
         self.places = list(self._files)
         if manifest:
             self.label_space = manifest.label_space
@@ -77,18 +85,18 @@ class ClipArrayShelf:
         return self._files[place].shape[1]
 
     def digest(self) -> str:
-        """Digest of every array, and of the labels where there are some."""
+        """Digest of every array, and of the labels if there are any."""
         labels = [path for path in (self._root / f"{LABELS}.npy",) if path.is_file()]
         return digest_of([*labels, *(rows.path for rows in self._files.values())])
 
     def clean(self) -> ArrayDataset | None:
-        """The clean images beside the clips."""
+        """The clean images of the set, or None."""
         file = self._root / f"{CLEAN}.npy"
         return ArrayDataset.open(file, ids=row_ids(self.samples, self._count)) if file.is_file() else None
 
 
 def clip_array_shelf(root: Path, manifest: Manifest | None) -> ClipArrayShelf | None:
-    """The arrays of clips in a folder, by the names of sequences, else None."""
+    """The arrays of clips in a folder, recognised by the names of sequences, else None."""
     named = {
         path: place
         for path in sorted(root.glob("*.npy"))
@@ -98,7 +106,7 @@ def clip_array_shelf(root: Path, manifest: Manifest | None) -> ClipArrayShelf | 
         return None
     if manifest is None and (root / HIDDEN_FOLDER).is_dir():
         raise UserError(
-            f"{root} is a set that was begun and has no {MANIFEST_FILE}; make it again elsewhere."
+            f"{root} is an incomplete set without {MANIFEST_FILE}; make it again in another folder."
         )
     files = {place: open_rows(path, "clips") for path, place in named.items()}
     usual = {*named, root / f"{LABELS}.npy", root / f"{CLEAN}.npy"}
@@ -108,7 +116,7 @@ def clip_array_shelf(root: Path, manifest: Manifest | None) -> ClipArrayShelf | 
 
 def _has_clips(path: Path) -> bool:
     try:
-        return len(read_head(path)[0]) == CLIP_AXES
+        return len(read_header(path)[0]) == CLIP_AXES
     except UserError:
         return False
 

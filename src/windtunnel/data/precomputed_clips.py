@@ -1,9 +1,9 @@
-"""Finished clips in folders: sequences that somebody has already made, as videos or as frames.
+"""Precomputed clips in folders: perturbation sequences as videos or as frames.
 
     <perturbation>[_2|_3]/<class>/<name>.mp4           ImageNet-P, Tiny-ImageNet-P
     <perturbation>[_2|_3]/<class>/<name>/<frame>.png   the same without loss
 
-Only noise has difficulties 2 and 3 with frames of their own.
+Only noise has separate frames for difficulties 2 and 3.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from windtunnel.data import is_image_name, nfc, read_file
 from windtunnel.data.folder import FolderDataset
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.manifest import Manifest
-from windtunnel.data.precomputed import AS_STORED, ASKED, CLEAN
+from windtunnel.data.precomputed import AS_STORED, CLEAN, CLIPS_SAMPLED
 from windtunnel.data.precomputed_folders import LEVEL_NAMES, Kept, common_images, subfolders
 from windtunnel.data.shelf import Place
 from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
@@ -31,7 +31,7 @@ from windtunnel.sequences import DIFFICULTIES, REGISTRY, SEQUENCE_PREFIX
 
 
 def place_named(name: str) -> Place | None:
-    """What a folder or an array of this name holds (`tilt`, `gaussian_noise_2`), or None."""
+    """The unit and level of a folder or array by its name (`tilt`, `gaussian_noise_2`), or None."""
     base, _, number = name.rpartition("_")
     for unit, level in ((name, 1), (base, int(number) if number in ("2", "3") else 0)):
         if level and unit in REGISTRY.names():
@@ -41,7 +41,7 @@ def place_named(name: str) -> Place | None:
 
 
 def name_of(place: Place) -> str:
-    """How the published sets call a sequence of one difficulty: `gaussian_noise`, `gaussian_noise_2`."""
+    """The name of a sequence and difficulty in the published sets: `gaussian_noise`, `gaussian_noise_2`."""
     unit, level = place
     return unit.removeprefix(SEQUENCE_PREFIX) + (f"_{level}" if level > DIFFICULTIES[0] else "")
 
@@ -65,7 +65,7 @@ class Videos(Kept):
 
 @dataclass(frozen=True)
 class Frames(Kept):
-    """A clip is a folder of numbered images; how they are stored is what a look at one says."""
+    """A clip is a folder of numbered images; their codec is read from one of them."""
 
     called = "folders of frames"
     suffix = ""
@@ -76,27 +76,27 @@ class Frames(Kept):
         return entry.is_dir() and bool(_numbered(Path(entry.path)))
 
     def size(self, entry: os.DirEntry[str]) -> int:
-        """The bytes of all frames."""
+        """The size of all frames in bytes."""
         return sum(path.stat().st_size for path in _numbered(Path(entry.path)))
 
     def frames(self, path: Path) -> Iterator[bytes | Image]:
-        """The frames of a clip, each read when it is asked for."""
-        found = _numbered(path)
-        if not found:
+        """The frames of a clip, each read on demand."""
+        frames = _numbered(path)
+        if not frames:
             raise ImageError("unreadable", f"{path.name} is no folder of frames")
-        return map(read_file, found)
+        return map(read_file, frames)
 
 
 def _numbered(folder: Path) -> list[Path]:
-    """The images of a folder that are called by a number, in its order."""
+    """The images of a folder whose names are numbers, in numerical order."""
     if not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if is_image_name(path.name) and path.stem.isdecimal()]
-    return sorted(found, key=lambda path: int(path.stem))
+    frames = [path for path in folder.iterdir() if is_image_name(path.name) and path.stem.isdecimal()]
+    return sorted(frames, key=lambda path: int(path.stem))
 
 
 class ClipFolderShelf:
-    """The class folders below every sequence; a clip's name is its class and its stem."""
+    """The class folders of every sequence; a clip's name is its class and its stem."""
 
     by_row = False
     rare: frozenset[str] = frozenset()
@@ -119,8 +119,8 @@ class ClipFolderShelf:
             self.label_space = manifest.label_space
             self.samples: Sequence[Sample] = sorted(manifest.samples(), key=lambda sample: sample.id)
             return
-        common, told = common_images(self._folders, kept)
-        self.remarks += told
+        common, remarks = common_images(self._folders, kept)
+        self.remarks += remarks
         self.places = list(common.folders)
         self._digest = common.digest
         self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
@@ -140,17 +140,17 @@ class ClipFolderShelf:
         raise ImageError("unreadable", "a clip without frames")
 
     def frames(self, place: Place) -> int:
-        """How many frames a sequence has: as most of its first clips."""
+        """The number of frames of a sequence, as in most of its first clips."""
         lengths: Counter[int] = Counter()
         for sample in self.samples:
             try:
                 lengths[sum(1 for _ in self.clip(sample.meta["name"], place))] += 1
             except ImageError:
                 continue
-            if lengths.total() == ASKED:
+            if lengths.total() == CLIPS_SAMPLED:
                 break
         if not lengths or not (usual := lengths.most_common(1)[0][0]):
-            raise UserError(f"{self._folders[place]} holds no clip that can be read; leave it out.")
+            raise UserError(f"{self._folders[place]} contains no readable clip; remove the folder.")
         return usual
 
     def digest(self) -> str:
@@ -158,7 +158,7 @@ class ClipFolderShelf:
         return self._digest
 
     def clean(self) -> FolderDataset | None:
-        """The clean canvases beside the clips."""
+        """The clean canvases of the set, or None."""
         folder = self._root / CLEAN
         return FolderDataset(folder) if folder.is_dir() else None
 
@@ -167,7 +167,7 @@ LAYOUTS: dict[str, Videos | Frames] = {"videos": Videos(), "frames": Frames()}
 
 
 def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf | None:
-    """The sequence folders of a root, directly or one folder down (`noise/`, `blur/` ...), else None."""
+    """The sequence folders of a root or of its subfolders (`noise/`, `blur/` ...), else None."""
     if manifest:
         kept = LAYOUTS.get(manifest.recipe.layout)
         made = [(one.unit, one.level) for one in manifest.conditions if one.is_sequence]
@@ -188,34 +188,35 @@ def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf 
 
 
 def _ignored(roots: Sequence[Path], held: set[Path], kept: Videos | Frames) -> list[str]:
-    """What lies beside and among the clips of a set and is not read, a remark for each."""
+    """A note on each folder or file in a set of clips that is not read."""
     remarks = []
     for root in roots:
         inside = [Path(entry) for entry in subfolders(root) if entry.name != CLEAN]
         if not held & set(inside):
-            remarks += [f"{root.name} holds no sequence and is ignored."] if root.name != CLEAN else []
+            remarks += [f"{root.name} contains no sequence and is ignored."] if root.name != CLEAN else []
             continue
-        for folder in (one for one in inside if one not in held):
+        for folder in (path for path in inside if path not in held):
             if place_named(folder.name):
-                remarks.append(f"{folder.name} is ignored: it holds no {kept.called}, as the others do.")
+                remarks.append(f"{folder.name} is ignored: unlike the others, it contains no {kept.called}.")
             else:
                 remarks.append(unknown_sequence(folder.name))
     if isinstance(kept, Videos):
         both = [folder.name for folder in sorted(held) if _has_frames(folder)]
-        remarks += [f"{name} holds frames beside videos; the frames are ignored." for name in both]
+        remarks += [f"{name} contains frames in addition to videos; the frames are ignored." for name in both]
     return remarks
 
 
 def _has_frames(folder: Path) -> bool:
-    """Whether a class folder of a sequence holds a clip as a folder of frames."""
+    """Whether a class folder of a sequence contains a clip as a folder of frames."""
     frames = Frames()
     return any(frames.holds(entry) for class_ in subfolders(folder) for entry in os.scandir(class_.path))
 
 
 def unknown_sequence(name: str) -> str:
-    """That a folder or an array is not read for its name, and which name was probably meant."""
+    """A note that a folder or an array is ignored for its name, with the most similar known name."""
     close = difflib.get_close_matches(Path(name).stem, REGISTRY.names(), n=1)
-    return f"{name} is ignored: no sequence is called so{f' (did you mean {close[0]}?)' if close else ''}."
+    meant = f" (did you mean {close[0]}?)" if close else ""
+    return f"{name} is ignored: it is not the name of a sequence{meant}."
 
 
 def _sequence_folders(root: Path) -> dict[Place, Path]:
@@ -224,7 +225,7 @@ def _sequence_folders(root: Path) -> dict[Place, Path]:
 
 
 def _holds_clips(folder: Path, kept: Videos | Frames) -> bool:
-    """Whether a class folder of a sequence holds a clip."""
+    """Whether a class folder of a sequence contains a clip."""
     classes = subfolders(folder)
     if isinstance(kept, Frames) and _may_be_severities(folder, classes):
         return any(
@@ -234,13 +235,13 @@ def _holds_clips(folder: Path, kept: Videos | Frames) -> bool:
 
 
 def _may_be_severities(folder: Path, classes: Sequence[os.DirEntry[str]]) -> bool:
-    """Whether this may be ImageNet-C's: a corruption of the same name, and classes called 1 to 5."""
+    """Whether the folder may be ImageNet-C's: a corruption of the same name with folders 1 to 5."""
     place = place_named(folder.resolve().name)
     shared = place is None or place[0].removeprefix(SEQUENCE_PREFIX) in CORRUPTIONS.names()
     return shared and all(entry.name in LEVEL_NAMES for entry in classes)
 
 
 def _is_counted(folder: Path) -> bool:
-    """Whether a folder holds frames 000, 001, 002 ... without a gap."""
+    """Whether a folder contains frames 000, 001, 002 ... without a gap."""
     stems = [path.stem for path in _numbered(folder)]
     return len(stems) > 1 and stems == [f"{number:03d}" for number in range(len(stems))]

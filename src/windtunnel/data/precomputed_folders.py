@@ -1,4 +1,4 @@
-"""Finished folders, as ImageNet-C is published: `<corruption>/<severity>/<class>/<image>`."""
+"""Precomputed folders, as ImageNet-C is published: `<corruption>/<severity>/<class>/<image>`."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from windtunnel.data.shelf import Place, place_text
 
 LEVEL_NAMES = {str(level): level for level in SEVERITIES}
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-# A message names this many ignored folders, and this many examples of what one of them holds.
+# The number of ignored folders that a message names, and of examples of their content.
 MOST_LISTED, EXAMPLES = 50, 5
 
 
 class FolderShelf:
-    """The class folders below every corruption and severity.
+    """The class folders of every corruption and severity.
 
     Attributes:
-        rare: ids of images that under half of the corruptions have, which are left out.
+        rare: ids of images that less than half of the corruptions have; they are left out.
     """
 
     by_row = False
@@ -53,11 +53,11 @@ class FolderShelf:
             self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
             self.rare: frozenset[str] = frozenset()
             return
-        common, told = common_images(self._folders, Kept())
-        self.remarks += told
+        common, remarks = common_images(self._folders, Kept())
+        self.remarks += remarks
         self.places = list(common.folders)
         if not common.names:
-            raise UserError(f"{root} holds corruption folders without images in class folders.")
+            raise UserError(f"{root} contains corruption folders without images in class folders.")
         self._digest = common.digest
         self.rare = frozenset(map(nfc, common.rare))
         self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
@@ -74,27 +74,27 @@ class FolderShelf:
         return self._digest
 
     def clean(self) -> FolderDataset | None:
-        """The clean canvases beside the corrupted ones."""
+        """The clean canvases of the set, or None."""
         folder = self._root / CLEAN
         return FolderDataset(folder) if folder.is_dir() else None
 
 
 def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
-    """The corruption folders of a root, directly or one folder down (`noise/`, `blur/` ...), else None."""
+    """The corruption folders of a root or of its subfolders (`noise/`, `blur/` ...), else None."""
     if manifest:
         made = [one for one in manifest.conditions if one.is_corruption]
         folders_made = {(one.unit, one.level): root / one.unit / str(one.level) for one in made}
         return FolderShelf(root, folders_made, manifest, []) if manifest.recipe.layout == "folders" else None
-    found, alone = _levels(root)
-    if found and root.resolve().name in known_corruptions():
-        return FolderShelf(root, found, None, alone)
+    levels, not_read = _levels(root)
+    if levels and root.resolve().name in known_corruptions():
+        return FolderShelf(root, levels, None, not_read)
     for parents in ([root], [Path(group.path) for group in subfolders(root)]):
         folders: dict[Place, Path] = {}
         ignored: list[str] = []
         for parent in parents:
-            found, not_read = _corruption_folders(parent)
-            folders |= found
-            unused_group = not found and parent != root and parent.name != CLEAN
+            levels, not_read = _corruption_folders(parent)
+            folders |= levels
+            unused_group = not levels and parent != root and parent.name != CLEAN
             ignored += (
                 [f"{parent.name} is ignored: it has no corruption folder."] if unused_group else not_read
             )
@@ -105,17 +105,17 @@ def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
 
 
 def _refuse_unknown_severities(root: Path) -> None:
-    """Refuse folders that are all named after corruptions while none of their folders is a severity.
+    """Refuse a root whose folders are all named after corruptions but contain no severity folder.
 
     As class folders they would be scored as classes called `fog` and `snow`.
     """
     corruptions = [Path(entry.path) for entry in subfolders(root) if entry.name != CLEAN]
-    if not corruptions or not {one.name for one in corruptions} <= known_corruptions():
+    if not corruptions or not {corruption.name for corruption in corruptions} <= known_corruptions():
         return
-    inside = [Path(entry.path) for one in corruptions for entry in subfolders(one)]
-    if not inside or not all(subfolders(one) for one in inside):
+    inside = [Path(entry.path) for corruption in corruptions for entry in subfolders(corruption)]
+    if not inside or not all(subfolders(folder) for folder in inside):
         return
-    named = listed([f"{one.parent.name}/{one.name}" for one in inside], MOST_LISTED)
+    named = listed([f"{folder.parent.name}/{folder.name}" for folder in inside], MOST_LISTED)
     raise UserError(
         f"{root} has folders named after corruptions, but no severity folder among {named}; name "
         "severity folders 1 to 5, or by strength as ImageNet-C-bar's script does."
@@ -123,7 +123,7 @@ def _refuse_unknown_severities(root: Path) -> None:
 
 
 def _looks_published(folders: Mapping[Place, Path]) -> bool:
-    """Whether one corruption has a known name, or all five severities: less is somebody's classes."""
+    """Whether a corruption has a known name or all five severities; otherwise the folders are classes."""
     units = {unit for unit, _ in folders}
     return bool(units & known_corruptions()) or any(
         all((unit, level) in folders for level in SEVERITIES) for unit in units
@@ -132,50 +132,50 @@ def _looks_published(folders: Mapping[Place, Path]) -> bool:
 
 @lru_cache(maxsize=1)
 def known_corruptions() -> frozenset[str]:
-    """Every corruption of a published set."""
+    """The names of all corruptions of published sets."""
     stored = csv.DictReader(io.StringIO(published.read_text("stored_corruptions.csv")))
     return frozenset([*REGISTRY.shipped(), *(row["corruption"] for row in stored)])
 
 
 def _corruption_folders(root: Path) -> tuple[dict[Place, Path], list[str]]:
-    """Folders that hold severities that hold classes, by corruption and severity; and what is ignored."""
-    found: dict[Place, Path] = {}
+    """The class folders' parents by corruption and severity, and notes on ignored folders."""
+    folders: dict[Place, Path] = {}
     ignored: list[str] = []
     for corruption in subfolders(root):
         if corruption.name != CLEAN:
             levels, not_read = _levels(Path(corruption.path))
-            found |= levels
+            folders |= levels
             ignored += not_read
-    return found, ignored
+    return folders, ignored
 
 
 def _levels(corruption: Path) -> tuple[dict[Place, Path], list[str]]:
-    """The severity folders of a corruption's folder, and a remark on each folder that is ignored."""
+    """The severity folders of a corruption's folder, and a note on each ignored folder."""
     name = corruption.resolve().name
     inside = {entry.name: Path(entry.path) for entry in subfolders(corruption)}
     severities = _severities(name, inside)
-    # Images straight in numbered folders are somebody's classes, not severities.
+    # Numbered folders that contain images directly are classes, not severities.
     if not any(subfolders(inside[folder]) for folder in severities):
         has = f" (it has {listed(sorted(inside), EXAMPLES)})" if inside else ""
         return {}, [f"{name} is ignored: it has no severity folder{has}."]
-    found: dict[Place, Path] = {}
+    levels: dict[Place, Path] = {}
     ignored: list[str] = []
     for folder, level in sorted(severities.items(), key=lambda item: (item[1], item[0])):
-        taken = found.setdefault((name, level), inside[folder])
+        taken = levels.setdefault((name, level), inside[folder])
         if taken != inside[folder]:
             ignored.append(f"{name}/{folder} is ignored: {name}/{taken.name} is the same severity.")
     unknown = [f"{name}/{folder}" for folder in sorted(set(inside) - set(severities))]
     if unknown:
-        what = "is no severity and is" if len(unknown) == 1 else "are no severities and are"
+        what = "is not a severity and is" if len(unknown) == 1 else "are not severities and are"
         ignored.append(f"{listed(unknown, MOST_LISTED)} {what} ignored.")
-    return found, ignored
+    return levels, ignored
 
 
 def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
-    """The severity that each folder name of a corruption stands for; names that are none are left out.
+    """The severity for each folder name of a corruption; other names are left out.
 
     Folders are severities 1 to 5, or strengths as ImageNet-C-bar's script writes them ("0.80"), compared as
-    numbers. Where both readings are possible ("4"), the one that explains more folders holds.
+    numbers. If both are possible ("4"), the reading that explains more folders is used.
     """
     names = list(folders)
     strengths = c_bar_strengths().get(corruption, {})
@@ -188,36 +188,36 @@ def _severities(corruption: str, folders: Iterable[str]) -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def c_bar_strengths() -> dict[str, dict[float, int]]:
-    """ImageNet-C-bar's script names severity folders by strength: corruption -> strength -> severity."""
+    """The severities of ImageNet-C-bar's folder names: corruption -> strength -> severity."""
     rows = csv.DictReader(io.StringIO(published.read_text("c_bar_strengths.csv")))
     return {row["corruption"]: {float(row[f"s{level}"]): level for level in SEVERITIES} for row in rows}
 
 
 @dataclass(frozen=True)
 class Kept:
-    """How a class folder keeps what was made of one image: as an image file."""
+    """How a class folder stores what was made from one image: as an image file."""
 
     def holds(self, entry: os.DirEntry[str]) -> bool:
-        """Whether an entry of a class folder is one."""
+        """Whether an entry of a class folder is such a file."""
         return is_image_name(entry.name)
 
     def size(self, entry: os.DirEntry[str]) -> int:
         """Its bytes."""
         try:
             return entry.stat().st_size
-        except OSError:  # a link to nothing; reading it says so
+        except OSError:  # a broken link; reading it reports the error
             return 0
 
 
 @dataclass(frozen=True)
 class Images:
-    """What the folders of a set have in common.
+    """The images that the folders of a set have in common.
 
     Attributes:
-        folders: the conditions that count.
-        names: images (`class/name`) that at least half of them hold.
-        digest: of every file's name and size.
-        rare: images that fewer of them hold.
+        folders: the conditions that are used.
+        names: images (`class/name`) that at least half of them contain.
+        digest: digest of every file's name and size.
+        rare: images that fewer of them contain.
     """
 
     folders: list[Place]
@@ -227,16 +227,16 @@ class Images:
 
 
 def common_images(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Images, list[str]]:
-    """The images of a set, and remarks on what is left out or missing.
+    """The images of a set, and notes on what is left out or missing.
 
-    A condition with less than half as many images as is usual is a download that has hardly begun: it
-    would take most images away from all others.
+    A condition with less than half the usual number of images is probably an incomplete download. It is
+    left out, because otherwise most images would be left out of all conditions.
     """
     counts = {place: sum(1 for _ in _images(folder, kept_as)) for place, folder in folders.items()}
     usual = statistics.median(counts.values())
     kept = [place for place, count in counts.items() if 2 * count >= usual]
     remarks = [
-        f"{place_text(place)} is left out: it has {counts[place]:,} images where {usual:,.0f} are usual."
+        f"{place_text(place)} is left out: it has {counts[place]:,} images; {usual:,.0f} are usual."
         for place in folders
         if place not in kept
     ]
@@ -256,14 +256,14 @@ def common_images(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Images,
     missing = sum(len(kept) - holders[name] for name in names)
     if missing:
         remarks.append(
-            f"Of {len(names) * len(kept):,} files {missing:,} {'is' if missing == 1 else 'are'} missing; an "
-            "image without one of them is left out of all scores."
+            f"{missing:,} of {len(names) * len(kept):,} files {'is' if missing == 1 else 'are'} missing; an "
+            "image with a missing file is left out of all scores."
         )
     return Images(kept, names, digest.hexdigest(), strange), remarks
 
 
 def _images(folder: Path, kept_as: Kept) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """`class/name` and entry of every image below a condition, in the order of names."""
+    """`class/name` and entry of every image of a condition, in the order of names."""
     for class_ in subfolders(folder):
         for entry in sorted(os.scandir(class_.path), key=lambda entry: entry.name):
             if kept_as.holds(entry):

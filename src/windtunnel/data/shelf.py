@@ -1,4 +1,4 @@
-"""Where the images of a finished set are stored: one shelf per published layout."""
+"""Shelves: access to the stored images of a precomputed set, one class per published layout."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Place = tuple[str, int]
 
 
 class Shelf(Protocol):
-    """Where a finished set keeps its images: by name, unit and level; of a clip `read` is frame 0.
+    """The stored images of a precomputed set, by name, unit and level; `read` returns frame 0 of a clip.
 
     Attributes:
-        by_row: whether images have no name but their place in an array.
-        rare: ids of images that under half of the corruptions have, which are left out.
+        by_row: whether images are identified by their row in an array and have no name.
+        rare: ids of images that less than half of the corruptions have; they are left out.
     """
 
     by_row: bool
@@ -42,7 +42,7 @@ class Shelf(Protocol):
 
 @runtime_checkable
 class ClipShelf(Shelf, Protocol):
-    """A shelf of sequences: how they are stored, how many frames each has, and the frames of an image's."""
+    """A shelf of sequences, with their codec, their number of frames and the frames of a clip."""
 
     @property
     def codec(self) -> str: ...
@@ -51,6 +51,6 @@ class ClipShelf(Shelf, Protocol):
 
 
 def place_text(place: Place) -> str:
-    """How people write a place: `fog:3`, `seq/tilt`."""
+    """A place as users write it: `fog:3`, `seq/tilt`."""
     unit, level = place
     return f"{unit}:{level}" if level else unit

@@ -1,4 +1,4 @@
-"""Data sets of which each image is one image: a condition of a finished set, a natural set's own ones."""
+"""Datasets with one image per sample: a condition of a precomputed set, or a natural set's own images."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import Sample
 from windtunnel.data import Dataset, open_dataset, path_and_part
 from windtunnel.data.layouts import open_precomputed
-from windtunnel.data.natural_detection import found_natural
+from windtunnel.data.natural_detection import detect_natural_set
 from windtunnel.data.natural_layouts import open_own_images
 from windtunnel.data.natural_sets import NaturalDataset
-from windtunnel.data.precomputed import CLEAN, FinishedDataset
+from windtunnel.data.precomputed import CLEAN, PrecomputedDataset
 from windtunnel.published.natural_sets import natural_set
 
 
 @dataclass(frozen=True)
 class StoredImages(Dataset):
-    """The images a finished set holds under one corruption and severity, or its own clean ones."""
+    """The images of a precomputed set under one corruption and severity, or its clean images."""
 
-    whole: FinishedDataset
+    whole: PrecomputedDataset
     condition: str
     unit: str = ""
     level: int = 0
@@ -55,54 +55,54 @@ class StoredImages(Dataset):
 
 
 def open_images(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
-    """Open a data set of which each image is one image, and say what a user must know of its reading.
+    """Open a dataset with one image per sample; returns it with notes on how it was read.
 
-    Of a finished set it is one condition, named after `#`; of a natural set its own images, as a run reads
-    them, without clean ones.
+    Of a precomputed set this is the condition given after `#`; of a natural set its own images without the
+    clean ones, as a run reads them.
     """
     if isinstance(source, str | Path):
         path, part = path_and_part(source)
-        if path.is_dir() and (finished := open_precomputed(path)):
-            return _stored(finished, part), ()
+        if path.is_dir() and (precomputed := open_precomputed(path)):
+            return _stored(precomputed, part), ()
     elif (dataset := open_dataset(source)).precomputed is not None:
         return _stored(dataset.precomputed, ""), ()
     return open_as_run_reads(source)
 
 
 def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str, ...]]:
-    """Open a data set as a run reads it, and say what a user must know of that.
+    """Open a dataset as a run reads it; returns it with notes on how it was read.
 
-    A natural set is opened as what it is, its own images alone.
+    Of a natural set only its own images are opened.
     """
     if isinstance(source, NaturalDataset):
         return NaturalDataset(source.natural, source.images, None), source.images.remarks
     dataset = open_dataset(source)
-    name = "" if dataset.precomputed else found_natural(source)
+    name = "" if dataset.precomputed else detect_natural_set(source)
     if not name:
         return dataset, ()
     title = natural_set(name).title
     try:
         natural = open_own_images(source, name)
     except UserError as error:
-        return dataset, (f"Its files are read as they are. As {title} a run would refuse it: {error}",)
-    read = f"Read as {title}, by its name or its folders, as a run reads it."
+        return dataset, (f"The files are read unchanged. A run would refuse them as {title}: {error}",)
+    read = f"Read as {title}, recognised by its name or its folders, as in a run."
     return natural, (read, *natural.images.remarks)
 
 
-def _stored(dataset: FinishedDataset, wanted: str) -> StoredImages:
-    """The condition of a finished set that is wanted."""
+def _stored(dataset: PrecomputedDataset, wanted: str) -> StoredImages:
+    """The images of the condition `wanted` of a precomputed set."""
     found = {
         f"{one.unit}:{one.level}": StoredImages(dataset, f"{one.unit}:{one.level}", one.unit, one.level)
         for one in dataset.stored
         if one.is_corruption
     }
     if not found:
-        raise UserError(f"{dataset.location} holds clips; give a set of images.")
+        raise UserError(f"{dataset.location} contains clips; give a set of images.")
     if dataset.made_clean is not None:
         found[CLEAN] = StoredImages(dataset, CLEAN)
     if not wanted:
         raise UserError(
-            f"{dataset.location} holds {len(found)} conditions; say which, as "
+            f"{dataset.location} contains {len(found)} conditions; give one of them, such as "
             f"{dataset.location}#{next(iter(found))}."
         )
     if wanted not in found:

@@ -1,4 +1,4 @@
-"""A look at every image before work: content hash, size and format, or why it cannot be read."""
+"""Survey of a dataset: content hash, size and format of every image, or why it cannot be read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from windtunnel.data import Dataset, content_hash
 from windtunnel.imaging.decoders import decode
 from windtunnel.imaging.header import DECODES, check_size, pillow_quiet, read_header
 
-# Reading and hashing release the interpreter lock; more threads than this only queue for the disk, and each
-# may hold a file of the largest size.
+# Reading and hashing release the interpreter lock; more threads than this only wait for the disk, and each
+# may have a file of the largest size in memory.
 THREADS = 3
-# How many images are tried for one that can be read.
+# The number of images that are tried to find a readable one.
 TRIED = 10
 
 
@@ -28,13 +28,13 @@ def survey(
     *,
     decoded: bool = False,
 ) -> list[Surveyed]:
-    """Look at every sample, in order; an image that cannot be read is a finding, not an error.
+    """Survey every sample, in order; an unreadable image is part of the result, not an error.
 
     Only headers are read, unless `decoded` asks for every image to be decoded as well.
     """
-    look = partial(_look_at, dataset, decoded)
-    found = []
-    # Archives share one file handle, so only data sets of separate files are read in parallel.
+    look = partial(_survey_image, dataset, decoded)
+    surveyed = []
+    # Archives share one file handle, so only datasets of separate files are read in parallel.
     with (
         pillow_quiet(),
         ThreadPoolExecutor(THREADS if dataset.parallel_reads else 1) as pool,
@@ -46,16 +46,16 @@ def survey(
 
 
 def first_size(dataset: Dataset) -> tuple[int, int] | None:
-    """Height and width of the first image that can be read, as stored; None where the first ten cannot."""
+    """Height and width of the first readable image, as stored; None if the first ten are unreadable."""
     with pillow_quiet():
         for sample in islice(dataset.samples(), TRIED):
-            found = _look_at(dataset, False, sample)
-            if found.status == "ok":
-                return found.height, found.width
+            image = _survey_image(dataset, False, sample)
+            if image.status == "ok":
+                return image.height, image.width
     return None
 
 
-def _look_at(dataset: Dataset, decoded: bool, sample: Sample) -> Surveyed:
+def _survey_image(dataset: Dataset, decoded: bool, sample: Sample) -> Surveyed:
     content = ""
     try:
         data = dataset.read(sample)

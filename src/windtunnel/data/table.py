@@ -19,15 +19,15 @@ from windtunnel.data.label_spaces import label_space_of
 SUFFIXES = (".csv", ".tsv", ".jsonl")
 PATH_COLUMNS = ("path", "file", "filename", "file_name", "image")
 LABEL_COLUMNS = ("labels", "label", "class_index", "wnid", "class")
-# Several labels in one cell of a CSV.
+# Separator of several labels in one cell of a CSV.
 SEPARATORS = (";", "|")
 
 
 class TableDataset(Dataset):
     """Images listed in a table; paths are relative to the table's folder.
 
-    The id is the `id` column where there is one, else the path; where one path stands in several rows,
-    path#row. Other columns are kept with the sample. Without a label column no image has a label.
+    The id is the `id` column if there is one, else the path, or path#row for a path that occurs in several
+    rows. Other columns are kept with the sample. Without a label column no image has a label.
     """
 
     name: str
@@ -63,14 +63,14 @@ class TableDataset(Dataset):
         for number, (row, path, labels) in enumerate(zip(rows, paths, names, strict=True), 1):
             id_ = str(row.get("id") or (f"{path}#{number}" if path in repeated else path))
             extra = {key: str(value) for key, value in row.items() if key not in used and value is not None}
-            found = tuple(index[name] for name in labels)
-            self._samples.append(Sample(nfc(id_), found, {**extra, "path": path}))
+            indices = tuple(index[name] for name in labels)
+            self._samples.append(Sample(nfc(id_), indices, {**extra, "path": path}))
         self._samples.sort(key=lambda sample: sample.id)
         refuse_duplicates(self._samples, str(file))
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """That no image has a label, where the table has no column of labels."""
+        """A note that no image has a label, if the table has no column of labels."""
         return self._remarks
 
     def samples(self) -> Sequence[Sample]:
@@ -83,7 +83,7 @@ class TableDataset(Dataset):
 
 
 def table_columns(file: Path) -> set[str]:
-    """The columns that the first line of a table names; none where it is no such line."""
+    """The columns in the first line of a table; empty if the line is not a header."""
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         first = stream.readline()
     if file.suffix.lower() == ".jsonl":

@@ -1,4 +1,4 @@
-"""YTBB-Robust's annotation files: the labels of anchors, and what reviewers said of anchors and frame pairs.
+"""YTBB-Robust's annotation files: the labels of anchors, and the reviews of anchors and frame pairs.
 
 Read as the official scorer of imagenet-testbed reads them. The last annotation of a key counts. Keys may be
 absolute paths of the authors' machine: only the last folder and the file name count.
@@ -16,17 +16,17 @@ from windtunnel.core.errors import UserError
 from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, read_json
 
 ANCHOR_LABELS, PAIR_LABELS, RAW_ANCHORS = "anchor_labels.json", "pmk_labels.json", "*test_anchors_full.csv"
-# What annotators said of an anchor, before the classes in their list of words.
+# Annotators' verdicts on an anchor, which come before the classes in their list of words.
 ANCHOR_WORDS = ("good", "unsure", "bad")
 SIMILAR, BAD_ANCHOR = "similar", "bad-anchor"
-# A similar pair is rejected for any of these words, and for no other.
+# A similar pair is rejected if it has any of these words.
 PROBLEMS = frozenset(
     (
         "dissimilar", "problematic", "incorrect", "dont know", "deformation", "background-change",
         "occlusion-increased", "blur-increase", BAD_ANCHOR,
     )
 )  # fmt: skip
-# The raw list of YTBB's anchors has these two classes the other way round.
+# In the raw list of YTBB's anchors these two classes are exchanged.
 SWAPPED = {22: 23, 23: 22}
 # Candidates are the frames up to this many before and after an anchor.
 CANDIDATE_FRAMES = 10
@@ -34,13 +34,13 @@ CANDIDATE_FRAMES = 10
 
 @dataclass(frozen=True)
 class Annotations:
-    """What the annotation files say.
+    """The content of the annotation files.
 
     Attributes:
         labels: the classes of every anchor: the raw list's, and those that annotators added.
-        accepted: the anchors that reviewers accepted: good, and no pair says `bad-anchor`.
+        accepted: the anchors that reviewers accepted: good, and no pair has `bad-anchor`.
         pairs: the annotated frames of every anchor, and whether reviewers accepted each.
-        unlisted: good anchors that the raw list lacks; the additions alone would call their own class wrong.
+        unlisted: good anchors missing from the raw list; without it their own class would count as wrong.
     """
 
     labels: dict[str, tuple[int, ...]]
@@ -58,9 +58,9 @@ class Annotations:
         }
 
     def candidates(self, exists: Callable[[str], bool]) -> dict[str, list[str]]:
-        """All anchors, each with its annotated frames and with the nearby ones that exist.
+        """All anchors, each with its annotated frames and with the nearby frames that exist.
 
-        Anchors that were rejected at once have no annotated frame.
+        Anchors that were rejected immediately have no annotated frame.
         """
         return {
             anchor: list(dict.fromkeys([*self.pairs.get(anchor, {}), *filter(exists, _nearby(anchor))]))
@@ -104,9 +104,9 @@ def read_annotations(root: Path, classes: Sequence[str]) -> Annotations:
 
 
 def frame_key(path: str) -> str:
-    """A frame by its folder and file name: `/home/me/gm1AHhmwhRY_58200/frame-1745.jpg` without /home/me."""
-    found = PurePosixPath(path)
-    return f"{found.parent.name}/{found.name}" if found.parent.name else found.name
+    """A frame's key, its folder and file name: `gm1AHhmwhRY_58200/frame-1745.jpg` of an absolute path."""
+    file = PurePosixPath(path)
+    return f"{file.parent.name}/{file.name}" if file.parent.name else file.name
 
 
 def youtube_id(folder: str) -> str:
@@ -121,7 +121,7 @@ def _nearby(anchor: str) -> list[str]:
         return []
     number = int(parts[2])
     near = [*range(number - CANDIDATE_FRAMES, number), *range(number + 1, number + CANDIDATE_FRAMES + 1)]
-    return [f"{parts[1]}{one}{parts[3]}" for one in near]
+    return [f"{parts[1]}{number}{parts[3]}" for number in near]
 
 
 def _both_paths(root: Path, pair: str) -> tuple[str, str]:
@@ -133,12 +133,12 @@ def _both_paths(root: Path, pair: str) -> tuple[str, str]:
 
 def _class_index(classes: Sequence[str], word: str, root: Path) -> int:
     if word not in classes:
-        raise UserError(f"{root}: {ANCHOR_LABELS} names the class '{word}', which YTBB-Robust lacks.")
+        raise UserError(f"{root}: {ANCHOR_LABELS} names the class '{word}', which YTBB-Robust does not have.")
     return classes.index(word)
 
 
 def _last_words(root: Path, name: str) -> dict[str, set[str]]:
-    """By key what its last annotation says, in words."""
+    """The words of the last annotation of each key."""
     content = read_json(root, name, dict)
     try:
         words = list(content["labels"])
@@ -146,25 +146,28 @@ def _last_words(root: Path, name: str) -> dict[str, set[str]]:
             str(row["key"]): {str(words[place]) for place in row["labels"]} for row in content["annotations"]
         }
     except (KeyError, TypeError, IndexError) as error:
-        raise UserError(f"{root}: {name} is no list of annotations with keys and labels.") from error
+        raise UserError(f"{root}: {name} is not a list of annotations with keys and labels.") from error
 
 
 def _raw_anchors(root: Path) -> dict[str, int]:
-    """By video and time (`<id>_<ms>`) the raw class of an anchor, in the order of the class index."""
+    """The raw class of each anchor by video and time (`<id>_<ms>`), in the order of the class index."""
     files = [
-        one for folder in JSON_FOLDERS for one in sorted((root / folder).glob(RAW_ANCHORS)) if one.is_file()
+        file
+        for folder in JSON_FOLDERS
+        for file in sorted((root / folder).glob(RAW_ANCHORS))
+        if file.is_file()
     ]
     if not files:
         raise UserError(
-            f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}, which holds the anchors' labels; put it into "
-            f"the folder of {ANCHOR_LABELS}, which has only what annotators added."
+            f"{root} has no {RAW_ANCHORS} in {JSON_PLACES}; it contains the anchors' labels. Put it into the "
+            f"folder of {ANCHOR_LABELS}, which has only the labels that annotators added."
         )
     with files[0].open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     if rows and not {"ytid", "time_ms", "label"} <= set(rows[0]):
         raise UserError(f"{files[0]} has the columns {', '.join(rows[0])}; it needs ytid, time_ms, label.")
-    found = {}
+    classes = {}
     for row in rows:
         label = int(row["label"])
-        found[f"{row['ytid']}_{row['time_ms']}"] = SWAPPED.get(label, label)
-    return found
+        classes[f"{row['ytid']}_{row['time_ms']}"] = SWAPPED.get(label, label)
+    return classes

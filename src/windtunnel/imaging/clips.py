@@ -1,4 +1,4 @@
-"""Clips: what storing a sequence of frames does to them, frame by frame or as H.264 video."""
+"""Clips: the effect of storing a sequence of frames, frame by frame or as H.264 video."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ VIDEO_SUFFIX = ".mp4"
 CONTAINER = "mp4"
 # A decoder keeps up to 17 frames.
 MAX_FRAME_PIXELS = 2**22
-# As the published set was made: noise keeps its grain, everything else is a little finer than the default.
+# The quality of the published set: noise keeps its grain, the other sequences are slightly above the default.
 ENCODINGS = {
     "noise": {"preset": "veryslow", "tune": "grain", "crf": "23"},
     "temporal": {"preset": "veryslow", "crf": "20"},
 }
 # libx264's own choice for RGB frames.
 PIXELS = "yuv444p"
-# With its AVX-512 code libx264 makes other bytes, and other pixels, every time it is called; with any older
-# instruction set it makes the same ones, and takes no longer.
+# With AVX-512 code libx264 gives other bytes, and other pixels, in every call; with any older instruction set
+# it gives the same ones, and is not slower.
 SAME_BYTES = {"x264-params": "asm=sse4"} if platform.machine() in ("x86_64", "AMD64") else {}
 
 
 def clip_round_trip(frames: Iterator[Image], codec: str, type_: str) -> Iterator[Image]:
     """The frames after they have been stored with a codec and read again.
 
-    A video's frames depend on each other: all of them are encoded before the first comes back.
+    The frames of a video depend on each other: all are encoded before the first is returned.
     """
     if codec == H264:
         yield from decode_clip(encode_clip(frames, type_))
@@ -49,24 +49,24 @@ def clip_round_trip(frames: Iterator[Image], codec: str, type_: str) -> Iterator
 def whole_clip(
     frames: Iterable[Image], count: int, size: tuple[int, int] | None = None, *, any_aspect: bool = False
 ) -> list[Image]:
-    """The same frames, all of them; a clip of another length or size (width, height) cannot be read.
+    """All frames of a clip; a clip of another length or size (width, height) is unreadable.
 
-    None is handed on before the last is there: of a clip that fails no frame is predicted. Of any aspect only
-    the short side counts.
+    All frames are read first, so that no frame of a clip that fails is predicted. For clips that are not
+    square only the short side is checked.
     """
-    found: list[Image] = []
+    clip: list[Image] = []
     for frame in frames:
-        if len(found) == count:
+        if len(clip) == count:
             raise ImageError("unreadable", f"a clip of more frames than the usual {count}")
         height, width = frame.shape[:2]
         same = size is None or (min(width, height) == min(size) if any_aspect else (width, height) == size)
         if size is not None and not same:
             usual = f"{size[0]}x{size[1]}"
             raise ImageError("unreadable", f"a clip of {width}x{height} pixels where {usual} are usual")
-        found.append(frame)
-    if len(found) < count:
-        raise ImageError("unreadable", f"a clip of {counted(len(found), 'frame')} where {count} are usual")
-    return found
+        clip.append(frame)
+    if len(clip) < count:
+        raise ImageError("unreadable", f"a clip of {counted(len(clip), 'frame')} where {count} are usual")
+    return clip
 
 
 def encode_clip(frames: Iterable[Image], type_: str) -> bytes:
@@ -91,10 +91,10 @@ def encode_clip(frames: Iterable[Image], type_: str) -> bytes:
 
 
 def decode_clip(content: bytes) -> Iterator[Image]:
-    """The frames of a video file, one after the other, as OpenCV reads them."""
+    """The frames of a video file in order, as OpenCV reads them."""
     av = load_av()
     try:
-        # Probing could take the bytes for a playlist, which names other files and addresses.
+        # Probing could read the bytes as a playlist, which names other files and addresses.
         with av.open(io.BytesIO(content), format=CONTAINER, options={"protocol_whitelist": ""}) as container:
             if not container.streams.video:
                 raise ImageError("unreadable", "the file holds no video")
@@ -105,7 +105,7 @@ def decode_clip(content: bytes) -> Iterator[Image]:
                     f"a clip of {stream.width}x{stream.height} pixels; at most {MAX_FRAME_PIXELS:,}",
                 )
             check_size(stream.width, stream.height)
-            # Frames can be larger than the container says.
+            # Frames can be larger than the container states.
             stream.codec_context.options = {"max_pixels": str(MAX_FRAME_PIXELS)}
             for frame in container.decode(video=0):
                 yield np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
@@ -114,5 +114,5 @@ def decode_clip(content: bytes) -> Iterator[Image]:
 
 
 def load_av() -> Any:
-    """PyAV, or the cure where it is missing."""
+    """PyAV; if it is missing, the error gives the install command."""
     return load_extra("av", "Video")

@@ -1,9 +1,9 @@
-"""Colour paths: what a device's colour handling, or a mistake in it, makes of decoded pixels.
+"""Colour paths: the effect of a device's colour handling, or of a mistake in it, on decoded pixels.
 
-Devices hand images on as luma and chroma in bytes, so every path but the swap goes through them:
+Devices pass images on as luma and chroma in bytes, so every path except the swap uses them:
 Y = kr*R + kg*G + kb*B, Cb = (B - Y) / (2*(1 - kb)), Cr = (R - Y) / (2*(1 - kr)). Full range stores Y in
 0..255 and chroma around 128 in -127.5..127.5; limited range stores Y in 16..235 and chroma in 16..240.
-Every number is rounded to a byte half to even, once on the way in and once on the way out.
+Every number is rounded to a byte half to even, once in encoding and once in decoding.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Coding:
     """How colours are stored as luma and chroma: the weights of red and blue, and the range.
 
     Attributes:
-        red, blue: their shares of luma.
-        black: the byte of no luma.
-        luma, chroma: how many steps their whole range has.
+        red, blue: their shares in luma.
+        black: the byte for luma 0.
+        luma, chroma: the number of steps in their range.
     """
 
     red: float
@@ -59,7 +59,7 @@ def encode_colour(image: Image, coding: Coding) -> tuple[Plane, Plane, Plane]:
 
 
 def decode_colour(planes: tuple[Plane, Plane, Plane], coding: Coding) -> Image:
-    """The image that luma and chroma stand for, rounded to bytes."""
+    """The image for luma and chroma, rounded to bytes."""
     luma = (planes[0] - coding.black) / coding.luma
     blue = luma + 2 * (1 - coding.blue) * (planes[1] - 128) / coding.chroma
     red = luma + 2 * (1 - coding.red) * (planes[2] - 128) / coding.chroma
@@ -68,24 +68,24 @@ def decode_colour(planes: tuple[Plane, Plane, Plane], coding: Coding) -> Image:
 
 
 def swap_red_and_blue(image: Image) -> Image:
-    """BGR taken for RGB."""
+    """The image with BGR read as RGB."""
     return np.ascontiguousarray(image[..., ::-1])
 
 
 def nv12_round_trip(image: Image) -> Image:
-    """What NV12 keeps: BT.601 in limited range, chroma the mean of 2x2 pixels, repeated when read."""
+    """An image after NV12: BT.601 in limited range, chroma the mean of 2x2 pixels, repeated when read."""
     coding = Coding(*BT601, *LIMITED)
     luma, blue, red = encode_colour(image, coding)
     return decode_colour((luma, _halved_and_repeated(blue), _halved_and_repeated(red)), coding)
 
 
-def taken_for(image: Image, written: Coding, read: Coding) -> Image:
-    """An image written by one coding and read by another."""
+def misread(image: Image, written: Coding, read: Coding) -> Image:
+    """An image written with one coding and read with another."""
     return decode_colour(encode_colour(image, written), read)
 
 
 def _halved_and_repeated(plane: Plane) -> Plane:
-    """The mean of every 2x2 pixels at all four; odd edges count twice."""
+    """The mean of every 2x2 pixels in all four; odd edges count twice."""
     height, width = plane.shape
     even = np.pad(plane, ((0, height % 2), (0, width % 2)), mode="edge")
     mean = _to_byte((even[::2, ::2] + even[::2, 1::2] + even[1::2, ::2] + even[1::2, 1::2]) / 4)
@@ -99,13 +99,13 @@ def _to_byte(values: Plane) -> Plane:
 _FULL, _LIMITED = Coding(*BT601, *FULL), Coding(*BT601, *LIMITED)
 _FULL709 = Coding(*BT709, *FULL)
 
-# Rows that are converted at a time, an even number: chroma is shared by pairs of rows. Planes of float64 of a
-# whole image would take 72 bytes per pixel.
+# The number of rows that are converted at a time; even, because chroma is shared by pairs of rows. Planes of
+# float64 of a whole image would take 72 bytes per pixel.
 BAND_ROWS = 64
 
 
 def in_bands(image: Image, path: Callable[[Image], Image]) -> Image:
-    """A colour path over a whole image, a band of rows at a time."""
+    """A colour path applied to a whole image, a band of rows at a time."""
     out = np.empty_like(image)
     for top in range(0, len(image), BAND_ROWS):
         out[top : top + BAND_ROWS] = path(image[top : top + BAND_ROWS])
@@ -116,8 +116,8 @@ COLOURS: dict[str, Callable[[Image], Image]] = {
     "rgb": lambda image: image,
     "bgr": swap_red_and_blue,
     "nv12": partial(in_bands, path=nv12_round_trip),
-    "limited-as-full": partial(in_bands, path=partial(taken_for, written=_LIMITED, read=_FULL)),
-    "full-as-limited": partial(in_bands, path=partial(taken_for, written=_FULL, read=_LIMITED)),
-    "bt601-as-bt709": partial(in_bands, path=partial(taken_for, written=_FULL, read=_FULL709)),
-    "bt709-as-bt601": partial(in_bands, path=partial(taken_for, written=_FULL709, read=_FULL)),
+    "limited-as-full": partial(in_bands, path=partial(misread, written=_LIMITED, read=_FULL)),
+    "full-as-limited": partial(in_bands, path=partial(misread, written=_FULL, read=_LIMITED)),
+    "bt601-as-bt709": partial(in_bands, path=partial(misread, written=_FULL, read=_FULL709)),
+    "bt709-as-bt601": partial(in_bands, path=partial(misread, written=_FULL709, read=_FULL)),
 }

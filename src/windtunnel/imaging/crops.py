@@ -1,4 +1,4 @@
-"""Random crops for training: drawn by image, so that whatever else changes, the crop does not."""
+"""Random crops for training, drawn per image: the crop does not depend on other settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windtunnel.imaging.decoders import REGISTRY as DECODERS
 from windtunnel.imaging.resizers import resize
 from windtunnel.kernels.window import Window
 
-# Shares of the image's area, and aspect ratios, from which crops are drawn: ImageNet training's usual ones.
+# The shares of the image's area, and the aspect ratios, of crops: the usual ones for training on ImageNet.
 AREA = (0.08, 1.0)
 ASPECT = (3 / 4, 4 / 3)
 TRIES = 10
@@ -25,8 +25,8 @@ Area = tuple[float, float]
 def random_crop(width: int, height: int, draws: Draws, area: Area = AREA) -> Window:
     """A random rectangle of an image.
 
-    Its area is uniform among the shares, its aspect on the scale of logarithms. Where ten draws do not fit,
-    the largest rectangle in the middle whose aspect is allowed.
+    Its area is uniform in the range of shares, its aspect uniform in the logarithm. If ten draws do not fit,
+    it is the largest centred rectangle with an allowed aspect.
     """
     for number in range(TRIES):
         share = draws.uniform(f"area {number}", *area)
@@ -43,11 +43,11 @@ def random_crop(width: int, height: int, draws: Draws, area: Area = AREA) -> Win
 
 
 def refuse_scaling(decoders: Iterable[str]) -> None:
-    """Refuse decoders that shrink a whole image to what a centre crop needs: a small crop needs more."""
+    """Refuse decoders that shrink an image to the size for a centre crop: a small crop needs more detail."""
     for name in decoders:
         if DECODERS.get(name).scales:
             raise UserError(
-                f"Decoder {name} shrinks an image before its crop for training is drawn; name others, such "
+                f"Decoder {name} shrinks an image before its crop for training is drawn; give others, such "
                 "as simplejpeg."
             )
 
@@ -55,7 +55,7 @@ def refuse_scaling(decoders: Iterable[str]) -> None:
 def training_view(
     image: Image, side_px: int, resizer: str, draws: Draws, area: Area = AREA, *, mirror: bool = True
 ) -> Image:
-    """A random crop, resized to a square; mirrored half of the time if asked for."""
+    """A random crop, resized to a square; with `mirror`, half of them are mirrored."""
     height, width = image.shape[:2]
     part = np.ascontiguousarray(random_crop(width, height, draws, area).cut(image))
     view = resize(part, side_px, side_px, resizer)

@@ -1,4 +1,4 @@
-"""Reading of image files: regular files of a bounded size, and nothing else."""
+"""Reading of image files: only regular files of a bounded size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MIB = 2**20
 # The largest encoded image that is read, as a file or as a member of an archive.
 MAX_FILE_BYTES = 128 * MIB
 
-# What a path may be that is no regular file, by the type in its mode.
+# The kinds of paths that are not regular files, by the type in their mode.
 OTHER_TYPES = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
@@ -20,7 +20,7 @@ OTHER_TYPES = {
     stat.S_IFCHR: "a character device",
     stat.S_IFBLK: "a block device",
 }
-# A FIFO that takes the place of a file between the two checks must not block the open.
+# A FIFO that replaces a file between the two checks must not block the open.
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -31,13 +31,13 @@ def read_file(path: Path) -> bytes:
     regular files are followed.
 
     Raises:
-        ImageError: the path is no regular file, is larger than MAX_FILE_BYTES, or cannot be read.
+        ImageError: the path is not a regular file, is larger than MAX_FILE_BYTES, or cannot be read.
     """
     try:
         _check(os.stat(path))  # noqa: PTH116 - opening a device can have side effects
         with os.fdopen(os.open(path, OPEN_FLAGS), "rb") as file:
             size = _check(os.fstat(file.fileno()))
-            content = file.read(size + 1)  # one byte more tells a file that grows
+            content = file.read(size + 1)  # one more byte shows that a file grows
     except OSError as error:
         raise ImageError("unreadable", f"cannot read the file: {error.strerror or error}") from error
     except MemoryError as error:
@@ -48,13 +48,13 @@ def read_file(path: Path) -> bytes:
 
 
 def check_bytes(count: int) -> None:
-    """Refuse an encoded image of more bytes than are read."""
+    """Refuse an encoded image with more bytes than the limit."""
     if count > MAX_FILE_BYTES:
         raise ImageError("too_large", f"{count:,} bytes; at most {MAX_FILE_BYTES:,} are read")
 
 
 def _check(status: os.stat_result) -> int:
-    """The size of a file that may be read."""
+    """The size of a file; refuses other kinds of paths and large files."""
     if not stat.S_ISREG(status.st_mode):
         kind = OTHER_TYPES.get(stat.S_IFMT(status.st_mode), "a special file")
         raise ImageError("unreadable", f"the path is {kind}; only regular files are read")

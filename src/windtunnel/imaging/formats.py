@@ -1,7 +1,7 @@
-"""Supported image formats: their signatures, and what their structure says before any library reads it.
+"""Supported image formats: their signatures, and the facts in their structure, read before any library.
 
 The encoded bytes are untrusted. `examine` recognises the format by its first bytes, limits the metadata, and
-returns how much memory the costliest of our decoders needs. Only then a library sees the bytes.
+returns the memory that the most expensive of our decoders needs. Libraries see the bytes only after that.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 from windtunnel.core.errors import ImageError
 from windtunnel.imaging.files import MIB
 
-# Everything in a file that is not pixels, together: text, colour profiles, EXIF, XMP.
+# All metadata of a file together: text, colour profiles, EXIF, XMP.
 MAX_METADATA_BYTES = 16 * MIB
-# Values of one numeric tag: 67 million pixels in tiles of 16x16 have so many offsets.
+# Values of one numeric tag: the number of offsets for 67 million pixels in tiles of 16x16.
 MAX_TAG_VALUES = 2**18
-# What a library walks in Python, one by one. Real files have some hundred tags, and damaged EXIF of one JPEG
-# segment has at most 5,461 in a directory.
+# Tags that a library reads one by one in Python. Real files have some hundred tags, and damaged EXIF of one
+# JPEG segment has at most 5,461 in a directory.
 MAX_TAGS = 2**14
 MAX_JPEG_SEGMENTS = 2**10
-# Libraries copy all EXIF so far for every further segment of it. So many full ones are MAX_METADATA_BYTES.
+# Libraries copy all EXIF so far for every further segment. This many full segments are MAX_METADATA_BYTES.
 MAX_EXIF_SEGMENTS = 2**8
 # Bytes of a JPEG before its first scan that belong to no segment.
 MAX_FILL_BYTES = 2**17
 
-# Bytes by TIFF field type; of TEXT_TYPES a library keeps the bytes and makes no numbers of them.
+# Bytes by TIFF field type; for TEXT_TYPES a library keeps the bytes and does not convert them.
 TAG_BYTES = {
     1: 1,
     2: 1,
@@ -55,20 +55,20 @@ SUBDIRECTORIES = (34665, 34853, 40965)
 JPEG_SCAN = 0xDA
 JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 JPEG_SEQUENTIAL = (0xC0, 0xC1)
-# A marker of a segment. Pillow looks for the next one right after any other: fill bytes, stuffed zeros,
+# A marker of a segment. Pillow continues its search right after any other: fill bytes, stuffed zeros,
 # restarts, start and end of an image, reserved extensions.
 _SEGMENT = re.compile(rb"\xff[^\xff\x00\x01\xc8\xd0-\xd9\xf0-\xfd]")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The format of an encoded image and what it costs to decode.
+    """The format of an encoded image and the memory needed to decode it.
 
     Attributes:
         format: the name by which Pillow opens it.
-        pixel_bytes: memory per pixel at the peak of decoding, over all decoders, the result included.
+        pixel_bytes: memory per pixel at the peak of decoding, over all decoders, including the result.
         extra_bytes: memory that does not depend on the number of pixels.
-        metadata_last: whether a PNG has text or EXIF behind its first pixels.
+        metadata_last: whether a PNG has text or EXIF after its first pixels.
     """
 
     format: str
@@ -81,7 +81,7 @@ def examine(data: bytes) -> Layout:
     """Return the layout of an encoded image.
 
     Raises:
-        ImageError: the format is not supported, or the metadata is beyond every limit.
+        ImageError: the format is not supported, or the metadata exceeds a limit.
     """
     for format_, examined in FORMATS.items():
         if examined.matches(data):
@@ -92,7 +92,7 @@ def examine(data: bytes) -> Layout:
 
 @dataclass
 class _Counted:
-    """What one file has beside its pixels so far; every number has a limit."""
+    """Counts of a file's metadata so far; every count has a limit."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -122,16 +122,16 @@ def _jpeg(format_: str, data: bytes) -> Layout:
                 exif.append(segment[6:])
             elif segment[:4] == b"MPF\0":
                 _check_tags(segment[4:], counted)
-    _check_tags(b"".join(exif), counted)  # libraries join what is spread over several segments
+    _check_tags(b"".join(exif), counted)  # libraries join the EXIF of several segments
     return layout
 
 
 def _jpeg_segments(data: bytes, counted: _Counted) -> Iterator[tuple[int, bytes]]:
-    """Marker and content of every segment up to the first scan, as Pillow finds them."""
+    """Marker and content of every segment before the first scan, as Pillow finds them."""
     place = 2
     while True:
-        found = _SEGMENT.search(data, place, place + MAX_FILL_BYTES + 2)
-        start = found.start() if found else len(data)
+        segment = _SEGMENT.search(data, place, place + MAX_FILL_BYTES + 2)
+        start = segment.start() if segment else len(data)
         counted.add(MAX_FILL_BYTES, "bytes outside the segments of a JPEG", start - place)
         if start + 4 > len(data):
             return
@@ -174,7 +174,7 @@ def _webp(format_: str, data: bytes) -> Layout:
 
 
 def _tiff(format_: str, data: bytes) -> Layout:
-    """Strips and tiles are decompressed whole: a tile may be larger than the image."""
+    """Strips and tiles are decompressed completely: a tile may be larger than the image."""
     tags = _check_tags(data, _Counted())
     samples = max(tags.get(SAMPLES_PER_PIXEL, (1,))[0], 1)
     raw = samples * -(-max(tags.get(BITS_PER_SAMPLE, (8,))) // 8)
@@ -187,11 +187,11 @@ def _avif(format_: str, data: bytes) -> Layout:
 
 
 def _check_tags(data: bytes, counted: _Counted) -> dict[int, tuple[int, ...]]:
-    """Limit what the first directory of a TIFF or of EXIF, and those it points to, make a library read.
+    """Limit what a library reads from the first directory of a TIFF or of EXIF, and from its subdirectories.
 
     Tags may share their bytes, and directories their tags, so a small file can declare any amount: every tag
-    counts, and each kind of subdirectory is read once. What does not fit into the data is passed over, as
-    libraries do. Returns the whole numbers of short tags of the first directory.
+    counts, and each kind of subdirectory is read once. Tags beyond the end of the data are skipped, as in
+    libraries. Returns the whole numbers of short tags of the first directory.
     """
     if data[:2] not in (b"II", b"MM") or len(data) < 8:
         return {}
@@ -238,7 +238,7 @@ def _check_tags(data: bytes, counted: _Counted) -> dict[int, tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class _Directory:
-    """How a TIFF stores a directory: place of the first, number of entries, offsets, size of an entry."""
+    """How a TIFF stores a directory: offset of the first, number of entries, offsets, size of an entry."""
 
     first: int
     count: str
@@ -261,7 +261,7 @@ def _number(data: bytes, place: int, layout: str) -> int:
 
 @dataclass(frozen=True)
 class _Format:
-    """Signatures of a format, where they stand, and what its structure says."""
+    """Signatures of a format, their offset, and the function that reads its structure."""
 
     signatures: tuple[bytes, ...]
     layout: Callable[[str, bytes], Layout]
@@ -272,7 +272,7 @@ class _Format:
         return data.startswith(self.before) and data.startswith(self.signatures, self.place)
 
 
-# In the order in which a message names them.
+# In the order of messages.
 FORMATS: dict[str, _Format] = {
     "JPEG": _Format((b"\xff\xd8\xff",), _jpeg),
     "PNG": _Format((b"\x89PNG\r\n\x1a\n",), _png),

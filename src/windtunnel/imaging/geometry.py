@@ -1,6 +1,6 @@
-"""Geometry: how a file becomes the pixels a condition acts on, in three steps a unit can stand between.
+"""Geometry: how a file becomes the pixels of a condition, in three stages at which a unit can act.
 
-source (decoded, its colours handled) -> resized -> canvas (cropped)
+source (decoded, colour path applied) -> resized -> canvas (cropped)
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class Geometry:
     """Decoder, EXIF rule, resize and crop.
 
     Args:
-        decoder: which library decodes.
-        exif: whether the orientation tag is applied (Pillow ignores it but in TIFFs).
-        rule: `none` leaves the image as it is; `short-side` brings the short side to `resize_px` and
-            the long side in proportion; `squash` makes it `resize_px` square whatever its
-            aspect; `exact` makes it `crop_px` square with no crop; `crop-then-resize` crops the middle
-            `crop_frac` of each side and makes that `crop_px` square.
+        decoder: the library that decodes.
+        exif: whether the orientation tag is applied (Pillow ignores it except in TIFFs).
+        rule: `none` does not resize; `short-side` resizes the short side to `resize_px` and the long side in
+            proportion; `squash` resizes to a square of `resize_px` whatever the aspect; `exact` resizes to
+            a square of `crop_px` without a crop; `crop-then-resize` crops the central `crop_frac` of each
+            side and resizes it to a square of `crop_px`.
         resizer: library and filter.
         resize_px: see rule.
         crop_px: side of the centre crop; 0 for no crop.
         crop_frac: see rule.
         long_side: how `short-side` rounds the long side.
         crop_offset: how half the margin is rounded to the crop's offset.
-        colour: what happens to the decoded colours (`rgb` is nothing).
+        colour: the colour path of decoded pixels (`rgb` for no change).
     """
 
     decoder: str = "pillow"
@@ -71,41 +71,41 @@ class Geometry:
         needs_crop = self.rule in ("exact", "crop-then-resize")
         if self.crop_px < (1 if needs_crop else 0) or self.resize_px < 1 or not 0 < self.crop_frac <= 1:
             raise UserError(
-                f"crop_px {self.crop_px}, resize_px {self.resize_px} and crop_frac {self.crop_frac:g} "
-                f"cannot be; give sizes of at least 1 pixel and a share of at most 1 for rule '{self.rule}'."
+                f"crop_px {self.crop_px}, resize_px {self.resize_px} and crop_frac {self.crop_frac:g} are "
+                f"not possible; rule '{self.rule}' needs sizes of at least 1 pixel and a share of at most 1."
             )
         if self.rule in ("short-side", "squash") and not 0 <= self.crop_px <= self.resize_px:
             raise UserError(
-                f"crop_px is {self.crop_px} and resize_px {self.resize_px}; the crop must fit inside."
+                f"crop_px is {self.crop_px} and resize_px is {self.resize_px}; the crop must fit inside."
             )
 
     def record(self) -> GeometryRecord:
-        """The geometry as recipes keep it."""
+        """The geometry as recipes store it."""
         return record_of(self, GeometryRecord)
 
     @classmethod
     def of(cls, record: GeometryRecord) -> Geometry:
-        """The geometry that a recipe keeps."""
+        """The geometry of a recipe's record."""
         return cls(**msgspec.structs.asdict(record))
 
     @property
     def output_px(self) -> int | None:
-        """Side of the square that comes out, or None where it depends on the image."""
+        """Side of the resulting square, or None if it depends on the image."""
         if self.rule == "none" or not self.crop_px:
             return self.resize_px if self.rule == "squash" else None
         return self.crop_px
 
     def assets(self) -> dict[str, str]:
-        """Digests of the files of its decoder and resizer where they come from outside."""
+        """Digests of the files of its decoder and resizer, if they are third-party."""
         return {**DECODERS.get(self.decoder).assets(), **library_of(self.resizer).assets()}
 
     def describe(self) -> str:
-        """The geometry in a few words, as the command line prints it."""
+        """The geometry as short text, as the command line prints it."""
         return describe_geometry(self.record())
 
 
 def describe_geometry(stored: GeometryRecord) -> str:
-    """A geometry's fields, as a recipe has them, in a few words; its plug-ins need not be known here."""
+    """The fields of a recipe's geometry as short text; its plug-ins need not be installed."""
     sizes = {
         "none": "as it is",
         "short-side": f"{stored.resize_px}/{stored.crop_px}"
@@ -132,9 +132,9 @@ def describe_geometry(stored: GeometryRecord) -> str:
 
 
 def decode_step(content: bytes | Image, geometry: Geometry, header: Header | None = None) -> Image:
-    """An image's pixels by its geometry's decoder and EXIF rule; pixels are taken as they are.
+    """An image's pixels by its geometry's decoder and EXIF rule; given pixels are returned unchanged.
 
-    Whoever has read the header already hands it in.
+    `header` is the image's header, if it was read already.
     """
     if not isinstance(content, bytes):
         return content
@@ -148,15 +148,17 @@ def colour_step(decoded: Image, geometry: Geometry) -> Image:
     return COLOURS[geometry.colour](decoded)
 
 
-def decodes_alike(one: Geometry, other: Geometry) -> bool:
-    """Whether two geometries get the same pixels from a file."""
-    if (one.decoder, one.exif) != (other.decoder, other.exif):
+def decodes_alike(first: Geometry, other: Geometry) -> bool:
+    """Whether two geometries decode a file to the same pixels."""
+    if (first.decoder, first.exif) != (other.decoder, other.exif):
         return False
-    return not DECODERS.get(one.decoder).scales or replace(one, colour="rgb") == replace(other, colour="rgb")
+    return not DECODERS.get(first.decoder).scales or replace(first, colour="rgb") == replace(
+        other, colour="rgb"
+    )
 
 
 def resized_size(width: int, height: int, geometry: Geometry) -> tuple[int, int]:
-    """Width and height at which an image's detail is wanted: of the whole of it, before the crop."""
+    """Width and height to which a whole image is resized, before the crop."""
     if geometry.rule == "none":
         return width, height
     if geometry.rule == "short-side":
@@ -169,19 +171,19 @@ def resized_size(width: int, height: int, geometry: Geometry) -> tuple[int, int]
 
 
 def resize_step(source: Image, geometry: Geometry) -> Image:
-    """Bring a decoded image to the size its geometry asks for, before the crop."""
+    """Resize a decoded image as its geometry requires before the crop."""
     if geometry.rule == "crop-then-resize":
         source = kept_window(source, "source", geometry).cut(source)
     return _resize_whole(source, geometry)
 
 
 def crop_step(resized: Image, geometry: Geometry) -> Image:
-    """Crop the middle of a resized image where the geometry crops last."""
+    """Crop the centre of a resized image, if the geometry crops last."""
     return kept_window(resized, "resized", geometry).cut(resized)
 
 
 def kept_window(image: Image, stage: Stage, geometry: Geometry) -> Window:
-    """The part of an image at a stage that the geometry keeps next: what need not be made is outside."""
+    """The part of an image at a stage that the geometry uses next; the rest need not be computed."""
     height, width = image.shape[:2]
     if stage == "source" and geometry.rule == "crop-then-resize":
         inner = int(width * geometry.crop_frac), int(height * geometry.crop_frac)
@@ -192,12 +194,12 @@ def kept_window(image: Image, stage: Stage, geometry: Geometry) -> Window:
 
 
 def finish(kept: Image, stage: Stage, geometry: Geometry) -> Image:
-    """The canvas of what `kept_window` has kept of an image at a stage."""
+    """The canvas from the part of an image that `kept_window` selects at a stage."""
     return crop_step(_resize_whole(kept, geometry), geometry) if stage == "source" else kept
 
 
 def _resize_whole(source: Image, geometry: Geometry) -> Image:
-    """The resize of a geometry, where whatever it crops before has been cropped."""
+    """The resize of a geometry, for a source that is already cropped if the geometry crops first."""
     height, width = source.shape[:2]
     if geometry.rule == "none":
         return source

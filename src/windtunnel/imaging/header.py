@@ -1,4 +1,4 @@
-"""What an image says of itself before any decoder allocates memory for it."""
+"""The header of an image, read before any decoder allocates memory for it."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from windtunnel.imaging.memory import MemoryGate
 
 # Pillow's own threshold for a suspicious image (2**30 / 12 pixels): 268 MB once decoded.
 MAX_PIXELS = 89_478_485
-# Encoded bytes and all that a decoder allocates for them: what one decode may take.
+# Encoded bytes and everything that a decoder allocates for them: the limit for one decode.
 MAX_DECODE_BYTES = 576 * MIB
-# Threads of one process that decode share the memory that one decode may take.
+# Threads of one process that decode share the memory limit of one decode.
 DECODES = MemoryGate(MAX_DECODE_BYTES)
-# A resized image, and one that is corrupted: corruptions take up to 24 bytes per pixel.
+# The limit for a resized or corrupted image: corruptions take up to 24 bytes per pixel.
 MAX_CANVAS_PIXELS = 24 * MIB
-# What a unit may act on, by stage: sequences that act on the decoded image take up to 11 bytes per pixel.
+# The limits for units by stage: sequences that act on the decoded image take up to 11 bytes per pixel.
 UNIT_PIXELS: dict[Stage, int] = {
     "source": 48 * MIB,
     "resized": MAX_CANVAS_PIXELS,
     "canvas": MAX_CANVAS_PIXELS,
 }
-# Below this the canvas would be invented rather than enlarged (MNIST is 28, the digits are 8).
+# The smallest side; enlarging less would invent most of the canvas (MNIST is 28, the digits are 8).
 MIN_SIDE_PX = 8
 
 
 @contextmanager
 def pillow_quiet() -> Iterator[None]:
-    """Silence Pillow's warnings of big images and odd metadata; their sizes are judged here.
+    """Silence Pillow's warnings about big images and unusual metadata; sizes are checked here.
 
-    Warning filters belong to the whole process, so this stands around work, never inside threads.
+    Warning filters apply to the whole process, so use this around the work, never inside threads.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="PIL")
@@ -49,7 +49,7 @@ def pillow_quiet() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Header:
-    """Format, size as stored, EXIF orientation (1 is upright), and memory that decoding takes at most."""
+    """Format, size as stored, EXIF orientation (1 is upright), and the memory limit for decoding."""
 
     format: str
     width: int
@@ -59,13 +59,13 @@ class Header:
 
 
 def open_by_pillow(data: bytes, format_: str) -> PillowImage.Image:
-    """Open an image by Pillow's plug-in of its own format; no other plug-in sees the bytes."""
-    # Pillow finds by the content that a JPEG is an MPO.
+    """Open an image with Pillow's plug-in for its format; no other plug-in reads the bytes."""
+    # Pillow recognises by the content that a JPEG is an MPO.
     return PillowImage.open(io.BytesIO(data), formats=["JPEG" if format_ == "MPO" else format_])
 
 
 def read_header(data: bytes) -> Header:
-    """Read an image's header, refusing what no decoder should be asked to open."""
+    """Read an image's header; refuses images that no decoder should open."""
     if not data:
         raise ImageError("unreadable", "the file is empty")
     layout = examine(data)
@@ -84,13 +84,13 @@ def read_header(data: bytes) -> Header:
         raise ImageError("unreadable", f"a damaged {layout.format} header") from error
     except MemoryError as error:
         raise ImageError("too_large", "there is not enough memory to read the header") from error
-    except Exception as error:  # a broken header fails in as many ways as there are formats
+    except Exception as error:  # damaged headers raise many kinds of errors
         raise ImageError("unreadable", f"{type(error).__name__}: {error}") from error
     return Header(name, width, height, orientation, needed)
 
 
 def _check_decode(count_bytes: int, layout: Layout, width: int, height: int) -> int:
-    """The memory that decoding takes at most; refuses what is beyond the limits."""
+    """The memory that decoding takes at most; refuses images beyond the limit."""
     check_size(width, height)
     needed = count_bytes + layout.extra_bytes + width * height * layout.pixel_bytes
     if needed > MAX_DECODE_BYTES:
@@ -103,7 +103,7 @@ def _check_decode(count_bytes: int, layout: Layout, width: int, height: int) -> 
 
 
 def check_size(width: int, height: int) -> None:
-    """Refuse images too large to decode safely or too small to mean anything."""
+    """Refuse images that are too large to decode safely, or too small to be meaningful."""
     if width * height > MAX_PIXELS:
         raise ImageError("too_large", f"{width}x{height} pixels; at most {MAX_PIXELS:,} in all")
     if min(width, height) < MIN_SIDE_PX:
@@ -111,7 +111,7 @@ def check_size(width: int, height: int) -> None:
 
 
 def check_unit_size(image: Image, stage: Stage) -> None:
-    """Refuse an image too large to be corrupted at a stage in bounded memory."""
+    """Refuse an image that is too large to be corrupted at a stage in bounded memory."""
     height, width = image.shape[:2]
     if width * height > UNIT_PIXELS[stage]:
         raise ImageError(
@@ -120,7 +120,7 @@ def check_unit_size(image: Image, stage: Stage) -> None:
 
 
 def _stored_size(image: PillowImage.Image) -> tuple[int, int]:
-    """Width and height before any turn; of a turned TIFF, Pillow's own are those after it."""
+    """Width and height before any rotation; for a rotated TIFF, Pillow returns those after it."""
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         tags = image.tag_v2
         return int(tags[TiffImagePlugin.IMAGEWIDTH]), int(tags[TiffImagePlugin.IMAGELENGTH])
@@ -129,7 +129,7 @@ def _stored_size(image: PillowImage.Image) -> tuple[int, int]:
 
 def _orientation(image: PillowImage.Image, layout: Layout, decode_bytes: int) -> int:
     try:
-        # Pillow decodes a whole PNG in search of metadata behind the pixels.
+        # Pillow decodes a whole PNG to find metadata after the pixels.
         if layout.format == "PNG" and layout.metadata_last:
             with DECODES.holding(decode_bytes):
                 exif = image.getexif()

@@ -1,6 +1,6 @@
-"""Images as other libraries hold them: uint8 arrays out of them, and the same kind back.
+"""Images of other libraries: converted to uint8 arrays, and back to the same kind.
 
-Neither Pillow nor torch is imported here. Whoever hands in one of their images has imported them.
+Neither Pillow nor torch is imported here: a caller with such an image has imported its library.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ PILLOW_MODES = ("RGB", "L")
 
 
 def check_layout(layout: str) -> None:
-    """Refuse a layout there is not."""
+    """Refuse an unknown layout."""
     if layout not in LAYOUTS:
         raise unknown_name("layout", str(layout), LAYOUTS)
 
 
 def to_pixels(image: T, layout: Layout = "auto") -> tuple[Image, Callable[[Image], T]]:
-    """An image's pixels, and how to make an image of the same kind of others.
+    """An image's pixels, and a function from pixels back to an image of the same kind.
 
     Args:
         image: a Pillow image (RGB or L), a NumPy array or a torch tensor; uint8, or floats from 0 to 1,
             which are rounded to 256 levels.
-        layout: where the channels of arrays and tensors are; `auto` is HWC for arrays, CHW for tensors.
+        layout: the position of channels in arrays and tensors; `auto` is HWC for arrays, CHW for tensors.
 
     Returns:
         uint8, HxWxC or HxW, and a function from such pixels to an image of the given kind, type, layout
         and device.
 
     Raises:
-        UserError: it is no image, more than one, or its values or channels cannot be used.
+        UserError: it is not a single image, or its values or channels cannot be used.
     """
-    found: tuple[Image, Callable[[Image], Any]]
+    converted: tuple[Image, Callable[[Image], Any]]
     pillow, torch = sys.modules.get("PIL.Image"), sys.modules.get("torch")
     if isinstance(image, np.ndarray):
-        found = _from_array(np.asarray(image), layout, "HWC")
+        converted = _from_array(np.asarray(image), layout, "HWC")
     elif pillow is not None and isinstance(image, pillow.Image):
-        found = _from_pillow(image, pillow)
+        converted = _from_pillow(image, pillow)
     elif torch is not None and isinstance(image, torch.Tensor):
-        found = _from_tensor(image, layout, torch)
+        converted = _from_tensor(image, layout, torch)
     else:
         raise UserError(
             f"The image is a {type(image).__name__}; give a PIL image, a NumPy array or a torch tensor."
         )
-    return found
+    return converted
 
 
 def _from_pillow(image: Any, pillow: ModuleType) -> tuple[Image, Callable[[Image], Any]]:
@@ -68,7 +68,7 @@ def _from_pillow(image: Any, pillow: ModuleType) -> tuple[Image, Callable[[Image
 
     def restore(pixels: Image) -> Any:
         made = pillow.fromarray(pixels)
-        made.info = image.info.copy()  # as Pillow's own operations do: later steps may read EXIF there
+        made.info = image.info.copy()  # like Pillow's own operations: later steps may read EXIF there
         return made
 
     return np.asarray(image), restore
@@ -109,14 +109,14 @@ def _layout_of(shape: tuple[int, ...], layout: Layout, usual: Layout) -> Layout:
             f"The image's shape is {shape}; give one image at a time: HxW, or 1 or 3 channels of it."
         )
     if layout == "auto" and shape[0] in CHANNELS and shape[-1] in CHANNELS:
-        raise UserError(f"The image's shape {shape} can be CHW or HWC; say layout='CHW' or layout='HWC'.")
+        raise UserError(f"The image's shape {shape} can be CHW or HWC; give layout='CHW' or layout='HWC'.")
     chosen = usual if layout == "auto" else layout
     channels = shape[-1] if chosen == "HWC" else shape[0]
     if channels not in CHANNELS:
         other = "CHW" if chosen == "HWC" else "HWC"
         raise UserError(
             f"The image's shape {shape} read as {chosen} has {channels} channels; "
-            f"give 1 or 3 channels, or say layout='{other}'."
+            f"give 1 or 3 channels, or layout='{other}'."
         )
     return chosen
 
@@ -130,16 +130,16 @@ def _channels_to(layout: Layout, pixels: Image) -> Image:
 
 
 def _to_bytes(values: NDArray[Any]) -> Image:
-    """Bytes as they are, or floats from 0 to 1 rounded to the nearest of 256 levels."""
+    """Bytes unchanged, or floats from 0 to 1 rounded to the nearest of 256 levels."""
     if values.dtype == np.uint8:
         return values
     if not np.issubdtype(values.dtype, np.floating):
-        raise UserError(f"The image holds {values.dtype}; give uint8, or floats from 0 to 1.")
+        raise UserError(f"The image contains {values.dtype}; give uint8, or floats from 0 to 1.")
     levels = np.rint(values.astype(np.float64) * 255)
-    # Resizing may leave 1.0000001: what rounds to a level is in range. NaN is not.
+    # Resizing may give 1.0000001: values that round to a level are in range. NaN is not.
     if levels.size and not (levels.min() >= 0 and levels.max() <= 255):
         raise UserError(
-            f"The image's floats go from {values.min():.4g} to {values.max():.4g}; give 0 to 1: "
+            f"The image's floats range from {values.min():.4g} to {values.max():.4g}; give 0 to 1: "
             "put the transform before normalisation, or divide by 255."
         )
     return levels.astype(np.uint8)

@@ -1,4 +1,4 @@
-"""A limit on what all threads of a process allocate together."""
+"""A limit on the memory that all threads of a process allocate together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Condition
 
 
 class MemoryGate:
-    """Lets threads in as long as what they hold together stays below a limit."""
+    """Admits threads while the memory that they use together stays below a limit."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -17,7 +17,7 @@ class MemoryGate:
 
     @contextmanager
     def holding(self, count_bytes: int) -> Iterator[None]:
-        """Wait until so many bytes fit under the limit, or nobody else holds any."""
+        """Wait until `count_bytes` fit under the limit, or no other thread uses any."""
         with self._changed:
             self._changed.wait_for(
                 lambda: not self._held_bytes or self._held_bytes + count_bytes <= self._limit_bytes

@@ -1,4 +1,4 @@
-"""Trials of decoders, resizers and codecs: what each makes of one image."""
+"""Trials of decoders, resizers and codecs: the result of each on one image."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _FINDERS: dict[str, Callable[[str], ImagingPlugin]] = {
 
 
 def imaging_plugin(kind: str, name: str) -> ImagingPlugin:
-    """The plug-in that a name stands for: a `decoder`, a `resizer` or a `codec` with its parameter."""
+    """The plug-in of a name: a `decoder`, a `resizer` or a `codec` with its parameter."""
     return _FINDERS[kind](name)
 
 
 def try_out(plugin: ImagingPlugin, name: str, image: Image) -> bytes:
-    """The bytes of the pixels that a plug-in makes of an image; of a decoder that fails, its reason.
+    """The bytes of the pixels that a plug-in makes from an image; for a decoder that fails, its reason.
 
-    A result of another type, dtype or shape than it must have is a UserError.
+    A result of a wrong type, dtype or shape is a UserError.
     """
     if isinstance(plugin, Resizer):
         height, width = image.shape[:2]
         return resize(image, width // 2 + 1, height // 3 + 1, name).tobytes()
     if isinstance(plugin, Codec):
         return round_trip(image, name).tobytes()
-    format_ = next((one for one in plugin.formats or WRITABLE if one in WRITABLE), "")
+    format_ = next((format_name for format_name in plugin.formats or WRITABLE if format_name in WRITABLE), "")
     if not format_:
         return b""
     stored = io.BytesIO()
@@ -51,5 +51,5 @@ def try_out(plugin: ImagingPlugin, name: str, image: Image) -> bytes:
     content = stored.getvalue()
     try:
         return decode(content, read_header(content), name, at_least=image.shape[1::-1]).tobytes()
-    except ImageError as error:  # images it cannot read are rows of a run
+    except ImageError as error:  # an unreadable image is a row of a run
         return error.reason.encode()

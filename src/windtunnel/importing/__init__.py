@@ -1,3 +1,3 @@
-"""Predictions made elsewhere: read in blocks from files, stored as an ordinary run."""
+"""Imported predictions: read in blocks from files, stored as an ordinary run."""
 
 from windtunnel.importing.imported_run import score_predictions as score_predictions

@@ -1,4 +1,4 @@
-"""Predictions made elsewhere become a run: checked, summarised and stored as our own are."""
+"""Imported predictions become a run: checked, summarised and stored like windtunnel's own."""
 
 from __future__ import annotations
 
@@ -57,13 +57,15 @@ class GivenModel(Model):
     batch: int = 1
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
-        """There is nothing to predict with."""
-        raise UserError(f"{self.name} are predictions; they cannot be asked for {len(batch)} more.")
+        """Refuse: there is no model to predict with."""
+        raise UserError(
+            f"{self.name} has stored predictions only and cannot predict {len(batch)} images; give a model."
+        )
 
 
 @dataclass
-class Look:
-    """What a first reading finds in a file: its conditions, and which classes are among the best."""
+class FileSummary:
+    """Facts from a first pass over a file: its conditions, and the classes among the best."""
 
     rows: int = 0
     conditions: Counter[str] = field(default_factory=Counter)
@@ -85,11 +87,12 @@ def score_predictions(
     natural = natural_set(chosen.natural) if chosen.natural else None
     if chosen.canvas == "native" and natural is None:
         raise UserError(
-            f"Suite {chosen.name} corrupts at the model's own size, which predictions do not tell."
+            f"Suite {chosen.name} corrupts at the model's own size, which predictions do not contain; give "
+            "another --suite."
         )
     if chosen.holds_sequences:
         raise UserError(
-            f"Suite {chosen.name} holds sequences, whose frames predictions cannot name; give a suite of "
+            f"Suite {chosen.name} contains sequences, whose frames predictions cannot name; give a suite of "
             "corruptions, or run the model with windtunnel run."
         )
     if out:
@@ -104,7 +107,7 @@ def score_predictions(
     # Columns may be named by WordNet id although the data's labels are class indices.
     numbered = dataset.label_space.name == INDICES and labels != INDICES
     plan = make_plan(
-        _model(file, look, space, outputs, imagenet_1k().classes if natural or numbered else ()),
+        _model(file, summary, space, outputs, imagenet_1k().classes if natural or numbered else ()),
         dataset,
         chosen,
         RunOptions(
@@ -130,60 +133,64 @@ def score_predictions(
     return _stored(plan, rows, folder)
 
 
-def look_through(file: PredictionFile, unnamed: str = CLEAN) -> Look:
-    """Read a file once for what must be known before its rows can be placed.
+def summarise_file(file: PredictionFile, unnamed: str = CLEAN) -> FileSummary:
+    """Read a file once for the facts that are needed before its rows can be assigned.
 
-    `unnamed` is the condition of rows that name none.
+    `unnamed` is the condition of rows without one.
     """
-    look = Look()
+    summary = FileSummary()
     for rows, conditions in file.conditions():
-        look.rows += rows
+        summary.rows += rows
         if conditions is None:
-            look.conditions[unnamed] += rows
+            summary.conditions[unnamed] += rows
         else:
             for pair in conditions.value_counts().to_pylist():
-                look.conditions[str(pair["values"])] += pair["counts"]
+                summary.conditions[str(pair["values"])] += pair["counts"]
     if file.layout.outputs == TOP_K:
         for block in file.blocks():
-            _look_at_best(look, block)
-    return look
+            _add_best_classes(summary, block)
+    return summary
 
 
-def _look_at_best(look: Look, block: Block) -> None:
+def _add_best_classes(summary: FileSummary, block: Block) -> None:
     if block.values.dtype.kind in "iu":
-        look.highest = max(look.highest, int(block.values.max(initial=-1)))
+        summary.highest = max(summary.highest, int(block.values.max(initial=-1)))
         return
     for name in {str(value) for value in np.unique(block.values.astype(str))}:
         if name.lstrip("-").isdecimal():
-            look.highest = max(look.highest, int(name))
+            summary.highest = max(summary.highest, int(name))
         else:
-            look.names[name] = None
+            summary.names[name] = None
 
 
 def _model(
-    file: PredictionFile, look: Look, space: LabelSpace, outputs: str | None, known: Sequence[str] = ()
+    file: PredictionFile,
+    summary: FileSummary,
+    space: LabelSpace,
+    outputs: str | None,
+    known: Sequence[str] = (),
 ) -> GivenModel:
     fingerprint = _digest(file.path)
     if file.layout.outputs == TOP_K:
-        # Names that the data do not know are classes of their own, which no image has.
-        extra = sorted(set(look.names) - set(space.classes))
-        if look.names and len(extra) == len(look.names):
+        # Names that the data does not have are further classes, without images.
+        extra = sorted(set(summary.names) - set(space.classes))
+        if summary.names and len(extra) == len(summary.names):
             raise UserError(
                 f"{file.path}: none of its best classes ('{extra[0]}' ...) is a class of the data "
                 f"('{space.classes[0]}' ...); write the data's class names, or indices of outputs."
             )
-        if look.highest > MAX_CLASS_INDEX:
+        if summary.highest > MAX_CLASS_INDEX:
             raise UserError(
-                f"{file.path}: the highest of its best classes is {look.highest}; give indices of outputs "
+                f"{file.path}: the highest of its best classes is {summary.highest}; give indices of outputs "
                 f"from 0 to {MAX_CLASS_INDEX:,}, or the data's class names."
             )
-        classes = (*space.classes, *extra) if look.names else ()
-        count = len(classes) or max(look.highest + 1, len(space))
+        classes = (*space.classes, *extra) if summary.names else ()
+        count = len(classes) or max(summary.highest + 1, len(space))
         return GivenModel(file.path.name, fingerprint, classes, count, TOP_K, "declared", file.width)
     named = file.layout.classes
     if named and not set(named) & {*space.classes, *known}:
         raise UserError(
-            f"{file.path}: its columns ('{named[0]}' ...) are no classes of the data ('{space.classes[0]}' "
+            f"{file.path}: its columns ('{named[0]}' ...) are not classes of the data ('{space.classes[0]}' "
             "...); name them by the data's classes, or 0, 1, 2 ... for outputs in order."
         )
     kind, how = outputs or file.layout.outputs, "declared"
@@ -198,31 +205,31 @@ def _digest(path: Path) -> str:
 
 
 def resolve(conditions: Sequence[Condition]) -> dict[str, int]:
-    """Where a condition stands, by its full name, and without its codec where only one has that name."""
+    """The index of each condition by its full name, and by its name without codec if that is unique."""
     bare = Counter(condition.name.split("+")[0] for condition in conditions)
-    found = {
+    places = {
         condition.name.split("+")[0]: place
         for place, condition in enumerate(conditions)
         if bare[condition.name.split("+")[0]] == 1
     }
-    return found | {condition.name: place for place, condition in enumerate(conditions)}
+    return places | {condition.name: place for place, condition in enumerate(conditions)}
 
 
-def _present(conditions: Sequence[Condition], look: Look, path: Path) -> list[Condition]:
+def _present(conditions: Sequence[Condition], summary: FileSummary, path: Path) -> list[Condition]:
     where = resolve(conditions)
-    unknown = [name for name in look.conditions if name not in where]
+    unknown = [name for name in summary.conditions if name not in where]
     if unknown:
-        rows = sum(look.conditions[name] for name in unknown)
+        rows = sum(summary.conditions[name] for name in unknown)
         raise UserError(
             f"{path}: {rows:,} rows of {len(unknown)} unknown conditions (such as '{unknown[0]}'); the suite "
             f"has {', '.join(condition.name for condition in conditions[:4])} ..."
         )
-    places = {where[name] for name in look.conditions}
+    places = {where[name] for name in summary.conditions}
     return [condition for place, condition in enumerate(conditions) if place in places]
 
 
 def _with_ignored(info: RunInfo, ignored: Ignored) -> RunInfo:
-    """What is known of a run, with the rows of predictions that are not of its images."""
+    """The facts about a run, with the count of ignored rows."""
     remarks = [ignored.remark] if ignored.remark else []
     return msgspec.structs.replace(info, remarks=(*info.remarks, *remarks), ignored_rows=dict(ignored.rows))
 

@@ -2,7 +2,7 @@
 
 Every row has a sample id (`sample_id` or `id`), a `condition` (none: all are clean), and either
 scores of every class (`logits`, `probabilities` or `scores` as a list, or one column per class), or the best
-classes (`top` as a list with `top_score` beside, or the columns top1, top2 ... with score1, score2 ...).
+classes (`top` as a list together with `top_score`, or the columns top1, top2 ... with score1, score2 ...).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ TOP, TOP_SCORE = "top", "top_score"
 BLOCK_NUMBERS = 4_000_000
 REASON_LENGTH = 160
 
-# What separates the entries of a list of numbers in one cell.
+# Separators of a list of numbers in one cell.
 NUMBER_MARKS = r"[;,\s]+"
-# Separators of a list of classes in one cell, by what the cell looks like; the first pattern that matches
-# applies. Names may contain spaces and commas, so commas separate names only in brackets without semicolons.
+# Separators of a list of classes in one cell, by the form of the cell; the first pattern that matches is
+# used. Names may contain spaces and commas, so commas separate names only in brackets without semicolons.
 CLASS_MARKS = (
     (re.compile(r"[\[\s]*-?\d+(\.0*)?([;,\s]+-?\d+(\.0*)?)*[\]\s]*"), re.compile(NUMBER_MARKS)),
     (re.compile(r"\s*\[[^;]*\]\s*"), re.compile(r"\s*,\s*")),
@@ -50,54 +50,54 @@ _QUOTED_LIST = re.compile(r"\s*\[\s*['\"]")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,;\[\]'"]+""")
 _WIDE_TOP = re.compile(r"top_?(\d+)")
 _WHOLE = re.compile(r"-?\d+\.0*")
-# How tables write that there is no class.
+# How tables write a missing class.
 GAPS = ("", "nan", "NaN", "None", "null")
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a file.
+    """A block of rows of a file.
 
     Attributes:
         ids: sample ids as text.
-        conditions: names of conditions as text, or None where the file has none.
+        conditions: names of conditions as text, or None if the file has none.
         values: rows x width: scores of every class, or the best classes as text or numbers.
-        beside: the best classes' scores, or None.
-        ragged: how many of the rows have another width than the first row of the file; they are left away.
-        example: the id of one such row.
+        top_scores: the best classes' scores, or None.
+        ragged: the number of rows that have another width than the first row of the file; they are omitted.
+        example: the id of one of them.
     """
 
     ids: pa.Array
     conditions: pa.Array | None
     values: NDArray[Any]
-    beside: NDArray[np.float32] | None
+    top_scores: NDArray[np.float32] | None
     ragged: int = 0
     example: str = ""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a file keeps what.
+    """The columns of a file.
 
     Attributes:
         id: the column of sample ids.
         condition: the column of conditions, or "".
-        values: the columns of scores or of best classes: one that holds lists, or one per class or place.
-        beside: the columns of the best classes' scores, likewise; () for none.
-        outputs: `logits`, `probabilities`, `top-k`, or "" where the name does not say.
-        classes: the names of the scores' columns, where they are names.
+        values: the columns of scores or of best classes: one column of lists, or one per class or rank.
+        top_scores: the columns of the best classes' scores in the same form; () for none.
+        outputs: `logits`, `probabilities`, `top-k`, or "" if the name does not determine it.
+        classes: the names of the scores' columns, if they are class names.
     """
 
     id: str
     condition: str
     values: tuple[str, ...]
-    beside: tuple[str, ...]
+    top_scores: tuple[str, ...]
     outputs: str
     classes: tuple[str, ...] = ()
 
 
 def find_layout(file: Path, columns: Sequence[str], outputs: str | None) -> Layout:
-    """Recognise a file's columns; what cannot be recognised is refused."""
+    """Recognise a file's columns; refuses unknown ones."""
     id_ = next((name for name in ID_COLUMNS if name in columns), "")
     if not id_:
         raise UserError(f"{file} has the columns {_shown(columns)}; one of them must be sample_id or id.")
@@ -112,20 +112,20 @@ def find_layout(file: Path, columns: Sequence[str], outputs: str | None) -> Layo
     wide = sorted((name for name in columns if _WIDE_TOP.fullmatch(name)), key=_number)
     if wide and outputs in (None, TOP_K):
         scores = [name.replace("top", "score") for name in wide]
-        beside = tuple(scores) if set(scores) <= set(columns) else ()
-        return Layout(id_, condition, tuple(wide), beside, TOP_K)
+        top_scores = tuple(scores) if set(scores) <= set(columns) else ()
+        return Layout(id_, condition, tuple(wide), top_scores, TOP_K)
     rest = tuple(name for name in columns if name not in (id_, condition))
     if outputs == TOP_K or len(rest) < 2:
         raise UserError(
-            f"{file} has the columns {_shown(columns)}; scores are logits, probabilities or one column per "
-            "class, best classes are top or top1, top2 ..."
+            f"{file} has the columns {_shown(columns)}; give scores as logits, probabilities or one column "
+            "per class, or best classes as top or top1, top2 ..."
         )
     numbered = [str(place) for place in range(len(rest))]
     return Layout(id_, condition, rest, (), "", () if list(rest) == numbered else rest)
 
 
 def whole_classes(values: NDArray[Any]) -> NDArray[Any]:
-    """Best classes as integers or texts: 1.0, as tables with gaps write it, is 1, and a gap is no class."""
+    """Best classes as integers or texts: 1.0, as in tables with gaps, is 1, and a gap is no class."""
     if values.dtype.kind == "f":
         gaps = np.isnan(values)
         filled = np.where(gaps, -1, values)
@@ -133,7 +133,7 @@ def whole_classes(values: NDArray[Any]) -> NDArray[Any]:
         return filled.astype(np.int64) if whole else values.astype(str)
     if values.dtype.kind in "iu":
         return values
-    texts = np.array(["" if one is None else str(one) for one in values.ravel()])
+    texts = np.array(["" if entry is None else str(entry) for entry in values.ravel()])
     names, back = np.unique(texts, return_inverse=True)
     plain = [
         "-1" if name in GAPS else name.partition(".")[0] if _WHOLE.fullmatch(name) else name for name in names
@@ -153,15 +153,15 @@ class PredictionFile:
     """A file of predictions.
 
     Attributes:
-        layout: where it keeps what.
-        width: numbers of its first row: classes, or best classes.
+        layout: its columns.
+        width: the number of values in its first row: classes, or best classes.
     """
 
     def __init__(self, path: Path, outputs: str | None = None) -> None:
         if path.suffix.lower() not in SUFFIXES:
             raise unknown_name("kind of predictions", path.suffix or path.name, SUFFIXES)
         if not path.is_file():
-            raise UserError(f"No such predictions: {path}.")
+            raise UserError(f"No such predictions: {path}; give a file of predictions.")
         self.path = path
         try:
             self.layout = find_layout(path, self._columns(), outputs)
@@ -169,12 +169,12 @@ class PredictionFile:
         except (pa.ArrowException, OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise self._damaged(error) from error
         if first is None or not len(first):
-            raise UserError(f"{path} holds no predictions.")
+            raise UserError(f"{path} contains no predictions.")
         self.width = len(self.layout.values)
         if pa.types.is_list(first.schema.field(self.layout.values[0]).type):
             self.width = int(pc.list_value_length(first[self.layout.values[0]])[0].as_py() or 0)
         if self.width < 1:
-            raise UserError(f"{path}: the first row has no {self.layout.values[0]}.")
+            raise UserError(f"{path}: the first row has no {self.layout.values[0]}; add it.")
 
     def blocks(self) -> Iterator[Block]:
         """The rows, in the file's order."""
@@ -186,7 +186,7 @@ class PredictionFile:
             raise self._damaged(error) from error
 
     def conditions(self) -> Iterator[tuple[int, pa.Array | None]]:
-        """How many rows there are and under which conditions, block by block; no score is read."""
+        """The number of rows and their conditions, block by block; scores are not read."""
         names = [name for name in (self.layout.id, self.layout.condition) if name]
         try:
             for table in self._tables(BLOCK_NUMBERS // 16, names):
@@ -197,7 +197,7 @@ class PredictionFile:
 
     def _damaged(self, error: Exception) -> UserError:
         reason = textwrap.shorten((str(error).splitlines() or [type(error).__name__])[0], REASON_LENGTH)
-        columns = "; CSV holds a number per column, named 0, 1, 2 ..., or all in one cell, [0.1, 2.5]"
+        columns = "; CSV has a number per column, named 0, 1, 2 ..., or all in one cell, [0.1, 2.5]"
         cure = columns if self.path.suffix == ".csv" else ""
         return UserError(f"{self.path} cannot be read as {self.path.suffix[1:]}: {reason}{cure}.")
 
@@ -218,8 +218,8 @@ class PredictionFile:
         values = _matrix(table, layout.values, self.width, number)
         if layout.outputs == TOP_K:
             values = whole_classes(values)
-        beside = _matrix(table, layout.beside, self.width, np.float32) if layout.beside else None
-        return Block(ids, conditions, values, beside, ragged, example)
+        top_scores = _matrix(table, layout.top_scores, self.width, np.float32) if layout.top_scores else None
+        return Block(ids, conditions, values, top_scores, ragged, example)
 
     def _columns(self) -> list[str]:
         suffix = self.path.suffix.lower()
@@ -236,10 +236,10 @@ class PredictionFile:
         return list(next(_objects(self.path), {}))
 
     def _tables(self, rows: int, columns: Sequence[str] = ()) -> Iterator[pa.Table]:
-        """The file's rows in tables of at most so many; some columns, or all that are used."""
+        """The file's rows in tables of at most `rows`; the given columns, or all that are used."""
         layout, suffix = self.layout, self.path.suffix.lower()
         wanted = [name for name in (layout.id, layout.condition) if name]
-        wanted = list(columns) or [*wanted, *layout.values, *layout.beside]
+        wanted = list(columns) or [*wanted, *layout.values, *layout.top_scores]
         if suffix == ".parquet":
             import pyarrow.parquet as pq
 
@@ -261,8 +261,8 @@ class PredictionFile:
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
 def _matrix(table: pa.Table, columns: Sequence[str], width: int, number: Any) -> NDArray[Any]:
@@ -276,13 +276,13 @@ def _matrix(table: pa.Table, columns: Sequence[str], width: int, number: Any) ->
 
 
 def _numpy(values: pa.Array, kind: pa.DataType | None) -> NDArray[Any]:
-    found: NDArray[Any] = (values.cast(kind) if kind else values).to_numpy(zero_copy_only=False)
-    return found
+    converted: NDArray[Any] = (values.cast(kind) if kind else values).to_numpy(zero_copy_only=False)
+    return converted
 
 
 def _with_lists(table: pa.Table, layout: Layout) -> pa.Table:
-    """Lists of any kind as plain lists; a text too: `cat;red fox` or `[1, 5]`."""
-    for name in (one for one in (*layout.values, *layout.beside) if one in table.column_names):
+    """Lists of any kind as plain lists, including texts: `cat;red fox` or `[1, 5]`."""
+    for name in (column for column in (*layout.values, *layout.top_scores) if column in table.column_names):
         kind = table.schema.field(name).type
         place = table.schema.get_field_index(name)
         if pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
@@ -308,9 +308,9 @@ def _class_list(cell: str | None) -> list[str] | None:
 
 
 def _quoted_names(cell: str) -> list[str]:
-    """The entries of a list of quoted names; those without quotes, such as None, as they are."""
+    """The entries of a list of quoted names; entries without quotes, such as None, are unchanged."""
     try:
-        return [_unquoted(one) for one in _QUOTED.findall(cell)]
+        return [_unquoted(entry) for entry in _QUOTED.findall(cell)]
     except SyntaxError as error:
         raise ValueError(f"{cell} is not a list of quoted class names") from error
 
@@ -353,7 +353,9 @@ def _npy_blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[NDAr
         )
         shape, columns_first, kind = read(stream)
         if kind.hasobject or (columns_first and len(shape) > 1):
-            raise ValueError(f"the array {name} holds objects or is stored by column; save it plain")
+            raise ValueError(
+                f"the array {name} contains objects or is stored by column; save it as a plain array"
+            )
         width = int(np.prod(shape[1:]))
         for start in range(0, shape[0], rows):
             count = min(rows, shape[0] - start)
@@ -363,18 +365,18 @@ def _npy_blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[NDAr
 
 def _objects(path: Path) -> Iterator[dict[str, Any]]:
     if path.suffix.lower() == ".json":
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-        if isinstance(found, dict) and all(isinstance(one, list) for one in found.values()):
-            # As the published scorer of video frames takes them: an id and its scores.
-            found = [{"id": key, "scores": scores} for key, scores in found.items()]
-        if not isinstance(found, list):
-            raise UserError(f"{path} is no list of objects, one per prediction.")
-        rows: Iterator[Any] = iter(found)
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        if isinstance(content, dict) and all(isinstance(scores, list) for scores in content.values()):
+            # The format of the published scorer of video frames: an id and its scores.
+            content = [{"id": key, "scores": scores} for key, scores in content.items()]
+        if not isinstance(content, list):
+            raise UserError(f"{path} is not a list of objects; give one object per prediction.")
+        rows: Iterator[Any] = iter(content)
     else:
         rows = _lines(path)
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
-            raise UserError(f"{path}: entry {number} is no object with an id and scores.")
+            raise UserError(f"{path}: entry {number} is not an object with an id and scores.")
         yield row
 
 

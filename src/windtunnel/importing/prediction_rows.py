@@ -1,4 +1,4 @@
-"""The rows of a run, filled from blocks of predictions in any order, with everything wrong counted."""
+"""The rows of a run, filled from blocks of predictions in any order; problems are counted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rows:
         self._reason_left_out = reason_left_out
         self.ignored = Ignored()
         self._width = len(plan.conditions)
-        self._ids = pa.array([one.sample.id for one in plan.surveyed], pa.string())
+        self._ids = pa.array([image.sample.id for image in plan.surveyed], pa.string())
         self._names = pa.array(list(conditions), pa.string())
         self._places = np.array(list(conditions.values()), np.int64)
         samples = [one.sample for one in plan.surveyed]
@@ -43,7 +43,7 @@ class Rows:
         self._wrong: dict[str, tuple[int, str]] = {}
 
     def add(self, block: Block) -> None:
-        """Place the rows of a block; those that do not fit are counted."""
+        """Assign the rows of a block; rows that do not fit are counted."""
         if block.ragged:
             self._note(
                 f"rows with another number of classes than {block.values.shape[1]}",
@@ -69,14 +69,14 @@ class Rows:
         self._rows.add(place[good], outputs[good])
 
     def _without_left_out(self, block: Block) -> Block:
-        """The rows of scored images and of unknown ids; rows of images that were left out are counted."""
+        """The rows of scored images and of unknown ids; rows of images that are not scored are counted."""
         unknown = block.ids.filter(pc.invert(pc.is_in(block.ids, self._ids)))
-        rows = {str(one["values"]): int(one["counts"]) for one in unknown.value_counts().to_pylist()}
-        reasons = {one: self._reason_left_out(one) for one in rows}
-        left_out = [one for one, reason in reasons.items() if reason]
+        rows = {str(row["values"]): int(row["counts"]) for row in unknown.value_counts().to_pylist()}
+        reasons = {id_: self._reason_left_out(id_) for id_ in rows}
+        left_out = [id_ for id_, reason in reasons.items() if reason]
         if not left_out:
             return block
-        self.ignored.add({one: rows[one] for one in left_out}, reasons)
+        self.ignored.add({id_: rows[id_] for id_ in left_out}, reasons)
         kept = pc.invert(pc.is_in(block.ids, pa.array(left_out, pa.string())))
         places = kept.to_numpy(zero_copy_only=False)
         return replace(
@@ -84,7 +84,7 @@ class Rows:
             ids=block.ids.filter(kept),
             conditions=None if block.conditions is None else block.conditions.filter(kept),
             values=block.values[places],
-            beside=None if block.beside is None else block.beside[places],
+            top_scores=None if block.top_scores is None else block.top_scores[places],
         )
 
     @property
@@ -103,13 +103,13 @@ class Rows:
         return np.asarray(~finite | likely, np.bool_)
 
     def _indices(self, values: NDArray[Any]) -> NDArray[np.int32]:
-        """Best classes as indices of outputs; -1 where there are fewer."""
+        """Best classes as indices of outputs; -1 for missing ones."""
         if values.dtype.kind in "iu":
             return values.astype(np.int32)
         where = {name: index for index, name in enumerate(self._plan.model.classes)}
         names, back = np.unique(values.astype(str), return_inverse=True)
-        found = [where.get(name, int(name) if name.lstrip("-").isdecimal() else -1) for name in names]
-        return np.array(found, np.int32)[back].reshape(values.shape)
+        indices = [where.get(name, int(name) if name.lstrip("-").isdecimal() else -1) for name in names]
+        return np.array(indices, np.int32)[back].reshape(values.shape)
 
     def check(self, *, partial: bool) -> None:
         """Refuse what does not fit, with counts and examples; missing predictions too, unless `partial`."""
@@ -120,12 +120,12 @@ class Rows:
             name = f"{self._ids[sample].as_py()} under {self._plan.conditions[condition].name}"
             self._note(MISSING, len(missing), name)
         if self._wrong:
-            told = "; ".join(
+            problems = "; ".join(
                 f"{_counted(what, count)} (such as '{example}')"
                 for what, (count, example) in self._wrong.items()
             )
             advice = f" {self._after_partial(complete)}" if MISSING in self._wrong else ""
-            raise UserError(f"{self._path}: {told}.{advice}")
+            raise UserError(f"{self._path}: {problems}.{advice}")
 
     def _after_partial(self, complete: int) -> str:
         """What `partial` would score, or which condition leaves nothing to score."""
@@ -137,7 +137,7 @@ class Rows:
         lacking = (~self._rows.predicted).reshape(-1, self._width).sum(axis=0)
         worst = int(lacking.argmax())
         return (
-            f"No image has a prediction under every condition; {self._plan.conditions[worst].name} lacks "
+            f"No image has a prediction under every condition; {self._plan.conditions[worst].name} lacks the "
             f"most, {int(lacking[worst]):,} of {len(self._ids):,}."
         )
 
@@ -155,11 +155,11 @@ class Rows:
 
 
 def _index(values: pa.Array, allowed: pa.Array) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = pc.index_in(values, allowed).fill_null(-1).to_numpy(zero_copy_only=False)
-    return found.astype(np.int64)
+    indices: NDArray[np.int64] = pc.index_in(values, allowed).fill_null(-1).to_numpy(zero_copy_only=False)
+    return indices.astype(np.int64)
 
 
 def _counted(what: str, count: int) -> str:
-    """A number with what it counts, which begins with a plural: `1 row given twice`, `2 rows given twice`."""
+    """A number with the text that it counts: `1 row given twice`, `2 rows given twice`."""
     noun, _, rest = what.partition(" ")
     return f"{counted(count, noun.removesuffix('s'))} {rest}"

@@ -1,4 +1,4 @@
-"""Images that a data set has and a run does not score: predictions of them are ignored, and counted."""
+"""Rows of predictions for images that are in the dataset but not scored: ignored and counted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Reason = Callable[[str], str]
 
 @dataclass
 class Ignored:
-    """Rows of predictions that are ignored.
+    """The ignored rows of predictions.
 
     Attributes:
-        rows: how many, by reason.
-        examples: an id, by reason.
+        rows: the number of rows, by reason.
+        examples: the id of one image, by reason.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -32,11 +32,13 @@ class Ignored:
 
     @property
     def remark(self) -> str:
-        """How many rows are ignored and why, with an example of each; "" for none."""
+        """A note on ignored rows by reason, with an example of each; "" for none."""
         if not self.rows:
             return ""
-        told = "; ".join(
+        reasons = "; ".join(
             f"{count:,} of {reason} (such as '{self.examples[reason]}')"
             for reason, count in self.rows.items()
         )
-        return f"{counted(self.rows.total(), 'row')} of predictions ignored, of images not scored: {told}."
+        return (
+            f"{counted(self.rows.total(), 'row')} of predictions ignored, for images not scored: {reasons}."
+        )

@@ -1,1 +1,1 @@
-"""Data sets written to disk: planned, made chunk by chunk, checked, and continued where they stopped."""
+"""Datasets written to disk: planned, made in chunks, verified, and continued after an interruption."""

@@ -1,4 +1,4 @@
-"""Names of class folders in a made set: sorted as text, they keep the order of the classes.
+"""Names of class folders in a made set: sorted as text, they have the order of the classes.
 
 Readers such as torchvision's ImageFolder sort folder names as text and count: of `0`, `1`, `10`, `2` the
 third is class 10. So class indices are written with leading zeros, and those of ImageNet-1k as WordNet ids,
@@ -23,8 +23,8 @@ class ClassFolders:
     Attributes:
         names: by class index.
         kind: how they differ from the source's class names, for the recipe: `wordnet-ids`, `zero-padded`, or
-            "" for not at all.
-        remarks: what a user must know.
+            "" for no difference.
+        remarks: notes for the user.
     """
 
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ def class_folders(source: LabelSpace, space: LabelSpace, used: Sequence[int]) ->
 
     Args:
         source: the data's label space as its folders or labels name it.
-        space: the same with class indices resolved to ImageNet-1k where that is known.
+        space: the same with class indices resolved to ImageNet-1k, if they are known to be its indices.
         used: the class indices that occur in the set, sorted.
     """
     if source.name != INDICES:
@@ -56,7 +56,7 @@ def class_folders(source: LabelSpace, space: LabelSpace, used: Sequence[int]) ->
     if len(used) < len(space):
         have = counted(len(space) - len(used), "class index has", "class indices have")
         remarks.append(
-            f"{have} no image. Readers that number the folders they find from 0 give other labels than this "
+            f"{have} no image. Readers that number the existing folders from 0 assign other labels than this "
             "set's; windtunnel reads the numbers."
         )
     return ClassFolders(names, "zero-padded" if width > 1 else "", tuple(remarks))

@@ -1,4 +1,4 @@
-"""Making a set on this machine: find what is missing or damaged, make it, note its checksums."""
+"""Making a set on this machine: find missing or damaged files, make them, record their checksums."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def make(
     checking: Progress = silent,
     progress: Progress = silent,
 ) -> Manifest:
-    """Write what is missing of a set, or damaged, and return its manifest.
+    """Write the missing or damaged files of a set and return its manifest.
 
     Args:
         plan: the set.
-        out: its folder; made, or continued where it holds the same recipe.
-        workers: 1 works in this process; more spawn as many.
+        out: its folder; created, or continued if it has the same recipe.
+        workers: 1 works in this process; more start as many processes.
         includes: files of the user's units, which workers need too.
         checking: counts stored chunks that were checked.
         progress: counts written images.
@@ -79,7 +79,7 @@ def make(
     check_target(plan, out)
     layout = _layout(plan)
     with SetFolder(out).locked():
-        check_target(plan, out)  # once more, now that nobody else can write
+        check_target(plan, out)  # again, now that no other process can write
         stored = read_manifest(out)
         pending = _pending(plan, out, checking)
         if stored and (any(pending.values()) or fixed_damage(stored)):
@@ -137,10 +137,10 @@ def _made(
 
 
 def check_target(plan: MakePlan, out: Path) -> None:
-    """Refuse a folder that holds something else or a set of another recipe, and name the difference."""
+    """Refuse a folder with other files or a set of another recipe, and name the difference."""
     source = Path(plan.dataset.location)
     if source.is_dir() and out.resolve().is_relative_to(source.resolve()):
-        raise UserError(f"{out} lies inside {source}; give a folder outside the images.")
+        raise UserError(f"{out} is inside {source}; give a folder outside the images.")
     manifest = read_manifest(out)
     if manifest is None:
         made = (out / CHUNKS_FOLDER).is_dir() and any((out / CHUNKS_FOLDER).iterdir())
@@ -149,17 +149,17 @@ def check_target(plan: MakePlan, out: Path) -> None:
     differing = SetFolder(out).differing_parts(manifest.recipe, plan.recipe)
     if differing:
         raise UserError(
-            f"{out} holds a set with another {SET.parts[differing[0]]}; choose another folder, or give what "
-            "it was made with. Two recipes are never mixed."
+            f"{out} contains a set with another {SET.parts[differing[0]]}; choose another folder, or use the "
+            "same setting. Two recipes are never mixed."
         )
-    stored = {one.name: one.id for one in manifest.conditions}
+    stored = {condition.name: condition.id for condition in manifest.conditions}
     for condition in plan.conditions:
         if stored.get(condition.name, condition.id) != condition.id:
             raise UserError(
-                f"{out} holds {condition.name} of another revision or with other settings; "
+                f"{out} contains {condition.name} of another revision or with other settings; "
                 "choose another folder. Two recipes are never mixed."
             )
-    assets = {one.unit: one.assets for one in manifest.conditions}
+    assets = {condition.unit: condition.assets for condition in manifest.conditions}
     for condition in plan.conditions:
         if dict(assets.get(condition.unit, condition.assets)) != dict(condition.assets):
             raise UserError(
@@ -170,9 +170,12 @@ def check_target(plan: MakePlan, out: Path) -> None:
 
 def _layout(plan: MakePlan) -> Layout:
     if plan.layout == STEPS_LAYOUT:
-        places = {one.name: paper_names(plan.recipe.canvas.geometry, one) for one in plan.conditions}
-        ids = [one.sample.id for one in plan.images]
-        labels = tuple(one.sample.labels[0] for one in plan.images)
+        places = {
+            condition.name: paper_names(plan.recipe.canvas.geometry, condition)
+            for condition in plan.conditions
+        }
+        ids = [image.sample.id for image in plan.images]
+        labels = tuple(image.sample.labels[0] for image in plan.images)
         return ImageArrays(places, tuple(plan.names[id_] for id_ in ids), labels)
     if plan.layout != "arrays":
         return Folders()
@@ -184,21 +187,21 @@ def _layout(plan: MakePlan) -> Layout:
 
 
 def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -> Manifest:
-    """Write the list of images and the manifest before anything else, or add conditions to them."""
+    """Write the list of images and the manifest first, or add conditions to them."""
     rows = [
         {
-            "id": one.sample.id,
-            "label": one.sample.labels[0],
-            "class": plan.classes[one.sample.id],
-            "name": _named(plan, one.sample.id),
-            "content": one.content,
+            "id": image.sample.id,
+            "label": image.sample.labels[0],
+            "class": plan.classes[image.sample.id],
+            "name": _named(plan, image.sample.id),
+            "content": image.content,
         }
-        for one in plan.images
+        for image in plan.images
     ]
-    known = {one.name: one for one in (stored.conditions if stored else ())}
+    known = {condition.name: condition for condition in (stored.conditions if stored else ())}
     fixed = {
-        name: FixedFile(bytes=len(one.head), digest=checksum(one.head), size=one.size)
-        for name, one in layout.fixed().items()
+        name: FixedFile(bytes=len(file.head), digest=checksum(file.head), size=file.size)
+        for name, file in layout.fixed().items()
     }
     before = stored.info if stored else plan.info
     info = msgspec.structs.replace(
@@ -207,7 +210,7 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
         fixed={**before.fixed, **fixed},
         samples=digest(rows),
     )
-    conditions = tuple({**known, **{one.name: one for one in plan.conditions}}.values())
+    conditions = tuple({**known, **{condition.name: condition for condition in plan.conditions}}.values())
     manifest = Manifest(out, plan.recipe, plan.recipe.digest, conditions, info)
     write_manifest(manifest)
     content = parquet_bytes(pa.Table.from_pylist(rows))
@@ -219,17 +222,17 @@ def _begin(plan: MakePlan, out: Path, layout: Layout, stored: Manifest | None) -
 
 
 def _named(plan: MakePlan, id_: str) -> str:
-    """An image's name as a reader of the set finds it."""
+    """An image's name for readers of the set."""
     return plan.names[id_] + (suffix_of(plan.recipe.codec) if plan.layout == "folders" else "")
 
 
 def _check_versions(manifest: Manifest, plan: MakePlan) -> None:
-    """Refuse to go on with other libraries: their pixels may differ in the last bit."""
+    """Refuse to continue with other versions of libraries: their pixels may differ in the last bit."""
     for name, version in plan.info.versions.items():
         if (begun := manifest.info.versions.get(name)) != version:
             raise UserError(
-                f"{manifest.root} was begun with {name} {begun}, here is {version}; "
-                "finish it there or choose another folder."
+                f"{manifest.root} was started with {name} {begun}, but {version} is installed; "
+                "install that version or choose another folder."
             )
 
 
@@ -238,7 +241,7 @@ def _table_file(out: Path, chunk: Chunk) -> Path:
 
 
 def _table(out: Path, chunk: Chunk) -> pa.Table:
-    """A chunk's checksums; none where it is not made, or its table is damaged."""
+    """A chunk's checksums; empty if it is not made, or its table is damaged."""
     try:
         return read_parquet(_table_file(out, chunk))
     except (pa.ArrowException, OSError):
@@ -246,11 +249,11 @@ def _table(out: Path, chunk: Chunk) -> pa.Table:
 
 
 def _add_to_table(out: Path, chunk: Chunk, manifest: Manifest, pieces: list[Piece]) -> None:
-    """Note what was written; what was noted of the same conditions before goes."""
-    fresh = {one.condition for one in pieces}
+    """Record what was written; replaces earlier records of the same conditions."""
+    fresh = {piece.condition for piece in pieces}
     rows = [row for row in _table(out, chunk).to_pylist() if row["condition"] not in fresh]
     rows += [asdict(piece) for piece in pieces]
-    order = {one.name: number for number, one in enumerate(manifest.conditions)}
+    order = {condition.name: number for number, condition in enumerate(manifest.conditions)}
     rows.sort(key=lambda row: (order[row["condition"]], row["path"]))
     table = pa.Table.from_pylist(rows, CHECKSUMS)
     write_whole(_table_file(out, chunk), parquet_bytes(table))

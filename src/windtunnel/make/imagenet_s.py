@@ -1,11 +1,11 @@
 """ImageNet-S on disk: one `.npy` per image, by decoder and resize, under the paper's names.
 
     pil/pil-bilinear/<name in the source, with extension>.npy   uint8, height x width x 3
-    pil_pil-bilinear.txt                                        that name and the class index, a line each
+    pil_pil-bilinear.txt                                        that name and the class index on every line
 
-Images for validation are squashed to 8/7 of the size and cropped in the middle; those for training are
-random resized crops whose place hangs on the seed and the image's name alone, so that two sets differ by
-nothing but decoder and resize.
+Images for validation are squashed to 8/7 of the size and cropped in the centre; those for training are
+random resized crops whose position depends only on the seed and the image's name, so that two sets differ
+only by decoder and resize.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from windtunnel.store.files import write_whole
 
 # What the folders are named by: only these steps have places of their own.
 NAMED_AXES = ("decode", "resize")
-# The paper's names: of decoders, and of libraries and filters that resize.
+# The paper's names of decoders, and of libraries and filters for resizing.
 DECODERS = {"pil": "pillow", "opencv": "opencv", "ffmpeg": "ffmpeg"}
 RESIZES = {
     "pil-bilinear": "pillow-bilinear",
@@ -44,12 +44,12 @@ RESIZES = {
     "opencv-cubic": "opencv-bicubic",
     "opencv-lanczos": "opencv-lanczos",
 }
-_OUR_DECODERS = {ours: theirs for theirs, ours in DECODERS.items()}
-_OUR_RESIZES = {ours: theirs for theirs, ours in RESIZES.items()}
+_PAPER_DECODERS = {own_name: paper_name for paper_name, own_name in DECODERS.items()}
+_PAPER_RESIZES = {own_name: paper_name for paper_name, own_name in RESIZES.items()}
 
 
 def training_draws(sample_id: str, seed: int) -> Draws:
-    """What decides where an image is cropped for training: neither decoder nor resize."""
+    """The random draws for an image's training crop, independent of decoder and resize."""
     return Draws(seed, sample_id, "make/training-crop", 0)
 
 
@@ -60,14 +60,14 @@ def training_image(decoded: Image, geometry: Geometry, sample_id: str, seed: int
 
 
 def paper_names(canvas: GeometryRecord, condition: Condition) -> tuple[str, str]:
-    """Decoder and resize of a condition as the paper calls them; those it has no name for have ours.
+    """Decoder and resize of a condition by the paper's names; by windtunnel's if the paper has none.
 
-    `canvas` is the canvas's geometry as a recipe has it: its plug-ins need not be known here.
+    `canvas` is the canvas's geometry in a recipe; its plug-ins need not be installed.
     """
     swapped = condition.geometry_changes
     decoder = str(swapped.get("decoder", canvas.decoder))
     resizer = str(swapped.get("resizer", canvas.resizer))
-    return _OUR_DECODERS.get(decoder, decoder), _OUR_RESIZES.get(resizer, resizer)
+    return _PAPER_DECODERS.get(decoder, decoder), _PAPER_RESIZES.get(resizer, resizer)
 
 
 def npy_bytes(image: Image) -> bytes:
@@ -78,7 +78,7 @@ def npy_bytes(image: Image) -> bytes:
 
 
 def meta_text(names: Sequence[str], labels: Sequence[int]) -> str:
-    """A meta file: a name and a class index a line."""
+    """The text of a meta file: a name and a class index per line."""
     return "".join(f"{name}.npy {label}\n" for name, label in zip(names, labels, strict=True))
 
 
@@ -87,8 +87,8 @@ class ImageArrays:
     """`<decoder>/<resize>/<name>.npy`, and a meta file for each pair.
 
     Attributes:
-        places: of every condition, by its name: decoder and resize as the paper calls them.
-        names: of the images, in their order.
+        places: by name of a condition, the paper's names of decoder and resize.
+        names: names of the images, in order.
         labels: their class indices.
     """
 

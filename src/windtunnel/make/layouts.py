@@ -1,6 +1,6 @@
-"""How a made set lies on disk: one writer per layout, with the same verbs.
+"""How a made set is stored on disk: one writer per layout, with the same methods.
 
-A piece is what one image under one condition becomes: a file, or rows of an array.
+A piece is the result of one image under one condition: a file, or rows of an array.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from windtunnel.store.files import UNFINISHED, write_whole
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes that were written: where, under which condition, how many, and their digest."""
+    """Bytes that were written: path, condition, number and digest."""
 
     path: str
     condition: str
@@ -42,36 +42,36 @@ class Piece:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A file, or the head of one, that belongs to no image: its first bytes, and the whole file's size."""
+    """A file, or its header, that belongs to no image: its first bytes, and the size of the whole file."""
 
     head: bytes
     size: int
 
 
-# An image's name, what was done to it, and the canvases before they are stored: one, or a clip's frames.
+# An image's name, its condition, and the canvases before they are stored: one, or a clip's frames.
 Made = tuple[str, Condition, Iterable[Image]]
 
 
 class Layout(Protocol):
-    """A way to lay images out on disk."""
+    """A way to store images on disk."""
 
     def fixed(self) -> dict[str, Fixed]:
         """The files that belong to no image."""
         ...
 
     def prepare(self, root: Path) -> None:
-        """Create what is fixed, or repair it."""
+        """Create or repair the fixed files."""
         ...
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
-        """Write the images of a chunk as they are made, and say what was written."""
+        """Write the images of a chunk as they are made; returns the pieces that were written."""
         ...
 
 
 def write_image(target: Path, content: bytes) -> None:
-    """Write a file whole or not at all, its folders too."""
+    """Write a file atomically; creates its folders."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    # No fsync as for a run's shards: a file lost with the power is found by its checksum.
+    # No fsync as for a run's shards: a file lost in a power failure is detected by its checksum.
     unfinished = target.with_name(f"{target.name}{UNFINISHED}")
     unfinished.write_bytes(content)
     unfinished.replace(target)
@@ -94,7 +94,7 @@ class Folders:
         """Nothing: folders appear with their first file."""
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
-        """Every file written whole or not at all."""
+        """Write every file atomically."""
         pieces = []
         for name, condition, canvases in made:
             for path, content in _files(f"{folder_of(condition)}/{name}", condition, canvases):
@@ -104,7 +104,7 @@ class Folders:
 
 
 def _files(place: str, condition: Condition, canvases: Iterable[Image]) -> Iterator[tuple[str, bytes]]:
-    """The files that an image becomes under a condition, by path."""
+    """The files of an image under a condition, by path."""
     if condition.codec == H264:
         yield f"{place}{VIDEO_SUFFIX}", encode_clip(canvases, sequence_of(condition).type)
         return
@@ -123,16 +123,16 @@ def folder_of(condition: Condition) -> str:
 
 @dataclass(frozen=True)
 class Arrays:
-    """`<unit>.npy`, `labels.npy`, and `clean.npy`, each image or clip at its row.
+    """`<unit>.npy`, `labels.npy`, and `clean.npy`, with each image or clip at its row.
 
-    Corruptions hold five severities one after another, as CIFAR-10-C is published, and so do their labels.
-    Sequences hold a clip in every row, as CIFAR-10-P is. Readers of that open arrays by name and have no
-    labels of their own, so that ours beside them disturb nobody.
+    Corruptions have five severities one after another, as CIFAR-10-C is published, and so have their labels.
+    Sequences have a clip in every row, like CIFAR-10-P. Readers of CIFAR-10-P open arrays by name and expect
+    no labels, so an additional `labels.npy` does not affect them.
 
     Attributes:
-        conditions: what is made.
+        conditions: the conditions to make.
         labels: the class index of every image.
-        height, width: of every image.
+        height, width: size of every image.
     """
 
     conditions: tuple[Condition, ...]
@@ -141,13 +141,13 @@ class Arrays:
     width: int
 
     def fixed(self) -> dict[str, Fixed]:
-        """The labels, and the head of every array."""
-        found = {array_of(one): self._head(one) for one in self.conditions}
+        """The labels, and the header of every array."""
+        files = {array_of(condition): self._head(condition) for condition in self.conditions}
         kind = np.uint8 if max(self.labels) < 256 else np.int64
-        repeats = max(_levels(one) for one in self.conditions)
+        repeats = max(_levels(condition) for condition in self.conditions)
         out = io.BytesIO()
         np.save(out, np.tile(np.array(self.labels, kind), repeats))
-        return found | {f"{LABELS}.npy": Fixed(out.getvalue(), len(out.getvalue()))}
+        return files | {f"{LABELS}.npy": Fixed(out.getvalue(), len(out.getvalue()))}
 
     def _head(self, condition: Condition) -> Fixed:
         frames = (condition.frames,) if condition.is_sequence else ()
@@ -158,7 +158,7 @@ class Arrays:
         return Fixed(out.getvalue(), len(out.getvalue()) + int(np.prod(shape)))
 
     def prepare(self, root: Path) -> None:
-        """Create what is missing at its full size; the system fills it only as it is written."""
+        """Create missing arrays at their full size; the system allocates the space on writing."""
         wrong = {name: fixed for name, fixed in self.fixed().items() if not is_intact(root / name, fixed)}
         needed = sum(fixed.size for name, fixed in wrong.items() if not (root / name).exists())
         free = shutil.disk_usage(root).free
@@ -176,7 +176,7 @@ class Arrays:
                 file.truncate(fixed.size)
 
     def write(self, root: Path, made: Iterable[Made]) -> list[Piece]:
-        """The rows of a chunk, condition by condition, each block at its place in an array."""
+        """Write the rows of a chunk, condition by condition, each block at its place in an array."""
         blocks: dict[str, tuple[Condition, int, bytearray]] = {}
         for name, condition, canvases in made:
             _, _, block = blocks.setdefault(condition.name, (condition, int(name), bytearray()))
@@ -207,7 +207,7 @@ def _levels(condition: Condition) -> int:
 
 
 def is_intact(path: Path, fixed: Fixed) -> bool:
-    """Whether a file has the head and the size it should have."""
+    """Whether a file has the expected header and size."""
     if not path.is_file() or path.stat().st_size != fixed.size:
         return False
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What a set will hold: which images under which conditions, under which names, and the recipe."""
+"""The plan of a set: its images, conditions and names, and the recipe."""
 
 from __future__ import annotations
 
@@ -47,32 +47,32 @@ from windtunnel.suites.suite_files import load_suite
 COMPANIONS = {"imagenet-c": "imagenet-c-extra", "imagenet-p": "imagenet-p-extra"}
 MAX_CHUNK = 64
 MIN_CHUNKS = 16
-# A worker holds a chunk of arrays in memory until it is written: every condition of every image.
+# A worker keeps a chunk of arrays in memory until it is written: every condition of every image.
 MAX_CHUNK_BYTES = 8_000_000
 MAX_CONDITIONS = 96
-# Of sequences, every frame; more bytes, or a chunk would be a handful of small images.
+# For sequences, every frame; the limit is higher, because otherwise a chunk would be a few small images.
 MAX_CLIP_CHUNK_BYTES = 32_000_000
 MAX_FRAMES = 450
 
 
 @dataclass(frozen=True)
 class MakePlan:
-    """Everything that decides a made set.
+    """Everything that determines a made set.
 
     Attributes:
         dataset: the source images.
         canvas: how they become canvases.
         conditions: clean first, then every corruption and severity, every sequence, or every step.
-        layout: `folders` or `arrays` of images; `frames`, `arrays` or `videos` of sequences; `npy` of
-            swapped steps.
-        seed: of every random draw.
-        images: those that can be read, sorted by id.
-        names: of each image in the set: `class/stem` in folders, the row number in arrays.
-        classes: of each image, as the data calls it.
-        left_out: images that cannot be read, and why.
-        chunks: the work.
-        recipe: what must be the same for two makes to share a folder.
-        info: what else is worth knowing.
+        layout: `folders` or `arrays` for images; `frames`, `arrays` or `videos` for sequences; `npy` for
+            pipeline steps.
+        seed: seed of every random draw.
+        images: the readable images, sorted by id.
+        names: by id, the name in the set: `class/stem` in folders, the row number in arrays.
+        classes: by id, the class in the data.
+        left_out: unreadable images, and why.
+        chunks: the chunks of work.
+        recipe: the settings that two `make` commands must share to use the same folder.
+        info: further facts.
     """
 
     dataset: Dataset
@@ -90,12 +90,12 @@ class MakePlan:
 
     @property
     def files(self) -> int:
-        """How many images the set will hold, counting frames."""
+        """The number of images in the set, counting frames."""
         return len(self.images) * count_views(self.conditions)
 
 
 def count_views(conditions: Iterable[Condition]) -> int:
-    """How many images conditions make of one."""
+    """The number of images that conditions make from one."""
     return sum(condition.frames for condition in conditions)
 
 
@@ -114,7 +114,7 @@ def plan_make(
     chosen = stratified_subset(samples, subset, options.seed)
     surveyed = survey(dataset, chosen, progress, decoded=True)
     readable = _readable(dataset, surveyed)
-    canvas = choose_canvas(suite, {(one.width, one.height) for one in readable}, Geometry())
+    canvas = choose_canvas(suite, {(image.width, image.height) for image in readable}, Geometry())
     layout = _settled(layout, suite, canvas)
     suite, remarks = _available(suite, canvas, readable)
     left_out = _left_out(suite, dataset, surveyed, canvas)
@@ -122,10 +122,10 @@ def plan_make(
     used = sorted({label for sample in samples for label in sample.labels})
     space, said = read_indices(dataset.label_space, used, options.labels or "")
     classes = _classes(space, images)
-    made = sorted({one.sample.labels[0] for one in images})
+    made = sorted({image.sample.labels[0] for image in images})
     folders = class_folders(dataset.label_space, space, made)
     in_folders = layout not in ("arrays", STEPS_LAYOUT)
-    remarks += [*said, *(folders.remarks if in_folders else ())]
+    remarks += [*label_remarks, *(folders.remarks if in_folders else ())]
     conditions = tuple(
         one
         for one in suite.conditions(canvas, parse_settings(options.settings))
@@ -143,7 +143,7 @@ def plan_make(
             count=len(images),
             of=len(samples),
             label_space=space.name,
-            digest=digest([[one.sample.id, classes[one.sample.id], one.content] for one in images]),
+            digest=digest([[image.sample.id, classes[image.sample.id], image.content] for image in images]),
         ),
         canvas=canvas.record(),
         codec=conditions[-1].codec,
@@ -179,7 +179,7 @@ def _refuse_mistakes(dataset: Dataset, options: MakeOptions) -> None:
 
 
 def _check_split(suite: Suite, split: str) -> None:
-    """Refuse training crops where there are none, or of decoders that cannot give them."""
+    """Refuse training crops for sets without them, and decoders that cannot be used for them."""
     if split == SPLITS[0]:
         return
     if STEPS_LAYOUT not in _layouts(suite):
@@ -192,53 +192,53 @@ def _check_split(suite: Suite, split: str) -> None:
 
 
 def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
-    """The images that can be read at all; without any there is nothing to make."""
-    found = [one for one in surveyed if one.status == "ok"]
-    if not found:
+    """The readable images; refuses a dataset without any."""
+    readable = [image for image in surveyed if image.status == "ok"]
+    if not readable:
         raise UserError(f"None of the {len(surveyed)} images of {dataset.location} can be read.")
-    return found
+    return readable
 
 
 def _settled(layout: str, suite: Suite, canvas: Canvas) -> str:
-    """The layout asked for, or the usual one of the images' size."""
+    """The requested layout, or the default for the images' size."""
     if layout != "auto":
         return layout
     return "arrays" if canvas.edition == 32 and "arrays" in _layouts(suite) else _layouts(suite)[0]
 
 
 def _available(suite: Suite, canvas: Canvas, readable: Sequence[Surveyed]) -> tuple[Suite, list[str]]:
-    """A suite with the steps that can be taken here, and what was left out of them and why."""
+    """A suite with the pipeline steps that are available here, and notes on those left out."""
     if STEPS_LAYOUT not in _layouts(suite):
         return suite, []
-    formats = Counter(one.format for one in readable)
+    formats = Counter(image.format for image in readable)
     units, remarks = available_units(suite.units, canvas.geometry, None, formats)
     return replace(suite, units=units), remarks
 
 
 def _left_out(suite: Suite, dataset: Dataset, surveyed: Sequence[Surveyed], canvas: Canvas) -> dict[str, str]:
     """The images that cannot be made under every condition, and why."""
-    found = {one.sample.id: one.reason for one in surveyed if one.status != "ok"}
-    readable = [one for one in surveyed if one.status == "ok"]
-    acts_on_source = any(one.stage == "source" for one in suite.conditions(canvas))
+    reasons = {image.sample.id: image.reason for image in surveyed if image.status != "ok"}
+    readable = [image for image in surveyed if image.status == "ok"]
+    acts_on_source = any(condition.stage == "source" for condition in suite.conditions(canvas))
     most = UNIT_PIXELS["source"] if acts_on_source else MAX_PIXELS
-    found |= {one.sample.id: reason for one in readable if (reason := _unfit(one, canvas, most))}
-    return found | _unreadable(suite, dataset, readable, canvas)
+    reasons |= {image.sample.id: reason for image in readable if (reason := _unfit(image, canvas, most))}
+    return reasons | _unreadable(suite, dataset, readable, canvas)
 
 
 def _fitting(
     dataset: Dataset, readable: Sequence[Surveyed], left_out: dict[str, str]
 ) -> tuple[Surveyed, ...]:
-    """The images that the set is made of."""
-    found = [one for one in readable if one.sample.id not in left_out]
-    if not found:
+    """The images of the set."""
+    fitting = [image for image in readable if image.sample.id not in left_out]
+    if not fitting:
         reason = next(iter(left_out.values()))
-        raise UserError(f"No image of {dataset.location} fits the canvas (the first: {reason}).")
-    # Rows of arrays keep the order of the source, as the published ones do.
-    return tuple(sorted(found, key=lambda one: _order(one.sample)))
+        raise UserError(f"No image of {dataset.location} fits the canvas (the first: {reason}); give others.")
+    # Rows of arrays keep the order of the source, as in the published ones.
+    return tuple(sorted(fitting, key=lambda image: _order(image.sample)))
 
 
 def _names(layout: str, images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
-    """What each image is called in a layout."""
+    """The name of each image in a layout."""
     if layout == "arrays":
         return _row_names(images)
     return _own_names(images) if layout == STEPS_LAYOUT else _file_names(images, folders)
@@ -252,7 +252,7 @@ def _chunks(images: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chu
 
 
 def _unfit(image: Surveyed, canvas: Canvas, most_pixels: int) -> str:
-    """Why an image cannot become a canvas, or "": resizing a very narrow image can make it huge."""
+    """Why an image cannot become a canvas, or "": resizing a very narrow image can make it too large."""
     if image.width * image.height > most_pixels:
         return f"{image.width}x{image.height} pixels; at most {most_pixels:,} in all"
     width, height = resized_size(image.width, image.height, canvas.geometry)
@@ -260,26 +260,26 @@ def _unfit(image: Surveyed, canvas: Canvas, most_pixels: int) -> str:
 
 
 def _unreadable(suite: Suite, dataset: Dataset, images: Sequence[Surveyed], canvas: Canvas) -> dict[str, str]:
-    """Images that one of the suite's decoders does not read: they leave every set.
+    """Images that one of the suite's decoders cannot read, with the reason: they are left out of every set.
 
-    Every image is decoded by every decoder that is asked for, since no header tells what a decoder makes
-    of the rest.
+    Every image is decoded with every decoder of the suite, because a header does not show whether a decoder
+    can read the rest.
     """
     steps = overrides_of(suite.units, canvas.geometry).values()
     decoders = [str(step["decoder"]) for step in steps if "decoder" in step]
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     if not decoders:
-        return found
+        return reasons
     with pillow_quiet():
-        for one in images:
-            source = Source(dataset, one)
+        for image in images:
+            source = Source(dataset, image)
             for decoder in decoders:
                 try:
                     source.decoded(replace(canvas.geometry, decoder=decoder))
                 except ImageError as error:
-                    found[one.sample.id] = error.reason
+                    reasons[image.sample.id] = error.reason
                     break
-    return found
+    return reasons
 
 
 def _order(sample: Sample) -> tuple[int, str]:
@@ -287,7 +287,7 @@ def _order(sample: Sample) -> tuple[int, str]:
 
 
 def _chunk_size(images: Sequence[Surveyed], canvas: Canvas, layout: str, suite: Suite) -> int:
-    """Images per chunk; never a matter of workers, nor of which corruptions are made."""
+    """Images per chunk; independent of the number of workers and of the selected corruptions."""
     size = min(MAX_CHUNK, -(-len(images) // MIN_CHUNKS))
     if layout == "arrays":
         side = canvas.geometry.output_px or max(images[0].width, images[0].height)
@@ -301,11 +301,11 @@ def _chunk_size(images: Sequence[Surveyed], canvas: Canvas, layout: str, suite: 
 def _suite(target: str | Path | Suite, options: MakeOptions) -> Suite:
     suite = target if isinstance(target, Suite) else load_suite(target)
     if suite.natural:
-        raise UserError(f"Suite {suite.name} scores images as they are; there is nothing to make.")
+        raise UserError(f"Suite {suite.name} scores images without changes; there is nothing to make.")
     if suite.canvas == "native":
         raise UserError(f"Suite {suite.name} corrupts at a model's own size; a set on disk has no model.")
     if not suite.units:
-        raise UserError(f"Suite {suite.name} names no corruptions; give one that does, such as imagenet-c.")
+        raise UserError(f"Suite {suite.name} has no corruptions; give one that has, such as imagenet-c.")
     if companion := COMPANIONS.get(suite.name):
         suite = replace(suite, units=(*suite.units, *load_suite(companion).units))
     if options.only:
@@ -319,17 +319,17 @@ def _suite(target: str | Path | Suite, options: MakeOptions) -> Suite:
 
 
 def _check_steps(suite: Suite) -> None:
-    """Refuse steps that no layout has a place for."""
+    """Refuse pipeline steps that no layout can store."""
     steps = [unit for unit in suite.units if is_step(unit)]
     if steps and suite.corruptions:
         raise UserError(
-            f"{steps[0]} is a step of the pipeline beside corruptions; a set on disk holds one or the other. "
-            "Make a set of each."
+            f"{steps[0]} is a pipeline step and the suite also has corruptions; a set on disk contains only "
+            "one of them. Make a set of each."
         )
     for step in steps:
         if axis_of(step) not in NAMED_AXES:
             raise UserError(
-                f"{step} has no place on disk: sets of swapped steps are laid out by "
+                f"{step} cannot be stored on disk: sets of pipeline steps are stored by "
                 f"{' and '.join(NAMED_AXES)}. Leave it out; windtunnel run takes every step."
             )
 
@@ -341,7 +341,7 @@ def _layouts(suite: Suite) -> tuple[str, ...]:
 
 
 def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str]:
-    """The suite with the codec that was asked for, and the layout: videos are H.264, and H.264 is videos."""
+    """The suite with the requested codec, and the layout: videos are H.264, and H.264 is only for videos."""
     if layout not in ("auto", *_layouts(suite)):
         what = "sequences are" if suite.holds_sequences else "corrupted images are"
         what = what if suite.corruptions or suite.holds_sequences else "swapped steps are"
@@ -361,19 +361,19 @@ def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
 
 
 def _classes(space: LabelSpace, images: Sequence[Surveyed]) -> dict[str, str]:
-    """The class of every image; a set on disk has room for exactly one."""
-    for one in images:
-        if len(one.sample.labels) != 1:
+    """The class of every image; refuses images without exactly one label."""
+    for image in images:
+        if len(image.sample.labels) != 1:
             raise UserError(
-                f"{one.sample.id} has {len(one.sample.labels)} labels; every image of a set on disk needs "
-                "exactly one class."
+                f"{image.sample.id} has {len(image.sample.labels)} labels; every image of a set on disk "
+                "needs exactly one class."
             )
-    return {one.sample.id: space.classes[one.sample.labels[0]] for one in images}
+    return {image.sample.id: space.classes[image.sample.labels[0]] for image in images}
 
 
 def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str, str]:
-    """`class/stem` of every image; where two would be called the same, the whole id is the stem."""
-    folder_of = {one.sample.id: folders[one.sample.labels[0]] for one in images}
+    """`class/stem` of every image; if two would be equal, the whole id is the stem."""
+    folder_of = {image.sample.id: folders[image.sample.labels[0]] for image in images}
     short = {id_: f"{folder}/{_stem(id_)}" for id_, folder in folder_of.items()}
     taken = Counter(short.values())
     names = {
@@ -402,15 +402,15 @@ def _stem(id_: str) -> str:
 
 
 def _own_names(images: Sequence[Surveyed]) -> dict[str, str]:
-    """Every image under the name it has in the source."""
-    for one in images:
-        if any(not _may_name_a_file(part) for part in one.sample.id.split("/")):
-            raise UserError(f"{one.sample.id!r} cannot be a file's name; rename the image.")
-    return {one.sample.id: one.sample.id for one in images}
+    """Every image under its name in the source."""
+    for image in images:
+        if any(not _may_name_a_file(part) for part in image.sample.id.split("/")):
+            raise UserError(f"{image.sample.id!r} cannot be a file's name; rename the image.")
+    return {image.sample.id: image.sample.id for image in images}
 
 
 def _row_names(images: Sequence[Surveyed]) -> dict[str, str]:
-    return {one.sample.id: f"{row:08d}" for row, one in enumerate(images)}
+    return {image.sample.id: f"{row:08d}" for row, image in enumerate(images)}
 
 
 def _check_arrays(suite: Suite, images: Sequence[Surveyed], canvas: Canvas) -> None:
@@ -419,7 +419,7 @@ def _check_arrays(suite: Suite, images: Sequence[Surveyed], canvas: Canvas) -> N
             f"Arrays hold all five severities; leave severities out of {option('only')}, or use "
             f"{option('layout', 'folders')}."
         )
-    sizes = {(one.width, one.height) for one in images}
+    sizes = {(image.width, image.height) for image in images}
     if not canvas.geometry.output_px and len(sizes) > 1:
         raise UserError(
             f"The images have {len(sizes)} sizes; arrays need one. Use "

@@ -1,4 +1,4 @@
-"""Is a made set what it was? Every byte that was written, against its checksum."""
+"""Verification of a made set: every byte that was written, compared with its checksum."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from windtunnel.make.imagenet_s import paper_names
 from windtunnel.make.layouts import folder_of
 from windtunnel.options.make import STEPS_LAYOUT
 
-# Reading and hashing release the interpreter lock; more threads than this only queue for the disk.
+# Reading and hashing release the interpreter lock; more threads than this only wait for the disk.
 THREADS = 4
 
 
 @dataclass
 class Verification:
-    """What a check of a made set found.
+    """The result of verifying a made set.
 
     Attributes:
-        location: the set.
-        pieces: files (or blocks of arrays) that were checked.
-        bytes: how much was read.
+        location: the set's folder.
+        pieces: the number of files (or blocks of arrays) that were checked.
+        bytes: the number of bytes that were read.
         missing: pieces of work (a condition in a chunk) that are not done.
         damaged: path -> what is wrong with it.
     """
@@ -53,18 +53,20 @@ class Verification:
 
     @property
     def sound(self) -> bool:
-        """Whether everything is there and as it was written."""
+        """Whether the set is complete and unchanged."""
         return not self.damaged and not self.missing
 
 
 def verify(root: Path, progress: Progress = silent) -> Verification:
     """Check every file of a made set; nothing is changed."""
     if not root.is_dir():
-        raise UserError(f"{root} is {'a file' if root.exists() else 'not there'}; give the folder of a set.")
+        raise UserError(
+            f"{root} {'is a file' if root.exists() else 'does not exist'}; give the folder of a set."
+        )
     manifest = read_manifest(root)
     if manifest is None:
         raise UserError(f"{root} has no manifest; only sets written by `windtunnel make` can be verified.")
-    found = Verification(str(root), damaged=fixed_damage(manifest))
+    result = Verification(str(root), damaged=fixed_damage(manifest))
     tables = dict(manifest.tables())
     total = sum(_rows(path) for path in tables.values())
     done: Counter[str] = Counter()
@@ -73,20 +75,20 @@ def verify(root: Path, progress: Progress = silent) -> Verification:
         try:
             rows = read_table(path).to_pylist()
         except UserError:
-            found.damaged[path.relative_to(root).as_posix()] = "damaged"
+            result.damaged[path.relative_to(root).as_posix()] = "damaged"
             continue
         for row, wrong in checked(root, rows):
-            found.pieces += 1
-            found.bytes += row["bytes"]
+            result.pieces += 1
+            result.bytes += row["bytes"]
             files[row["condition"]] += 1
             if wrong:
-                found.damaged[row["path"]] = wrong
+                result.damaged[row["path"]] = wrong
         done.update({row["condition"] for row in rows})
         progress(len(rows), total)
     found.missing = sum(len(manifest.starts) - done[one.name] for one in manifest.conditions)
     if manifest.recipe.layout != "arrays":
-        found.damaged |= _strangers(manifest, files, done)
-    return found
+        result.damaged |= _unknown_files(manifest, files, done)
+    return result
 
 
 def _rows(path: Path) -> int:
@@ -96,19 +98,19 @@ def _rows(path: Path) -> int:
         return 0
 
 
-def _strangers(manifest: Manifest, files: Counter[str], done: Counter[str]) -> dict[str, str]:
-    """Folders that hold more files than were made: programs that walk them would take those for images.
+def _unknown_files(manifest: Manifest, files: Counter[str], done: Counter[str]) -> dict[str, str]:
+    """Folders with more files than were made: programs that walk them would read those as images.
 
-    Of chunks that are not done some files may be there already, and belong there.
+    Folders of unfinished chunks may already contain some of their files.
     """
-    found = {}
+    unknown = {}
     for condition, place in _places(manifest):
         count = sum(len(names) for _, _, names in os.walk(manifest.root / place))
         in_flight = (len(manifest.starts) - done[condition.name]) * manifest.chunk_px
         in_flight *= condition.frames if manifest.recipe.layout == "frames" else 1
         if (strange := count - files[condition.name] - in_flight) > 0:
-            found[place] = f"{counted(strange, 'file')} not made here"
-    return found
+            unknown[place] = f"{counted(strange, 'file')} not made here"
+    return unknown
 
 
 def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
@@ -122,33 +124,33 @@ def _places(manifest: Manifest) -> Iterator[tuple[Condition, str]]:
 
 
 def fixed_damage(manifest: Manifest) -> dict[str, str]:
-    """What is wrong with files that belong to no image: the manifest itself, the list, labels, heads."""
-    found = {}
+    """Damage to files that belong to no image: the manifest, the list of images, labels, array headers."""
+    damage = {}
     if manifest.recipe.digest != manifest.digest:
-        found[MANIFEST_FILE] = "the recipe differs from its digest"
+        damage[MANIFEST_FILE] = "the recipe differs from its digest"
     for name, fixed in manifest.info.fixed.items():
         row = {"path": name, "start": 0, "bytes": fixed.bytes, "digest": fixed.digest}
         wrong = _damage(manifest.root, row, fixed.size)
         if wrong:
-            found[name] = wrong
+            damage[name] = wrong
     try:
         table = read_table(manifest.root / SAMPLES_FILE)
         if digest(table.to_pylist()) != manifest.info.samples:
-            found[SAMPLES_FILE] = "content differs from its digest"
+            damage[SAMPLES_FILE] = "content differs from its digest"
     except UserError:
-        found[SAMPLES_FILE] = "damaged or missing"
-    return found
+        damage[SAMPLES_FILE] = "damaged or missing"
+    return damage
 
 
 def checked(root: Path, rows: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every row of a checksum table with what is wrong with it ("" where it is sound)."""
+    """Every row of a checksum table with the damage to its piece ("" for none)."""
     rows = list(rows)
     with ThreadPoolExecutor(THREADS) as pool:
         yield from zip(rows, pool.map(lambda row: _damage(root, row), rows), strict=True)
 
 
 def sound_conditions(root: Path, table: pa.Table) -> set[str]:
-    """The conditions of a chunk whose every piece is sound."""
+    """The conditions of a chunk with all pieces intact."""
     rows = table.to_pylist()
     return {row["condition"] for row in rows} - {
         row["condition"] for row, wrong in checked(root, rows) if wrong
@@ -156,7 +158,7 @@ def sound_conditions(root: Path, table: pa.Table) -> set[str]:
 
 
 def _damage(root: Path, row: dict[str, Any], size: int | None = None) -> str:
-    """What is wrong with a piece; without a size of the whole file, a file of its own ends with the piece."""
+    """The damage to a piece, "" for none; without `size`, the file must end with the piece."""
     path = root / row["path"]
     try:
         with path.open("rb") as file:
@@ -165,7 +167,7 @@ def _damage(root: Path, row: dict[str, Any], size: int | None = None) -> str:
             content = file.read(row["bytes"])
     except OSError as error:
         return "missing" if isinstance(error, FileNotFoundError) else str(error.strerror or error)
-    # A block of an array starts after its head; an image's own file starts at nought.
+    # A block of an array starts after its header; an image's own file starts at 0.
     whole = size if size is not None else (None if row["start"] else row["bytes"])
     if len(content) != row["bytes"] or (whole is not None and there != whole):
         return f"{there:,} bytes where {whole or row['start'] + row['bytes']:,} were written"

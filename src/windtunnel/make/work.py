@@ -1,4 +1,4 @@
-"""One chunk of a set: its images made under every condition that is pending, and written."""
+"""One chunk of a set: its images, made under every pending condition and written."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Making:
     Attributes:
         dataset: the source images.
         geometry: how they become canvases.
-        seed: of every random draw.
-        layout: how they are laid out.
+        seed: seed of every random draw.
+        layout: how they are stored.
         root: the set's folder.
-        names: of the images in the set, by id.
+        names: names of the images in the set, by id.
         split: `val` for canvases, `train` for random resized crops.
-        pending: what is to be made, by chunk.
+        pending: the conditions to make, by chunk.
         includes: files of the user's plug-ins.
     """
 
@@ -51,12 +51,12 @@ class Making:
         return self.make
 
     def make(self, chunk: Chunk, advance: Advance) -> list[Piece]:
-        """Every pending image of a chunk, written; returns what was."""
+        """Make and write every pending image of a chunk; returns the pieces that were written."""
         try:
             with pillow_quiet():
                 return self.layout.write(self.root, self._images(chunk, advance))
         except ConnectionError:
-            raise  # the parent is gone
+            raise  # the parent process has ended
         except OSError as error:
             raise RunFailed(f"{self.root} cannot be written: {error.strerror or error}") from error
 
@@ -75,4 +75,4 @@ class Making:
             else:
                 yield from frames_before_codec(source, condition, geometry, self.seed)
         except ImageError as error:
-            raise RunFailed(f"{id_} could be read before and cannot now: {error.reason}") from error
+            raise RunFailed(f"{id_} could be read before but cannot be read now: {error.reason}") from error

@@ -1,4 +1,4 @@
-"""Models: what every kind of them has in common. The kinds are in `kinds/`, one file each."""
+"""Models: what all kinds have in common. The kinds are in `kinds/`, one file each."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ Size = tuple[int, int]
 
 
 class Model:
-    """A classifier. A subclass has the attributes up to `batch` and `predict`, and what else it can do.
+    """A classifier. A subclass defines the attributes up to `batch` and `predict`, and overrides others.
 
     Attributes:
         name: for people and for the run folder's name.
         kind: `onnx`, `callable`, `torch` or the name of another kind; part of a run's recipe.
-        fingerprint: hash of weights, graph or source, so that another model is noticed.
-        classes: names of the outputs in order, or () where only their number is known.
-        class_count: how many scores come out.
-        preprocess: how it wants its images.
+        fingerprint: hash of weights, graph or source, which identifies the model.
+        classes: names of the outputs in order, or () if only their number is known.
+        class_count: the number of outputs.
+        preprocess: its preprocessing.
         outputs: `logits` or `probabilities`.
         outputs_from: `declared` or `probed`.
-        trained_on: data sets it has seen, as declared; empty for unknown.
+        trained_on: datasets it was trained on, as declared; empty for unknown.
         about: family, number of parameters and tags, as declared.
         portable: whether another process can load it again.
-        batch: how many images one call should hold.
-        top_k: how many of the best classes are known, where these are all that is known; else None.
-        own_arithmetic: whether it converts pixels itself: of its preprocessing only the geometry is used.
+        batch: the number of images in one call.
+        top_k: the number of best classes, if only these are known; else None.
+        own_arithmetic: whether it converts pixels itself and uses only the geometry of its preprocessing.
         fixed_size: whether it takes images of one size only.
         probe_size: height and width of the images it was tried on, where it declares no size; else None.
         kind_title: how the kind is written in texts, if not as `kind`.
@@ -85,17 +85,17 @@ class Model:
         return other
 
     def variant(self, name: str) -> Model:
-        """The same model in other arithmetic (`float16`, `int8`), where its kind has such a variant."""
+        """The same model in other arithmetic (`float16`, `int8`), if its kind has such a variant."""
         raise UserError(f"numerics={name} needs an ONNX file; this model is a {self.kind}.")
 
     @property
     def gradient_source(self) -> TorchPredictor | None:
-        """What gives gradients of the scores; None where the kind has none."""
+        """The source of gradients of the scores; None if the kind has none."""
         return None
 
 
 class LiveModel(Model):
-    """An object of the user's that has the attributes of a model and `predict`."""
+    """A user's own object that has the attributes of a model and `predict`."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -109,14 +109,14 @@ class LiveModel(Model):
         return scores
 
     def redeclared(self, preprocess: Preprocess) -> Model:
-        """The same model with other preprocessing, where the object can take another."""
+        """The same model with other preprocessing, if the object supports it."""
         change = getattr(self._source, "redeclared", None)
         return LiveModel(change(preprocess)) if change else self
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where a model comes from: enough to load it again in another process."""
+    """The source of a model: enough to load it again in another process."""
 
     spec: str
     preprocess: str | None = None
@@ -134,9 +134,9 @@ def load_model(
     Args:
         model: an `.onnx` file, `module:factory`, `file.py:factory`, or a live object: a torch module, or
             a callable that takes uint8 NHWC and returns scores. All kinds: `windtunnel list model-kinds`.
-        preprocess: a preset's name or a TOML file; else the TOML beside the model file; else the default.
-        data_size: height and width of the data's images, to try a model on that declares no size of its own
-            (rule `none`) and does not take 224 pixels.
+        preprocess: a preset's name or a TOML file; else the TOML next to the model file; else the default.
+        data_size: height and width of the data's images, for testing a model that declares no size (rule
+            `none`) and does not take 224 pixels.
     """
     from windtunnel.models.kinds import kind_of, load_with, unknown_model
     from windtunnel.models.python import live_origin, not_a_model
@@ -157,7 +157,7 @@ def load_model(
 
 
 def probe_images(preprocess: Preprocess, count: int, size: Size | None = None) -> NDArray[np.uint8]:
-    """Fixed images of the model's input size, or of another, to try it on: a ramp, turned each time."""
+    """Fixed images of the model's input size, or of `size`, for testing it: a ramp, rotated each time."""
     side = preprocess.geometry.output_px or 224
     height, width = size or (side, side)
     ramp = np.linspace(0, 255, height * width * 3).reshape(height, width, 3).astype(np.uint8)
@@ -167,25 +167,25 @@ def probe_images(preprocess: Preprocess, count: int, size: Size | None = None) -
 
 
 def check_scores(scores: Any, count: int, name: str) -> Scores:
-    """Scores as float32 (n, k), trailing axes of length one removed; anything else is refused."""
+    """Scores as float32 (n, k), trailing axes of length one removed; refuses other shapes."""
     array = np.asarray(scores)
     while array.ndim > 2 and array.shape[-1] == 1:
         array = array[..., 0]
     if array.ndim != 2 or array.shape[0] != count or array.shape[1] < 2:
         raise UserError(
-            f"{name} gives an output of shape {np.shape(scores)} for {count} image(s); "
-            f"a classifier gives ({count}, classes)."
+            f"{name} returns an output of shape {np.shape(scores)} for {count} image(s); "
+            f"a classifier returns ({count}, classes)."
         )
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def finite_rows(scores: Scores) -> NDArray[np.bool_]:
-    """Which rows are finite in every class; the prediction of any other row is wrong, whatever its class."""
+    """Whether each row is finite in every class; other rows count as wrong predictions."""
     return np.asarray(np.isfinite(scores).all(axis=1), np.bool_)
 
 
 def behaviour(scores: Scores) -> str:
-    """A digest of what a model says of the probe images, rough enough to survive another thread count."""
+    """A digest of a model's scores for the probe images, rounded so that thread counts do not change it."""
     # An infinite scale would turn every finite score into 0.
     scale = float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0)) or 1.0
     rough = np.round(scores.astype(np.float64) / scale, 3) + 0.0
@@ -205,7 +205,7 @@ def probe_outputs(scores: Scores) -> Outputs:
 
 @dataclass(frozen=True)
 class OutputFacts:
-    """What a model's scores are: how many, of which classes, of which kind, and how that is known."""
+    """The facts about a model's outputs: number, classes, kind, and how the kind is known."""
 
     class_count: int
     classes: tuple[str, ...]
@@ -214,24 +214,24 @@ class OutputFacts:
 
 
 def output_facts(declaration: Declaration, probe: Scores, name: str) -> OutputFacts:
-    """Reconcile what is declared of a model's outputs with what a trial run gave."""
+    """Combine the declared facts about a model's outputs with those of a trial run."""
     count = probe.shape[1]
     if not np.isfinite(probe).all():
-        raise UserError(f"{name} gives numbers that are not finite for a plain image; check its preprocess.")
+        raise UserError(f"{name} returns non-finite numbers for a plain image; check its preprocessing.")
     classes = imagenet_1k().classes if declaration.labels == (IMAGENET_1K,) else declaration.labels
     if classes and len(classes) != count:
-        raise UserError(f"{name} has {count} outputs, but {len(classes)} labels are declared.")
+        raise UserError(
+            f"{name} has {count} outputs, but {len(classes)} labels are declared; correct labels."
+        )
     if len(set(classes)) < len(classes):
         twice = next(label for label in classes if classes.count(label) > 1)
-        raise UserError(
-            f"{name}: the label '{twice}' is declared twice; every output needs a name of its own."
-        )
+        raise UserError(f"{name}: the label '{twice}' is declared twice; give every output its own name.")
     probed = probe_outputs(probe)
     if declaration.outputs is None:
         return OutputFacts(count, classes, probed, "probed")
     if declaration.outputs == "probabilities" and probed != "probabilities":
         sums = ", ".join(f"{value:.3f}" for value in probe.sum(axis=1))
         raise UserError(
-            f"{name} is declared to give probabilities, but they sum to {sums}; declare outputs = 'logits'."
+            f"{name} is declared to return probabilities, but they sum to {sums}; declare outputs = 'logits'."
         )
     return OutputFacts(count, classes, declaration.outputs, "declared")

@@ -11,9 +11,9 @@ from typing import Any
 
 from windtunnel.models.preprocess import Preprocess
 
-# What most models' files say themselves; it is kept where it was declared.
+# Facts that most models' files contain; they are kept if they were declared.
 FROM_THE_GRAPH = ("layout", "dtype")
-# What a reader wants to see even where it is as usual.
+# Facts that are written even with their default value.
 WRITTEN = {
     "geometry": ("rule", "resizer", "resize_px", "crop_px"),
     "tensor": ("channels", "divisor", "mean", "std"),
@@ -28,13 +28,13 @@ def declaration_text(
     outputs: str = "",
     remark: str = "",
 ) -> str:
-    """A TOML file that declares a preprocess and keeps what else was declared before.
+    """The text of a TOML file that declares preprocessing and keeps earlier declarations.
 
     Args:
-        preprocess: how the model wants its images.
+        preprocess: the model's preprocessing.
         before: the parsed declaration that it replaces, {} for none.
         labels: class names in the order of the outputs, if they change.
-        outputs: what the outputs are, if that changes.
+        outputs: the kind of outputs, if it changes.
         remark: a comment for the top of the file.
     """
     rest = {key: value for key, value in before.items() if key not in ("preset", "geometry", "tensor")}
@@ -45,20 +45,20 @@ def declaration_text(
     usual = Preprocess()
     for name, always in WRITTEN.items():
         part = getattr(preprocess, name)
-        values = {one.name: getattr(part, one.name) for one in fields(part)}
+        values = {field.name: getattr(part, field.name) for field in fields(part)}
         unusual = {key for key, value in values.items() if value != getattr(getattr(usual, name), key)}
         kept = set(before.get(name, {})) & set(FROM_THE_GRAPH)
         shown = (set(always) | unusual) - set(FROM_THE_GRAPH) | kept
-        told = {key: value for key, value in values.items() if key in shown}
-        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in told.items())]
+        declared = {key: value for key, value in values.items() if key in shown}
+        lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in declared.items())]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
 def declared_before(path: Path) -> dict[str, Any]:
-    """What a TOML file declares; nothing where there is none."""
+    """The declarations in a TOML file; empty if there is no file."""
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def _toml(value: object) -> str:
-    """A text, number or list as TOML, which writes them as JSON does."""
+    """A text, number or list as TOML, in the same form as JSON."""
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

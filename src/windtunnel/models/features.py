@@ -28,18 +28,18 @@ class FeatureNetwork:
     """One output of an ONNX file.
 
     Attributes:
-        name: of the file, without its ending.
-        output: which output is read.
+        name: name of the file without its suffix.
+        output: the output that is read.
         family: as declared in the network's TOML; "" for unknown.
-        preprocess: how it wants its images.
+        preprocess: its preprocessing.
         count: features per image.
-        grid: height and width that features were averaged over, or None where they have no place.
-        batch: how many images one call should hold.
+        grid: height and width over which features were averaged, or None for features without positions.
+        batch: the number of images in one call.
     """
 
     def __init__(self, path: Path, output: str | None = None, preprocess: str | Path | None = None) -> None:
         if not str(path).lower().endswith(".onnx"):
-            raise UserError(f"{path} is no feature network; give an .onnx file.")
+            raise UserError(f"{path} is not a feature network; give an .onnx file.")
         declaration = declared(preprocess, path)
         self._path = path
         self.name = path.stem
@@ -62,39 +62,39 @@ class FeatureNetwork:
         return in_batches(self._rows, self.preprocess.tensor.apply(batch), self._fixed_batch)
 
     def _rows(self, tensor: NDArray[Any]) -> Scores:
-        found = np.asarray(self._session.run([self.output], {self._input_name: tensor})[0])
-        shape = found.shape
-        if found.ndim not in (2, 4) or shape[0] != len(tensor) or found.dtype.kind != "f":
+        features = np.asarray(self._session.run([self.output], {self._input_name: tensor})[0])
+        shape = features.shape
+        if features.ndim not in (2, 4) or shape[0] != len(tensor) or features.dtype.kind != "f":
             raise UserError(
-                f"{self._path.name}:{self.output} is {found.dtype} {shape} for {len(tensor)} image(s); "
-                "features are floating-point numbers, (images, features) or with two axes of place beside."
+                f"{self._path.name}:{self.output} is {features.dtype} {shape} for {len(tensor)} image(s); "
+                "features are floating-point numbers, (images, features) or with two more axes of positions."
             )
-        if found.ndim == 4:
+        if features.ndim == 4:
             axes = (2, 3) if self.preprocess.tensor.layout == "nchw" else (1, 2)
             place = (shape[axes[0]], shape[axes[1]])
             self.grid = place if place != (1, 1) else None
-            found = found.mean(axis=axes, dtype=np.float64)
-        return np.ascontiguousarray(found, np.float32)
+            features = features.mean(axis=axes, dtype=np.float64)
+        return np.ascontiguousarray(features, np.float32)
 
     def _probe(self) -> Scores:
         try:
             return self.features(probe_images(self.preprocess, 2))
         except UserError:
             raise
-        except Exception as error:  # ONNX Runtime's own exceptions share no base class
+        except Exception as error:  # ONNX Runtime's exceptions have no common base class
             raise UserError(
-                f"{self._path} cannot be run: {first_line(error)} Declare its preprocess in "
+                f"{self._path} cannot be run: {first_line(error)} Declare its preprocessing in "
                 f"{self._path.name}.toml."
             ) from error
 
 
 def _giving(session: Any, path: Path, output: str) -> Any:
-    """A session that gives an output: one the graph has, or an inner tensor where onnx is installed."""
+    """A session with an output: one of the graph, or an inner tensor if onnx is installed."""
     outputs = [item.name for item in session.get_outputs()]
     if output in outputs:
         return session
     if importlib.util.find_spec("onnx") is None:
-        hint = f"inner tensors can be named too after: {install('onnx')}"
+        hint = f"inner tensors can be given after: {install('onnx')}"
         raise unknown_name(f"output of {path.name}", output, outputs, hint)
     onnx = load_extra("onnx", f"Output {output}")
     proto = onnx.load(str(path))

@@ -1,12 +1,12 @@
-"""Numerics: the same float32 ONNX network in the arithmetic it may be deployed in.
+"""Numerics: the same float32 ONNX network in the arithmetic of a deployment.
 
-float16   every stored number and every tensor between two layers is rounded to half precision, sums inside a
-          layer stay float32, as accelerators keep them. What half precision cannot hold becomes infinite.
-          ONNX Runtime has no such layers on processors: the rounding is spelt out in the graph.
-int8      what integer kernels keep: weights as signed bytes with a scale per output channel, the inputs of
-          every weighted layer as unsigned bytes with a scale and zero point of that tensor. Scales come from
-          each image itself, so that no calibration images are needed and none can leak; sums stay
-          float32, where int32 would hold them exactly.
+float16   every stored number and every tensor between two layers is rounded to half precision; sums inside a
+          layer stay float32, as on accelerators. Values out of the range of half precision become infinite.
+          ONNX Runtime has no such layers on CPUs, so the graph contains the rounding explicitly.
+int8      as in integer kernels: weights as signed bytes with a scale per output channel, the inputs of every
+          weighted layer as unsigned bytes with a scale and zero point of that tensor. Scales come from each
+          image itself, so that no calibration images are needed and none can leak; sums stay float32, where
+          int32 would represent them exactly.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
     from windtunnel.models import Model
     from windtunnel.models.onnx import OnnxModel
 
-# Which axis of a layer's weights counts its outputs.
+# The axis of outputs in a layer's weights.
 WEIGHTED_LAYERS = {"Conv": 0, "ConvTranspose": 1, "Gemm": -1, "MatMul": -1}
 # Layers whose second input is always weights; the others also multiply activations by each other.
 ALWAYS_WEIGHTED = ("Conv", "ConvTranspose")
-# Layers whose other inputs are sizes and places, which no deployment rounds.
+# Layers whose other inputs are sizes and positions, which no deployment rounds.
 KEEP_SIZES = ("Resize", "Upsample")
-FLOAT32, FLOAT16 = 1, 10  # ONNX's numbers for them
+FLOAT32, FLOAT16 = 1, 10  # ONNX's numbers of these types
 OWN_OPERATORS = ("", "ai.onnx")
-OLDEST_OPSET = 11  # the first that rounds to bytes by itself
+OLDEST_OPSET = 11  # the first with rounding to bytes in one operator
 
 
 def why_no_variant(model: Model, name: str) -> str:
-    """Why a model has no variant in some arithmetic, in one line; "" where it has, made and tried out."""
+    """Why a model has no variant in an arithmetic, in one line; "" if it has one that runs."""
     from windtunnel.models import probe_images
 
     try:
         variant_of(model, name).predict(probe_images(model.preprocess, 1))
     except UserError as error:
         return str(error).removeprefix(f"numerics={name} ").rstrip(".")
-    except Exception as error:  # whatever ONNX and ONNX Runtime say of a graph they cannot take
-        return f"cannot be made of this network: {first_line(error)}"
+    except Exception as error:  # ONNX and ONNX Runtime raise many kinds of errors
+        return f"cannot be made from this network: {first_line(error)}"
     return ""
 
 
 def variant_of(model: Model, name: str) -> Model:
-    """The same network in other arithmetic (`float16`, `int8`), made once."""
+    """The same network in other arithmetic (`float16`, `int8`), cached."""
     if name not in VARIANTS:
         raise unknown_name("numerics", name, VARIANTS)
     return model.variant(name)
@@ -67,15 +67,15 @@ def _variant(model: Any, name: str) -> Model:
     proto = _graph(model)
     if reason := _why_not(proto):
         raise UserError(f"numerics={name} {reason}.")
-    # Scales belong to an image, not to its neighbours in a batch.
+    # Scales belong to a single image, not to a batch.
     batch = 1 if name == "int8" else model.batch
     graph = VARIANTS[name](proto).SerializeToString()
-    found: Model = model.with_graph(graph, f"{model.name}-{name}", batch)
-    return found
+    variant: Model = model.with_graph(graph, f"{model.name}-{name}", batch)
+    return variant
 
 
 def _graph(model: Any) -> Any:
-    """The network's graph in one piece: no functions, no constants among its layers."""
+    """The network's graph as one model: without functions, and without constants among its layers."""
     import onnx
     from onnx import inliner
 
@@ -87,23 +87,23 @@ def _graph(model: Any) -> Any:
 
 
 def _fold_constants(graph: Any) -> None:
-    """Turn constants, and stored numbers under another name, into initialisers, where weights are sought."""
+    """Turn constants, and stored numbers under another name, into initialisers, like weights."""
     from onnx import numpy_helper
 
     named = {item.name: item for item in graph.initializer}
     outputs = {item.name for item in graph.output}
     kept = []
     for node in graph.node:
-        found = None
+        constant = None
         if node.op_type == "Constant" and node.attribute[0].name in ("value", "value_float", "value_floats"):
-            one = node.attribute[0]
-            found = numpy_helper.to_array(one.t) if one.name == "value" else _floats(one)
+            attribute = node.attribute[0]
+            constant = numpy_helper.to_array(attribute.t) if attribute.name == "value" else _floats(attribute)
         elif node.op_type == "Identity" and node.input[0] in named and node.output[0] not in outputs:
-            found = numpy_helper.to_array(named[node.input[0]])
-        if found is None:
+            constant = numpy_helper.to_array(named[node.input[0]])
+        if constant is None:
             kept.append(node)
         else:
-            stored = numpy_helper.from_array(found, node.output[0])
+            stored = numpy_helper.from_array(constant, node.output[0])
             graph.initializer.append(stored)
             named[stored.name] = stored
     del graph.node[:]
@@ -115,10 +115,11 @@ def _floats(attribute: Any) -> NDArray[np.float32]:
 
 
 def _why_not(proto: Any) -> str:
-    """Why a graph cannot be varied; "" where it can."""
+    """Why a graph has no variants; "" if it has."""
     operators = [node.op_type for node in proto.graph.node]
     if any(
-        "quantize" in one.lower() or one.startswith("QLinear") or one.endswith("Integer") for one in operators
+        "quantize" in operator.lower() or operator.startswith("QLinear") or operator.endswith("Integer")
+        for operator in operators
     ):
         return "needs a float32 network; this one is quantised already"
     if any(
@@ -132,7 +133,7 @@ def _why_not(proto: Any) -> str:
         return "needs a float32 network; this one has other weights"
     versions = [item.version for item in proto.opset_import if item.domain in OWN_OPERATORS]
     if max(versions, default=0) < OLDEST_OPSET:
-        return f"needs ONNX operators of version {OLDEST_OPSET} or later; export the network anew"
+        return f"needs ONNX operators of version {OLDEST_OPSET} or later; export the network again"
     named = {item.name for item in proto.graph.initializer}
     computed = sum(
         node.op_type in ALWAYS_WEIGHTED and node.input[1] not in named for node in proto.graph.node
@@ -150,7 +151,7 @@ def _weights(proto: Any) -> list[Any]:
 
 
 def _to_float16(proto: Any) -> Any:
-    """Round every stored number, the input, and what every layer hands on."""
+    """Round every stored number, the input, and the output of every layer."""
     from onnx import helper, numpy_helper
 
     kinds = _kinds(proto)
@@ -189,23 +190,23 @@ def _to_float16(proto: Any) -> Any:
 
 
 def _kinds(proto: Any) -> dict[str, int]:
-    """ONNX's number for the kind of every tensor that a layer hands on."""
+    """ONNX's number for the type of every layer's output."""
     from onnx import shape_inference
 
     graph = shape_inference.infer_shapes(proto).graph
     known = {item.name: int(item.type.tensor_type.elem_type) for item in (*graph.value_info, *graph.output)}
     for node in proto.graph.node:
         if any(name and not known.get(name) for name in node.output):
-            raise UserError(f"numerics=float16 cannot tell what the layer {node.op_type} hands on.")
+            raise UserError(f"numerics=float16 cannot determine the output type of the layer {node.op_type}.")
     return known
 
 
 def _to_int8(proto: Any) -> Any:
-    """Round the weights of every weighted layer, and put its inputs through bytes on their way."""
+    """Round the weights of every weighted layer, and convert its inputs to bytes and back."""
     from onnx import helper, numpy_helper
 
     named = {item.name: item for item in proto.graph.initializer}
-    # Layers that share weights may count their outputs along other axes of them: a copy for each axis.
+    # Layers that share weights may have their outputs on different axes: one copy for each axis.
     rounded: dict[tuple[str, int], Any] = {}
     through_bytes: dict[str, str] = {}
     nodes: list[Any] = []
@@ -233,7 +234,7 @@ def _to_int8(proto: Any) -> Any:
 
 
 def _drop_unread(graph: Any) -> None:
-    """Leave out stored numbers that nothing reads any more."""
+    """Remove stored numbers that are no longer used."""
     read = {name for node in graph.node for name in node.input}
     read |= {item.name for item in (*graph.input, *graph.output)}
     kept = [item for item in graph.initializer if item.name in read]
@@ -242,7 +243,9 @@ def _drop_unread(graph: Any) -> None:
 
 
 def _output_axis(node: Any) -> int:
-    turned = node.op_type == "Gemm" and any(one.name == "transB" and one.i for one in node.attribute)
+    turned = node.op_type == "Gemm" and any(
+        attribute.name == "transB" and attribute.i for attribute in node.attribute
+    )
     return 0 if turned else WEIGHTED_LAYERS[node.op_type]
 
 

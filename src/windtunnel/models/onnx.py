@@ -1,4 +1,4 @@
-"""ONNX files on ONNX Runtime, CPU, one thread: the same bits whatever the number of workers."""
+"""ONNX files on ONNX Runtime, CPU, one thread: bit-identical for any number of workers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from windtunnel.models import Model, Scores, behaviour, check_scores, output_fac
 from windtunnel.models.kinds import SHIPPED_FORMS, file_digest
 from windtunnel.models.preprocess import Declaration, Dtype, Layout, Preprocess, declared
 
-# More take longer per image on one thread, and the network's activations grow with them.
+# Larger batches take longer per image on one thread, and more memory for activations.
 DYNAMIC_BATCH = 16
 DTYPES: dict[str, Dtype] = {
     "tensor(float)": "float32",
     "tensor(float16)": "float16",
     "tensor(uint8)": "uint8",
 }
-# Weights too large for one file lie beside the graph under one of these names.
+# Weights too large for one file are stored next to the graph under one of these names.
 EXTERNAL_DATA = (".data", "_data")
 CHANNEL_COUNTS = (1, 3)
 
@@ -59,7 +59,7 @@ class OnnxModel(Model):
         self.about = self._declaration.about
         probe = self._probe()
         facts = output_facts(self._declaration, probe, path.name)
-        # Weights may lie in files of any name; what the model says tells them apart.
+        # Weights may be in files of any name; the model's scores distinguish them.
         external = [path.with_name(path.name + suffix) for suffix in EXTERNAL_DATA]
         self.fingerprint = f"{file_digest(path, *external)}-{behaviour(probe)}"
         self.class_count, self.classes = facts.class_count, facts.classes
@@ -84,14 +84,14 @@ class OnnxModel(Model):
         return other
 
     def variant(self, name: str) -> Model:
-        """The same network in other arithmetic (`float16`, `int8`), made once."""
+        """The same network in other arithmetic (`float16`, `int8`), cached."""
         from windtunnel.models.numerics import onnx_variant
 
         return onnx_variant(self, name)
 
     def _scores(self, tensor: NDArray[Any]) -> Scores:
-        found = self._session.run([self._output_name], {self._input_name: tensor})[0]
-        return check_scores(found, len(tensor), self._path.name)
+        scores = self._session.run([self._output_name], {self._input_name: tensor})[0]
+        return check_scores(scores, len(tensor), self._path.name)
 
     def _probe(self) -> Scores:
         images = probe_images(self.preprocess, 2)
@@ -99,18 +99,18 @@ class OnnxModel(Model):
             return self.predict(images)
         except UserError:
             raise
-        except Exception as error:  # ONNX Runtime's own exceptions share no base class
+        except Exception as error:  # ONNX Runtime's exceptions have no common base class
             side = images.shape[1]
             raise UserError(
                 f"{self._path} cannot be run on {side}x{side} images: {first_line(error)} "
-                f"Declare its preprocess in {self._path.name}.toml."
+                f"Declare its preprocessing in {self._path.name}.toml."
             ) from error
 
 
 def in_batches(
     run: Callable[[NDArray[Any]], Scores], tensor: NDArray[Any], fixed_batch: int | None
 ) -> Scores:
-    """What a network says of any number of inputs, though its graph may take a fixed number at a time."""
+    """A network's results for any number of inputs, although its graph may have a fixed batch size."""
     if fixed_batch is None:
         return run(tensor)
     parts = []
@@ -124,7 +124,7 @@ def in_batches(
 
 
 def open_session(path: Path, graph: bytes | None = None) -> Any:
-    """A session on one thread, of a file or of a graph made from it."""
+    """A session on one thread, for a file or for a graph made from it."""
     if not path.is_file():
         raise UserError(f"No such model: {path}. Give {SHIPPED_FORMS}.")
     import onnxruntime
@@ -137,46 +137,46 @@ def open_session(path: Path, graph: bytes | None = None) -> Any:
         return onnxruntime.InferenceSession(
             str(path) if graph is None else graph, options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # ONNX Runtime's own exceptions share no base class
+    except Exception as error:  # ONNX Runtime's exceptions have no common base class
         reason = _newer_than_supported(str(error), onnxruntime.__version__)
         if reason:
             raise UserError(f"{path} {reason}") from error
         raise UserError(f"{path} is not a model ONNX Runtime can load: {first_line(error)}") from error
 
 
-def _newer_than_supported(said: str, runtime: str) -> str:
-    """Which version of a file is newer than ONNX Runtime supports, and what to do; "" where none is."""
-    # Its messages are the only place where ONNX Runtime tells its newest versions.
-    if ir := _NEW_IR.search(said):
-        found, newest = ir["found"], ir["newest"]
+def _newer_than_supported(message: str, runtime: str) -> str:
+    """Which version of a file is newer than ONNX Runtime supports, and what to do; "" for none."""
+    # Only its messages contain the newest versions that ONNX Runtime supports.
+    if ir := _NEW_IR.search(message):
+        version, newest = ir["found"], ir["newest"]
         return (
-            f"has ONNX IR version {found}; ONNX Runtime {runtime} supports IR versions up to {newest}. "
+            f"has ONNX IR version {version}; ONNX Runtime {runtime} supports IR versions up to {newest}. "
             f"Export the model with an older onnx package or set its ir_version to {newest}, or upgrade "
             "onnxruntime."
         )
-    if opset := _NEW_OPSET.search(said):
-        found, newest, domain = opset["found"], opset["newest"], opset["domain"]
+    if opset := _NEW_OPSET.search(message):
+        version, newest, domain = opset["found"], opset["newest"], opset["domain"]
         of = "" if domain == "ai.onnx" else f" of domain {domain}"
         return (
-            f"has ONNX opset {found}{of}; ONNX Runtime {runtime} supports opsets up to {newest}. Export the "
-            f"model with opset {newest} or older, or upgrade onnxruntime."
+            f"has ONNX opset {version}{of}; ONNX Runtime {runtime} supports opsets up to {newest}. Export "
+            f"the model with opset {newest} or older, or upgrade onnxruntime."
         )
     return ""
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what ONNX Runtime says, short enough to stand in a message."""
+    """The first line of an ONNX Runtime error, shortened for a message."""
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return text.rstrip(".")[:300] + "."
 
 
 def single_image_input(session: Any, path: Path) -> Any:
-    """The input that takes the images; a network with any other inputs is refused."""
+    """The input for the images; refuses a network with other inputs."""
     inputs = session.get_inputs()
     if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in DTYPES:
-        found = "; ".join(f"{item.name} {item.type} {item.shape}" for item in inputs)
+        given = "; ".join(f"{item.name} {item.type} {item.shape}" for item in inputs)
         raise UserError(
-            f"{path} takes {found}; a classifier takes one batch of images (4 axes, {', '.join(DTYPES)})."
+            f"{path} takes {given}; a classifier takes one batch of images (4 axes, {', '.join(DTYPES)})."
         )
     return inputs[0]
 
@@ -191,7 +191,7 @@ def _output_name(session: Any, declaration: Declaration, path: Path) -> str:
 
 
 def fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype, path: Path) -> Preprocess:
-    """Reconcile what is declared with what the graph says, or say where they disagree."""
+    """Combine the declaration with the graph's shape and type; refuses contradictions."""
     layout = declaration.layout or _layout(shape)
     channels = shape[1] if layout == "nchw" else shape[3]
     sides = (shape[2], shape[3]) if layout == "nchw" else (shape[1], shape[2])
@@ -201,10 +201,10 @@ def fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype
     if dtype == "uint8" and not declaration.fixed_tensor:
         tensor = replace(tensor, divisor=1.0, mean=(0.0,) * count, std=(1.0,) * count)
     if dtype == "uint8" and not tensor.is_raw:
-        raise UserError(f"{path} takes uint8, so its bytes go in as they are; remove mean, std and divisor.")
+        raise UserError(f"{path} takes uint8, so its bytes are not converted; remove mean, std and divisor.")
     if channels is not None and channels != count:
         raise UserError(
-            f"{path} takes {channels} channel(s), its preprocess gives {count}; "
+            f"{path} takes {channels} channel(s), its preprocessing gives {count}; "
             f"declare [tensor] channels in {path.name}.toml."
         )
     preprocess = replace(preprocess, tensor=replace(tensor, layout=layout, dtype=dtype))
@@ -216,7 +216,7 @@ def fit_to_graph(declaration: Declaration, shape: list[int | None], dtype: Dtype
         return preprocess
     if declaration.fixed_size:
         raise UserError(
-            f"{path} takes {sides[0]}x{sides[0]} images, its declared preprocess gives "
+            f"{path} takes {sides[0]}x{sides[0]} images, its declared preprocessing gives "
             f"{preprocess.geometry.describe()}; correct crop_px in [geometry]."
         )
     return preprocess.scaled_to(sides[0])

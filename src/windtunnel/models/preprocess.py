@@ -1,4 +1,4 @@
-"""How a model wants its images: the geometry, and the arithmetic from bytes to its input tensor."""
+"""A model's preprocessing: the geometry, and the arithmetic from bytes to its input tensor."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Tensor:
                     f"channels = '{self.channels}' needs {self.channel_count}."
                 )
         if self.divisor == 0 or 0 in self.std:
-            raise UserError("tensor divisor and std must not be zero.")
+            raise UserError("tensor divisor or std is zero; give other numbers.")
 
     @property
     def channel_count(self) -> int:
@@ -59,15 +59,15 @@ class Tensor:
 
     @property
     def is_raw(self) -> bool:
-        """Whether the model gets the bytes as they are."""
+        """Whether the model takes unconverted bytes."""
         return self.divisor == 1 and not any(self.mean) and all(value == 1 for value in self.std)
 
     def record(self) -> TensorRecord:
-        """The tensor as recipes keep it."""
+        """The tensor as recipes store it."""
         return record_of(self, TensorRecord)
 
     def same_arithmetic(self, other: Tensor) -> bool:
-        """Whether another gives the same numbers, however it is written: x/127.5 - 1 is (x/255 - 0.5)/0.5."""
+        """Whether another tensor gives the same numbers in another form: x/127.5 - 1 is (x/255 - 0.5)/0.5."""
         if (self.channels, self.layout, self.dtype) != (other.channels, other.layout, other.dtype):
             return False
         return np.allclose(self._line(), other._line(), rtol=1e-6, atol=0)
@@ -97,7 +97,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Preprocess:
-    """Geometry and tensor together, where they were declared, and whether nobody did."""
+    """Geometry and tensor, where they were declared, and whether they are only assumed."""
 
     geometry: Geometry = field(default_factory=Geometry)
     tensor: Tensor = field(default_factory=Tensor)
@@ -105,7 +105,7 @@ class Preprocess:
     assumed: bool = False
 
     def scaled_to(self, side_px: int) -> Preprocess:
-        """The same preprocess for another input size."""
+        """The same preprocessing for another input size."""
         old = self.geometry
         resize_px = int(side_px * old.resize_px / old.crop_px) if old.crop_px else side_px
         return replace(self, geometry=replace(old, crop_px=side_px, resize_px=resize_px))
@@ -113,12 +113,12 @@ class Preprocess:
 
 @dataclass(frozen=True)
 class About:
-    """What a model is among others, for comparisons: nothing of it decides a prediction.
+    """Facts that distinguish a model in comparisons; none of them affects predictions.
 
     Attributes:
         family: such as `resnet`; "" for unknown.
-        parameters: how many; 0 for unknown.
-        tags: whatever sets it apart.
+        parameters: the number of parameters; 0 for unknown.
+        tags: any distinguishing words.
     """
 
     family: str = ""
@@ -128,7 +128,7 @@ class About:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a TOML file or preset says of a model."""
+    """The content of a model's TOML file or preset."""
 
     preprocess: Preprocess
     fixed_size: bool = False
@@ -143,27 +143,27 @@ class Declaration:
 
 @lru_cache(maxsize=1)
 def presets() -> dict[str, dict[str, Any]]:
-    """The preprocess presets, by name."""
+    """The preprocessing presets, by name."""
     return tomllib.loads(published.read_text("presets.toml"))
 
 
 def declared(preprocess: str | Path | None, model_file: Path | None) -> Declaration:
-    """What is declared of a model: by the preset or file given, the file beside it, or the default."""
+    """A model's declaration: the given preset or file, the TOML next to the model file, or the default."""
     if preprocess is not None:
         if str(preprocess).endswith(".toml"):
             return read_declaration(Path(preprocess))
         if str(preprocess) not in presets():
-            raise unknown_name("preprocess preset", str(preprocess), presets(), "or give a .toml file")
+            raise unknown_name("preprocessing preset", str(preprocess), presets(), "or give a .toml file")
         return _from_preset(str(preprocess), f"preset {preprocess}")
     if model_file is not None:
-        beside = model_file.with_name(model_file.name + ".toml")
-        if beside.is_file():
-            return read_declaration(beside)
+        own_file = model_file.with_name(model_file.name + ".toml")
+        if own_file.is_file():
+            return read_declaration(own_file)
     return _from_preset(DEFAULT_PRESET, ASSUMED, assumed=True)
 
 
 def wanted(preprocess: str | Path | Preprocess) -> Preprocess:
-    """A preprocess itself, or the one that a preset's name or a TOML file says."""
+    """The preprocessing itself, or that of a preset's name or a TOML file."""
     if isinstance(preprocess, Preprocess):
         return preprocess
     if isinstance(preprocess, str | Path):
@@ -177,7 +177,7 @@ def wanted(preprocess: str | Path | Preprocess) -> Preprocess:
 def read_declaration(path: Path) -> Declaration:
     """Read a model's TOML file; an unknown key is an error."""
     if not path.is_file():
-        raise UserError(f"No such preprocess file: {path}.")
+        raise UserError(f"No such preprocessing file: {path}.")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -230,7 +230,7 @@ def _table(table: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
 
 
 def _tensor_base(base: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    # A preset's three means say nothing about a grey model.
+    # The three means of a preset do not apply to a grey model.
     return {"mean": (0.0,), "std": (1.0,)} if given.get("channels") == "grey" else base
 
 

@@ -48,7 +48,7 @@ class CallableModel(Model):
     """A classifier that is a Python callable from uint8 NHWC images to scores.
 
     Attributes:
-        probe_size: height and width of the images it was tried on, where it declares no size; else None.
+        probe_size: height and width of the images it was tested on, if it declares no size; else None.
     """
 
     batch = BATCH
@@ -79,10 +79,10 @@ class CallableModel(Model):
         self.outputs, self.outputs_from = facts.outputs, facts.outputs_from
 
     def _probe(self, data_size: Size | None) -> tuple[Size | None, Scores]:
-        """The scores of two images, and their size where it is the data's.
+        """The scores of two images, and their size if it is the data's.
 
-        Whoever declares no size is tried at 224 pixels, then at the data's size: a network with a fixed input
-        takes no other.
+        A model without a declared size is tested at 224 pixels, then at the data's size: a network with a
+        fixed input takes no other.
         """
         undeclared = self.preprocess.geometry.output_px is None
         sizes = (None, data_size) if undeclared and data_size else (None,)
@@ -90,7 +90,7 @@ class CallableModel(Model):
             images = probe_images(self.preprocess, 2, size)
             try:
                 return size, self.predict(images)
-            except Exception as error:  # the user's own code
+            except Exception as error:  # of the user's code
                 failure = error
         if isinstance(failure, UserError):
             raise failure

@@ -1,4 +1,4 @@
-"""Torch modules: fed the declared tensor, in evaluation mode and without gradients; left as they were."""
+"""Torch modules: called with the declared tensor in evaluation mode, without gradients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TorchPredictor:
         self._device = first.device if first is not None else torch.device("cpu")
 
     def fed_by(self, tensor: Tensor) -> TorchPredictor:
-        """The same module fed another tensor."""
+        """The same module with another input tensor."""
         return TorchPredictor(self._module, tensor)
 
     @property
@@ -43,13 +43,13 @@ class TorchPredictor:
         return np.asarray(scores.float().cpu().numpy(), dtype=np.float32)
 
     def scores(self, batch: NDArray[np.uint8]) -> Any:
-        """The same as a tensor, with gradients where the caller has them on."""
+        """The same as a tensor, with gradients if the caller enabled them."""
         values = torch.from_numpy(np.ascontiguousarray(self._tensor.apply(batch))).to(self._device)
         with evaluating(self._module):
             scores = self._module(values)
         if isinstance(scores, torch.Tensor):
             return scores
-        # Some modules wrap their scores: in a named field, or as the first of several outputs.
+        # Some modules wrap their scores in a named field, or return them as the first of several outputs.
         return scores.logits if hasattr(scores, "logits") else scores[0]
 
 
@@ -74,7 +74,7 @@ class TorchModel(CallableModel):
 
     @property
     def gradient_source(self) -> TorchPredictor:
-        """The module and how it is fed."""
+        """The module with its input tensor."""
         return self._torch
 
     def redeclared(self, preprocess: Preprocess) -> Model:
@@ -87,7 +87,7 @@ class TorchModel(CallableModel):
 
 @contextmanager
 def evaluating(module: Any) -> Iterator[None]:
-    """Evaluation mode for a while; afterwards every submodule has its own mode again, whatever happens."""
+    """Evaluation mode inside the context; afterwards every submodule has its own mode again."""
     modes = [(part, part.training) for part in module.modules()]
     if not any(training for _, training in modes):
         yield
@@ -96,7 +96,7 @@ def evaluating(module: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        # Some modules do more on train() than change the flag, such as take back a merge of weights.
+        # Some modules do more in train() than change the flag, such as undo a merge of weights.
         module.train(modes[0][1])
         for part, training in modes:
             part.training = training

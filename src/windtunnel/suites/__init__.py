@@ -1,1 +1,1 @@
-"""Suites: versioned TOML files that say what to run and how to score it."""
+"""Suites: versioned TOML files that define what to run and how to score it."""

@@ -1,4 +1,4 @@
-"""Canvases: which edition a run uses, and how its images become what is corrupted."""
+"""Canvases: the edition of a run, and how its images become the images that are corrupted."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from windtunnel.core.errors import UserError
 from windtunnel.core.records import CanvasRecipe
 from windtunnel.corruptions import MIN_SIDE_PX, edition_of
-from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.imaging.geometry import Geometry
 
 if TYPE_CHECKING:
     from windtunnel.suites.suite import Suite
 
-# A set of equal images whose short side is at most this is taken as it is.
+# Images of one size whose short side is at most this are not resized.
 SMALL_PX = 96
 
 GEOMETRIES = {
@@ -23,43 +23,45 @@ GEOMETRIES = {
     64: Geometry(rule="exact", crop_px=64),
     32: Geometry(rule="exact", crop_px=32),
 }
-# ImageNet-S's generator makes every image 256x256 whatever its aspect, then takes the middle.
+# ImageNet-S's generator resizes every image to 256x256 whatever its aspect, then crops the centre.
 SYSTEMATIC_GEOMETRY = Geometry(rule="squash", resize_px=256, crop_px=224)
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """Which edition a run uses, how its images become canvases, and why."""
+    """The edition of a run, how its images become canvases, and why."""
 
     edition: int
     geometry: Geometry
     note: str
 
     def record(self) -> CanvasRecipe:
-        """The canvas as recipes keep it."""
+        """The canvas as recipes store it."""
         return CanvasRecipe(self.edition, self.geometry.record(), self.note)
 
     def overrides(self) -> dict[str, object]:
-        """Where its geometry differs from the edition's own: part of a condition's identity."""
+        """Where its geometry differs from the edition's own; part of a condition's identity."""
         usual = asdict(GEOMETRIES[self.edition])
         return {key: value for key, value in asdict(self.geometry).items() if value != usual[key]}
 
 
 def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geometry) -> Canvas:
-    """Decide edition and geometry from the suite and the sizes (width, height) of the readable images.
+    """Choose edition and geometry from the suite and the sizes (width, height) of the readable images.
 
     Canvas `native` is the model's own geometry, with the edition that fits its size.
 
-    `auto`: images all of one size with a short side up to 96 are taken as they are, edition 32 below
-    48 pixels and 64 from there; everything else is edition 224. Small equal images are not resized by
-    an edition of their own kind either, so that CIFAR is corrupted as CIFAR.
+    `auto`: images that all have one size with a short side up to 96 are not resized; they use edition 32
+    below 48 pixels and 64 from there. All others use edition 224. An edition of their own size does not
+    resize small equal images either, so that CIFAR is corrupted like CIFAR-10-C.
     """
     if suite.canvas == "native":
         side = model_geometry.output_px or min(min(size) for size in sizes)
         if not suite.corruptions and not suite.holds_sequences:
             return Canvas(edition_of(side, side), model_geometry, "the model's own preprocess")
         if side < MIN_SIDE_PX:
-            raise UserError(f"The model takes {side} pixels; corruptions need at least {MIN_SIDE_PX}.")
+            raise UserError(
+                f"The model takes {side} pixels; corruptions need {MIN_SIDE_PX}. Give another --suite."
+            )
         edition = edition_of(side, side) if suite.edition == "auto" else int(suite.edition)
         return Canvas(edition, model_geometry, "the model's own size and filter: not ImageNet-C's canvas")
     if suite.canvas == "imagenet-s":
@@ -75,12 +77,13 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     return Canvas(edition, GEOMETRIES[edition], "")
 
 
-def finished_canvas(dataset: FinishedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
-    """The canvas of a finished set: what is stored; clean images of other sizes go the edition's way."""
+def finished_canvas(dataset: PrecomputedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
+    """The canvas of a precomputed set: the stored images; other clean images use the edition's geometry."""
     edition = dataset.edition
     if suite.edition not in ("auto", edition):
         raise UserError(
-            f"{dataset.location} holds images of edition {edition}; they cannot become {suite.edition}."
+            f"{dataset.location} contains images of edition {edition}, not {suite.edition}; "
+            "give another --edition or --suite."
         )
     as_they_are = dataset.clean is None or sizes == {dataset.size}
     geometry = Geometry(rule="none") if as_they_are else GEOMETRIES[edition]

@@ -1,4 +1,4 @@
-"""Which suite fits the data where nobody names one."""
+"""The suite for a dataset if the user gives none."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from pathlib import Path
 from windtunnel.core.errors import UserError
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.layouts import open_precomputed
-from windtunnel.data.natural_detection import found_natural, how_found, perhaps_natural
+from windtunnel.data.natural_detection import detect_natural_set, detection_note, natural_set_hint
 from windtunnel.data.natural_layouts import open_natural
 from windtunnel.data.precomputed import open_with_clean
 from windtunnel.sequences import DIFFICULTIES
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.suite_files import load_suite
 
-# What ordinary images are run through where nobody names a suite.
+# The suite for ordinary images if the user gives none.
 QUICK = "imagenet-c-quick"
 
-# Which suite a finished set is scored by: the one of which it holds most.
-FINISHED_SUITES = (
+# The suites for precomputed sets; the one with the most units in the set is used.
+PRECOMPUTED_SUITES = (
     "imagenet-c", "imagenet-c-extra", "imagenet-c-bar", "cifar-10-c-bar", "imagenet-3dcc",
     "imagenet-p", "imagenet-p-extra",
 )  # fmt: skip
 
 
 def default_suite(dataset: Dataset, usual: str = QUICK) -> str:
-    """The suite for a user who names none: the usual one, or for a finished set what it holds."""
+    """The suite if the user gives none: `usual`, or for a precomputed set the best match."""
     if dataset.precomputed is None:
         return usual
-    held = {one.unit for one in dataset.precomputed.stored}
-    suites = {name: set(load_suite(name).units) for name in FINISHED_SUITES}
+    held = {condition.unit for condition in dataset.precomputed.stored}
+    suites = {name: set(load_suite(name).units) for name in PRECOMPUTED_SUITES}
     best = max(suites, key=lambda name: (len(held & suites[name]), -len(suites[name] - held)))
     return best if held & suites[best] else "as-stored"
 
@@ -38,13 +38,13 @@ def natural_at(source: str | Path | Dataset) -> str:
     """The suite of the natural set at a path, recognised by its name, folders or columns; "" for others."""
     if isinstance(source, Dataset):
         return source.natural.name if source.natural else ""
-    found = found_natural(source)
-    # A corrupted copy of a natural set is a finished set.
-    return "" if found and Path(source).is_dir() and open_precomputed(Path(source)) else found
+    name = detect_natural_set(source)
+    # A corrupted copy of a natural set is a precomputed set.
+    return "" if name and Path(source).is_dir() and open_precomputed(Path(source)) else name
 
 
 def held_difficulty(dataset: Dataset) -> int | None:
-    """The difficulty a finished set of sequences was made for, where its noise has only another than 1."""
+    """The lowest difficulty of a precomputed set of noise sequences, if it is not 1; else None."""
     if dataset.precomputed is None:
         return None
     levels = {one.level for one in dataset.precomputed.stored if one.is_sequence and one.level}
@@ -57,23 +57,23 @@ def open_for_suite(
     clean: str | Path | Dataset | None,
     usual: str = QUICK,
 ) -> tuple[Dataset, Suite]:
-    """Data and suite that belong together: a natural set is opened as what it is, found by looking.
+    """Open the data and choose the suite that fits it; a natural set is detected.
 
     Args:
-        data, clean: as of `run`.
-        suite: as of `run`; None takes what the data is, or `usual`.
-        usual: the suite of ordinary images.
+        data, clean: as in `run`.
+        suite: as in `run`; None for the suite that fits the data, or `usual`.
+        usual: the suite for ordinary images.
     """
-    found = load_suite(suite) if isinstance(suite, str | Path) else suite
+    chosen = load_suite(suite) if isinstance(suite, str | Path) else suite
     if not isinstance(data, str | Path):
         data = open_dataset(data)
     remarks: list[str] = []
-    if found is None and (name := natural_at(data)):
-        found = load_suite(name)
-        remarks = [] if isinstance(data, Dataset) else [how_found(name, data)]
-    if found is not None and found.natural:
-        return open_natural(data, found.natural, clean, remarks), found
+    if chosen is None and (name := natural_at(data)):
+        chosen = load_suite(name)
+        remarks = [] if isinstance(data, Dataset) else [detection_note(name, data)]
+    if chosen is not None and chosen.natural:
+        return open_natural(data, chosen.natural, clean, remarks), chosen
     if isinstance(data, Dataset) and data.natural:
         raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
-    dataset = open_with_clean(data, clean, perhaps_natural)
-    return dataset, found or load_suite(default_suite(dataset, usual))
+    dataset = open_with_clean(data, clean, natural_set_hint)
+    return dataset, chosen or load_suite(default_suite(dataset, usual))

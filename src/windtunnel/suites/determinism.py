@@ -1,12 +1,12 @@
-"""Self-check of units from outside the package: the same seed gives the same pixels, everywhere.
+"""Self-check of third-party units: the same seed must give the same pixels in every process.
 
-A unit is tried on one small image at every level that is asked for, three times in this process and once in
-each of three others:
+A unit is tested on one small image at every requested level, three times in this process and once in each
+of three others:
 
-again          the same call a second time: unseeded generators, clocks and state that is kept differ
-other globals  other states of the global generators (random, numpy.random, torch): units that draw from these
-               differ
-other hashes   interpreters with other PYTHONHASHSEEDs: hash() of texts, and the order of sets, differ
+again          the same call a second time: detects unseeded generators, clocks and kept state
+other globals  other states of the global generators (random, numpy.random, torch): detects units that draw
+               from these
+other hashes   interpreters with other PYTHONHASHSEEDs: detects hash() of texts and the order of sets
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from windtunnel.suites.pipeline_steps import axis_of, is_step, value_of
 from windtunnel.suites.units import Unit, find_unit, include_units
 
 SIDE_PX = 64
-# The first frame of a sequence may be the image itself.
+# The first frame of a sequence may be the unchanged image.
 FRAMES = 4
 CHILD = (
     "import json, sys\n"
@@ -50,14 +50,14 @@ CHILD = (
     "from windtunnel.suites.determinism import trial_digests\n"
     "sys.stdout.write('\\n' + json.dumps(trial_digests(given['trials'], given['files'])))\n"
 )
-# Salts of hash(): of a small range of values, one other salt may give the same by chance.
+# Salts of hash(): with one other salt a small range of values may agree by chance.
 SALTS = ("1", "2", "3")
-CURE = "Draw from rng, its second argument, and from nothing else."
+REMEDY = "Draw only from rng, its second argument."
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One unit, tried at one level of one edition."""
+    """One unit, tested at one level of one edition."""
 
     unit: str
     level: int
@@ -65,7 +65,7 @@ class Trial:
     settings: Mapping[str, str] = field(default_factory=dict)
 
     def digest(self) -> str:
-        """Digest of the pixels that it makes of the golden image, seed 0."""
+        """Digest of the pixels that the unit makes from the golden image with seed 0."""
         unit, image = _plugin(self.unit), golden_image(SIDE_PX)
         if not isinstance(unit, Corruption | Perturbation):
             return hashlib.blake2b(try_out(unit, value_of(self.unit), image), digest_size=16).hexdigest()
@@ -74,21 +74,21 @@ class Trial:
             made: Iterable[Any] = [unit.apply(image, draws, self.level, self.edition, self.settings)]
         else:
             made = islice(unit.apply(image, draws, self.level, self.edition), FRAMES)
-        found = hashlib.blake2b(digest_size=16)
+        pixels_digest = hashlib.blake2b(digest_size=16)
         for pixels in made:
-            found.update(np.ascontiguousarray(pixels).tobytes())
-        return found.hexdigest()
+            pixels_digest.update(np.ascontiguousarray(pixels).tobytes())
+        return pixels_digest.hexdigest()
 
 
-# What has been checked in this process: trials with the digests of the files they depend on.
+# The trials passed in this process, with the digests of the files they depend on.
 _passed: set[str] = set()
 
 
 def check_deterministic(conditions: Iterable[Condition], geometry: Geometry | None = None) -> None:
-    """Refuse units from outside the package that give other pixels for the same seed, and say why.
+    """Refuse third-party units that give other pixels for the same seed, and state the reason.
 
-    Each is tried at every level that the conditions have of it, and so are the decoders, resizers and codecs
-    of the conditions and of a model's own geometry. Nothing is done for shipped units.
+    Each is tested at every level that occurs in the conditions, and so are the decoders, resizers and codecs
+    of the conditions and of a model's own geometry. Shipped units are not tested.
     """
     conditions = list(conditions)
     waiting: dict[str, Trial] = {}
@@ -99,33 +99,33 @@ def check_deterministic(conditions: Iterable[Condition], geometry: Geometry | No
         key = json.dumps([asdict(trial), dict(condition.assets)])
         if key not in _passed:
             waiting[key] = trial
-    for step in _steps_from_outside(conditions, geometry):
+    for step in _third_party_steps(conditions, geometry):
         key = json.dumps([step, _plugin(step).assets()])
         if key not in _passed:
             waiting[key] = Trial(step, 0, 0)
     if not waiting:
         return
     digests = [_check_here(trial) for trial in waiting.values()]
-    for elsewhere in _digests_there(waiting.values()):
+    for elsewhere in _digests_elsewhere(waiting.values()):
         for trial, here, there in zip(waiting.values(), digests, elsewhere, strict=True):
             if here != there:
                 raise _refusal(
                     trial,
                     "from one Python process to the next: it depends on hash() of a text, or on the order of "
-                    "a set, which Python salts anew in every process",
+                    "a set, which Python salts differently in every process",
                 )
     _passed.update(waiting)
 
 
 def _check_here(trial: Trial) -> str:
-    """The digest of a trial; refuses what differs within this process."""
+    """The digest of a trial; refuses a unit whose pixels differ within this process."""
     with _global_generators(1):
         first = trial.digest()
     with _global_generators(1):
         again = trial.digest()
     if again != first:
         raise _refusal(
-            trial, "from one call to the next: it uses a generator without a seed, the clock, or what it kept"
+            trial, "from one call to the next: it uses a generator without a seed, the clock, or kept state"
         )
     with _global_generators(2):
         other = trial.digest()
@@ -140,36 +140,36 @@ def _refusal(trial: Trial, how: str) -> UserError:
     if not isinstance(unit, Corruption | Perturbation):
         return UserError(f"{trial.unit} ({file}) changes its pixels for the same image {how}.")
     level = f"{'severity' if isinstance(unit, Corruption) else 'difficulty'} {trial.level}"
-    return UserError(f"{trial.unit} ({file}) changes its pixels at {level} for the same seed {how}. {CURE}")
+    return UserError(f"{trial.unit} ({file}) changes its pixels at {level} for the same seed {how}. {REMEDY}")
 
 
 def trial_digests(trials: Iterable[Mapping[str, Any]], files: Iterable[str]) -> list[str]:
-    """The digests of trials as another process finds them."""
+    """The digests of trials, computed in another process."""
     include_units(map(Path, files))
-    found = []
-    for one in trials:
+    digests = []
+    for trial in trials:
         with _global_generators(1):
-            found.append(Trial(**one).digest())
-    return found
+            digests.append(Trial(**trial).digest())
+    return digests
 
 
-def _digests_there(trials: Iterable[Trial]) -> list[list[str]]:
-    """The same in interpreters with other salts of hash(), started together; [] where none can be started."""
+def _digests_elsewhere(trials: Iterable[Trial]) -> list[list[str]]:
+    """The digests from interpreters with other salts of hash(), run in parallel; [] if none can start."""
     asked = list(trials)
     included = {
-        inspect.getfile(_plugin(one.unit).function)
-        for one in asked
-        if _plugin(one.unit).function.__module__.startswith("windtunnel_included_")
+        inspect.getfile(_plugin(trial.unit).function)
+        for trial in asked
+        if _plugin(trial.unit).function.__module__.startswith("windtunnel_included_")
     }
-    given = {"path": sys.path, "files": sorted(included), "trials": [asdict(one) for one in asked]}
+    given = {"path": sys.path, "files": sorted(included), "trials": [asdict(trial) for trial in asked]}
     salts = [salt for salt in SALTS if salt != os.environ.get("PYTHONHASHSEED")]
     with ThreadPoolExecutor(len(salts)) as threads:
-        found = threads.map(lambda salt: _digests_with_salt(salt, json.dumps(given), asked[0].unit), salts)
-        return [digests for digests in found if digests]
+        results = threads.map(lambda salt: _digests_with_salt(salt, json.dumps(given), asked[0].unit), salts)
+        return [digests for digests in results if digests]
 
 
 def _digests_with_salt(salt: str, given: str, unit: str) -> list[str]:
-    """The digests that an interpreter with this salt of hash() finds; [] where it cannot be started."""
+    """The digests from an interpreter with this salt of hash(); [] if it cannot be started."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", CHILD],
@@ -183,13 +183,13 @@ def _digests_with_salt(salt: str, given: str, unit: str) -> list[str]:
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise UserError(f"{unit} cannot be loaded by another Python process: {reason[:300]}")
-    found: list[str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    digests: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return digests
 
 
 @contextmanager
 def _global_generators(seed: int) -> Iterator[None]:
-    """The global generators in a known state for a while; afterwards in their own again."""
+    """Set the global generators to a known state; restore their own state at the end."""
     torch = sys.modules.get("torch")
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     of_torch = torch.get_rng_state() if torch else None
@@ -207,16 +207,16 @@ def _global_generators(seed: int) -> Iterator[None]:
 
 
 def _plugin(unit: str) -> Unit | ImagingPlugin:
-    """The plug-in of a unit's name; of a decoder, a resizer or a codec the name is `axis=value`."""
+    """The plug-in of a unit's name; for a decoder, a resizer or a codec the name is `axis=value`."""
     return imaging_plugin(axis_of(unit), value_of(unit)) if is_step(unit) else find_unit(unit)
 
 
-def _steps_from_outside(conditions: Iterable[Condition], geometry: Geometry | None) -> list[str]:
+def _third_party_steps(conditions: Iterable[Condition], geometry: Geometry | None) -> list[str]:
     """The decoders, resizers and codecs in use that do not come with windtunnel, as `axis=value`."""
     used: dict[str, None] = {}
-    for stored in [asdict(geometry) if geometry else {}, *(one.geometry for one in conditions)]:
+    for stored in [asdict(geometry) if geometry else {}, *(condition.geometry for condition in conditions)]:
         used |= {f"{field_}={stored[field_]}": None for field_ in ("decoder", "resizer") if field_ in stored}
-    used |= {f"codec={one.codec}": None for one in conditions if codec_assets(one.codec)}
+    used |= {f"codec={condition.codec}": None for condition in conditions if codec_assets(condition.codec)}
     return [step for step in used if not imaging_plugin(axis_of(step), value_of(step)).is_shipped]
 
 

@@ -1,6 +1,6 @@
-"""Golden digests: fingerprints of a unit's pixels, so that no change of them goes unnoticed.
+"""Golden digests: fingerprints of a unit's pixels, which detect any change.
 
-They hold under constraints.txt on x86-64 Linux; elsewhere the parity tests decide.
+They are valid under constraints.txt on x86-64 Linux; on other platforms the parity tests apply.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from windtunnel.sequences import Perturbation
 
 
 def golden_image(side_px: int) -> Image:
-    """An image drawn by formula: colour ramps, rings, edges, fine texture, black and white corners."""
+    """An image computed by formula: colour ramps, rings, edges, fine texture, black and white corners."""
     y, x = np.mgrid[0:side_px, 0:side_px] / (side_px - 1)
     distance = np.hypot(x - 0.45, y - 0.55)
     red = 255 * x

@@ -1,10 +1,10 @@
-"""The steps between a file and a model's answer, and what each may be swapped for: `axis=value`.
+"""The steps between a file and a model's prediction, and the alternatives of each: `axis=value`.
 
-decode      which library turns bytes into pixels
-resize      which library and filter changes the size
+decode      the library that turns bytes into pixels
+resize      the library and filter for the change of size
 geometry    how size and crop are computed
 colour      how decoded colours are handled, or mishandled
-numerics    which arithmetic the network runs in
+numerics    the arithmetic of the network
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ from windtunnel.models.numerics import VARIANTS, why_no_variant
 Override = Mapping[str, object]
 
 EVERYTHING = "*"
-# The whole image of the paper's 8/7: 256 for a crop of 224.
+# The size before cropping with the paper's factor 8/7: 256 for a crop of 224.
 MARGIN = 8 / 7
-# Raised whenever a step gives other answers than before, so that older runs are not paired with newer ones.
+# Increased whenever a step gives other predictions, so that older runs are not paired with newer ones.
 REVISIONS = {"numerics=float16": 1, "numerics=int8": 2}
-# A decoder that cannot read more of the images than this is no part of "everything available": it would
-# take them from every other condition.
+# `axis=*` leaves out a decoder that cannot read more than this share of the images, because they would be
+# left out of every other condition too.
 UNREADABLE_SHARE = 0.1
-NOT_DECODED = "the images are arrays, and nothing is decoded"
+NOT_DECODED = "the images are arrays, which are not decoded"
 CROPPING = ("short-side", "squash", "crop-then-resize")
 
 
 def _where(applies: bool, override: Override) -> Override:
-    """An override where it can change anything."""
+    """The override if it applies, else no change."""
     return override if applies else {}
 
 
 def _whole_px(base: Geometry) -> int:
-    """The side of the whole image around the crop."""
+    """The side of the image before cropping."""
     if base.rule in ("short-side", "squash"):
         return base.resize_px
     return int(base.crop_px * MARGIN)
 
 
 def _cropping(base: Geometry) -> bool:
-    """Whether a geometry cuts something off."""
+    """Whether a geometry crops."""
     return base.rule in CROPPING and base.crop_px > 0
 
 
-# What needs the side of a crop has nothing to change where there is none.
+# Steps that need the side of a crop change nothing without one.
 GEOMETRIES: dict[str, Callable[[Geometry], Override]] = {
     "short-side": lambda base: {"rule": "short-side", "resize_px": _whole_px(base)},
     "squash": lambda base: {"rule": "squash", "resize_px": _whole_px(base)},
@@ -72,7 +72,7 @@ GEOMETRIES: dict[str, Callable[[Geometry], Override]] = {
 
 
 def _each(field: str, names: Iterable[str]) -> dict[str, Callable[[Geometry], Override]]:
-    """For every name the override that puts it into a field."""
+    """For every name the override that sets a field to it."""
     return {name: partial(_fixed, {field: name}) for name in names}
 
 
@@ -80,9 +80,9 @@ def _fixed(override: Override, _base: Geometry) -> Override:
     return override
 
 
-# By axis, what there is at the time: plug-ins may be included later.
+# The values of each axis, computed on demand because plug-ins may be included later.
 AXES: dict[str, Callable[[], Mapping[str, Callable[[Geometry], Override]]]] = {
-    "decode": lambda: _each("decoder", (one.name for one in decoders())),
+    "decode": lambda: _each("decoder", (decoder.name for decoder in decoders())),
     "resize": lambda: _each("resizer", resizer_names()),
     "geometry": lambda: GEOMETRIES,
     "colour": lambda: _each("colour", COLOURS),
@@ -93,7 +93,7 @@ REQUIRED: dict[str, Callable[[str], Decoder | Resizer]] = {
     "decode": require_decoder,
     "resize": require_resizer,
 }
-# The libraries of steps that are no plug-ins.
+# The libraries of steps that are not plug-ins.
 AXIS_LIBRARIES = {"numerics": "onnx"}
 
 
@@ -113,53 +113,53 @@ def value_of(unit: str) -> str:
 
 
 def library_used(unit: str) -> str:
-    """The library that a step brings in, by its name on PyPI; "" for none."""
+    """The library that a step uses, by its name on PyPI; "" for none."""
     axis = axis_of(unit)
     return REQUIRED[axis](value_of(unit)).library if axis in REQUIRED else AXIS_LIBRARIES.get(axis, "")
 
 
 def check_step(unit: str) -> None:
-    """Refuse an axis or a value there is not."""
+    """Refuse an unknown axis or value."""
     axis, value = axis_of(unit), value_of(unit)
     if axis not in AXES:
         raise unknown_name("axis", axis, AXES, f"write AXIS=VALUE, or AXIS={EVERYTHING} for all")
     if value != EVERYTHING and value not in AXES[axis]():
-        raise unknown_name(axis, value, AXES[axis](), f"or {EVERYTHING} for all there are")
+        raise unknown_name(axis, value, AXES[axis](), f"or {EVERYTHING} for all of them")
 
 
 def override_of(unit: str, base: Geometry) -> Override | None:
-    """What a step changes of a geometry; None where it changes nothing."""
-    found = AXES[axis_of(unit)]()[value_of(unit)](base)
-    same = all(asdict(base)[key] == value for key, value in found.items())
-    return None if same and axis_of(unit) != "numerics" else found
+    """The changes of a step to a geometry; None if it changes nothing."""
+    override = AXES[axis_of(unit)]()[value_of(unit)](base)
+    same = all(asdict(base)[key] == value for key, value in override.items())
+    return None if same and axis_of(unit) != "numerics" else override
 
 
 def spelt_out(unit: str) -> list[str]:
-    """`axis=*` as every step there is; any other unit as it is."""
+    """`axis=*` expanded to every step of the axis; other units unchanged, as a list."""
     if value_of(unit) != EVERYTHING:
         return [unit]
     return [f"{axis_of(unit)}={value}" for value in AXES[axis_of(unit)]()]
 
 
 def overrides_of(units: Sequence[str], base: Geometry) -> dict[str, Override]:
-    """The steps among some units that change something, and what each changes of a geometry."""
+    """The steps among the units that change something, with their changes to a geometry."""
     steps = [step for unit in units if is_step(unit) for step in spelt_out(unit)]
-    found = {step: override_of(step, base) for step in steps}
-    return {step: override for step, override in found.items() if override is not None}
+    overrides = {step: override_of(step, base) for step in steps}
+    return {step: override for step, override in overrides.items() if override is not None}
 
 
 def available_units(
     units: Sequence[str], base: Geometry, model: Model | None, formats: Counter[str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The units with every `axis=*` spelt out, and what was left out of them and why.
+    """The units with every `axis=*` expanded, and notes on steps that were left out.
 
-    A step that was named is refused where it cannot be taken, unless no image of any kind could show it.
+    A step given by name is refused if it is not available, unless it could change no image at all.
 
     Args:
-        units: of a suite; those that are no steps are kept as they are.
+        units: units of a suite; other units than steps are kept unchanged.
         base: the geometry that steps change.
-        model: whose arithmetic is changed, if there is one.
-        formats: how many of the images are in which format.
+        model: the model whose arithmetic is changed, or None.
+        formats: the number of images in each format.
     """
     found: dict[str, None] = {}
     left_out: dict[str, list[str]] = {}
@@ -183,41 +183,41 @@ def available_units(
                     found[step] = None
     remarks = [f"Left out: {', '.join(steps)}; {reason}." for reason, steps in left_out.items()]
     if own:
-        remarks.append(f"Nothing swapped: {', '.join(own)}; that is how the canvas is made already.")
+        remarks.append(f"No change: {', '.join(own)}; the canvas is made this way already.")
     return tuple(found), remarks
 
 
 def refuse_nothing_swapped(units: Sequence[str], base: Geometry, remarks: Sequence[str]) -> None:
-    """Refuse units that are steps alone, none of which changes anything."""
+    """Refuse units that are only steps if none of them changes anything."""
     if units and any(not is_step(unit) for unit in units):
         return
     if remarks and not overrides_of(units, base):
-        raise UserError(f"No step of the pipeline is swapped. {' '.join(remarks)} Give another AXIS=VALUE.")
+        raise UserError(f"No step of the pipeline changes. {' '.join(remarks)} Give another AXIS=VALUE.")
 
 
 def nothing_is_decoded(formats: Mapping[str, int]) -> bool:
-    """Whether images of these formats are arrays, which no decoder touches."""
+    """Whether images of these formats are arrays, which are not decoded."""
     return bool(formats) and not formats.keys() - {"array"}
 
 
 def _why_not(unit: str, base: Geometry, model: Model | None, formats: Counter[str]) -> str:
-    """Why a step cannot be taken here; "" where it can."""
+    """Why a step is not available here; "" if it is."""
     axis, value = axis_of(unit), value_of(unit)
     try:
         if axis in REQUIRED:
             REQUIRED[axis](value)
         changed: dict[str, Any] = dict(override_of(unit, base) or {})
-        replace(base, **changed)  # what cannot be built is found here and not in the middle of a run
+        replace(base, **changed)  # an impossible geometry is refused here and not during a run
     except UserError as error:
         return str(error).rstrip(".")
     if axis == "numerics":
-        return why_no_variant(model, value) if model else "there is no model here"
+        return why_no_variant(model, value) if model else "no model was given"
     if axis == "decode" and nothing_is_decoded(formats):
         return NOT_DECODED
     if axis == "decode" and (read := require_decoder(value).formats):
         other = sum(count for name, count in formats.items() if name not in read)
         if other > UNREADABLE_SHARE * formats.total():
-            return f"{other} of {formats.total()} images are in a format it does not read"
+            return f"{other} of {formats.total()} images are in a format that it does not read"
     if base.rule == "none" and axis in ("resize", "geometry"):
         return "the model takes images of any size, and they are not resized"
     return ""

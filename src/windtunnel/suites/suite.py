@@ -1,4 +1,4 @@
-"""What a suite is: conditions over images, and the variants of it that the command line asks for."""
+"""Suites: conditions over images, and the variants that command-line options select."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windtunnel.core.option_names import option
 from windtunnel.core.records import SuiteRecipe
 from windtunnel.core.wording import counted, listed
 from windtunnel.corruptions import EDITIONS, SEVERITIES, corruption_condition
-from windtunnel.data.precomputed import FinishedDataset
+from windtunnel.data.precomputed import PrecomputedDataset
 from windtunnel.data.shelf import place_text
 from windtunnel.imaging.clips import H264, load_av
 from windtunnel.imaging.codecs import check_codec, codec_assets
@@ -41,21 +41,21 @@ class Suite:
         name: kebab-case; cited as `name@version`.
         version: raised when the list or its meaning changes.
         about: one line for listings.
-        canvas: which rule makes the image that is corrupted.
+        canvas: the rule that makes the image that is corrupted.
         edition: 32, 64, 224, 299, or `auto` by the images' sizes.
-        codec: how corrupted images are stored before the model sees them; `published` as the edition's
-            published set is.
-        units: corruptions and steps of the pipeline (`axis=value`, `axis=*` for all there are), or sequences
-            (`seq/tilt`), which stand alone.
-        levels: severities; of sequences the one difficulty.
-        unit_levels: the severities of corruptions that have others than `levels`.
-        metrics: what is scored.
-        weights: of corruptions, for the score `weighted_error`; empty for no such score.
-        subset: how many images, drawn by class with the run's seed; 0 for all.
+        codec: how corrupted images are stored before the model sees them; `published` for the codec of the
+            edition's published set.
+        units: corruptions and pipeline steps (`axis=value`, `axis=*` for all values), or only sequences
+            (`seq/tilt`).
+        levels: severities; for sequences the single difficulty.
+        unit_levels: the severities of corruptions that differ from `levels`.
+        metrics: the metrics that are scored.
+        weights: weights of corruptions, for the score `weighted_error`; empty for no such score.
+        subset: the number of images, stratified by class with the run's seed; 0 for all.
         mask: whether only the outputs of the data's classes count.
-        stored: whether the units are read from a finished set and cannot be made; no units stand for all
-            the set holds.
-        natural: the natural set (`published/natural.toml`) whose layout and way of counting answers apply; ""
+        stored: whether the units are read from a precomputed set and cannot be made; no units means all
+            units of the set.
+        natural: the natural set (`published/natural.toml`) whose layout and rules for predictions apply; ""
             for ordinary images.
     """
 
@@ -90,9 +90,9 @@ class Suite:
     def conditions(
         self, canvas: Canvas, settings: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     ) -> list[Condition]:
-        """Every condition: native and clean first, the codec alone where there is one, then the units.
+        """Every condition: native and clean first, the codec alone if there is one, then the units.
 
-        `settings` are texts for some units, by unit and name.
+        `settings` are texts for units, by unit and name.
         """
         if self.stored:
             raise UserError(
@@ -104,22 +104,24 @@ class Suite:
                 raise unknown_name(f"unit of suite {self.name} in {option('settings')}", unit, self.units)
         edition, overrides = canvas.edition, canvas.overrides()
         codec = PUBLISHED_CODECS[edition] if self.codec == PUBLISHED else self.codec
-        found = [Condition("native")]
-        # Where only steps are swapped on the model's own canvas, native is the clean one.
-        if self.spoils or self.canvas != "native":
-            found.append(Condition("clean", edition=edition, geometry=overrides))
+        conditions = [Condition("native")]
+        # If only pipeline steps change on the model's own canvas, native is the clean condition.
+        if self.corrupts_images or self.canvas != "native":
+            conditions.append(Condition("clean", edition=edition, geometry=overrides))
         if self.corruptions and codec != "none":
-            found.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
+            conditions.append(Condition("clean", edition=edition, codec=codec, geometry=overrides))
         for unit in self.units:
             if unit.startswith(SEQUENCE_PREFIX):
-                found += [sequence_condition(unit, one, edition, codec, overrides) for one in self.levels]
+                conditions += [
+                    sequence_condition(unit, level, edition, codec, overrides) for level in self.levels
+                ]
         for unit in self.corruptions:
             texts = settings.get(unit)
-            found += [
-                corruption_condition(unit, one, edition, codec, overrides, texts)
-                for one in self.levels_of(unit)
+            conditions += [
+                corruption_condition(unit, level, edition, codec, overrides, texts)
+                for level in self.levels_of(unit)
             ]
-        found += [
+        conditions += [
             Condition(
                 "pipeline",
                 step,
@@ -129,15 +131,15 @@ class Suite:
             )
             for step, change in overrides_of(self.units, canvas.geometry).items()
         ]
-        return [_with_assets(condition, canvas) for condition in found]
+        return [_with_assets(condition, canvas) for condition in conditions]
 
     def levels_of(self, unit: str) -> tuple[int, ...]:
         """The severities of a corruption, or the difficulty of a sequence."""
         return self.unit_levels.get(unit, self.levels)
 
     @property
-    def spoils(self) -> bool:
-        """Whether some units are corruptions or sequences, or may be in a finished set."""
+    def corrupts_images(self) -> bool:
+        """Whether units are corruptions or sequences, or may be such in a precomputed set."""
         return bool(self.corruptions or self.holds_sequences or self.stored)
 
     @property
@@ -145,11 +147,12 @@ class Suite:
         """Whether the units are sequences."""
         return any(unit.startswith(SEQUENCE_PREFIX) for unit in self.units)
 
-    def of_finished(self, dataset: FinishedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
-        """The conditions of this suite that a finished set holds, and the names of those it lacks."""
+    def of_finished(self, dataset: PrecomputedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
+        """The conditions of this suite in a precomputed set, and the names of those it lacks."""
         if self.canvas == "native":
             raise UserError(
-                f"Suite {self.name} corrupts at the model's size; {dataset.location} is corrupted already."
+                f"Suite {self.name} corrupts at the model's size; {dataset.location} is corrupted already. "
+                "Give another --suite."
             )
         stored = dataset.stored
         has_clips = any(one.is_sequence for one in stored)
@@ -158,24 +161,24 @@ class Suite:
             cure = f"Leave out {option('suite')} and {option('only')}"
         if has_clips and not self.units:
             raise UserError(
-                f"Suite {self.name} scores single images, {dataset.location} holds sequences. {cure}."
+                f"Suite {self.name} scores single images, but {dataset.location} contains sequences. {cure}."
             )
-        units = self.units or tuple(dict.fromkeys(one.unit for one in stored))
-        held = {(one.unit, one.level): one for one in stored}
+        units = self.units or tuple(dict.fromkeys(condition.unit for condition in stored))
+        held = {(condition.unit, condition.level): condition for condition in stored}
         wanted = list(
             dict.fromkeys((unit, level_of(unit, level)) for unit in units for level in self.levels_of(unit))
         )
-        found: list[Condition] = []
+        clean: list[Condition] = []
         if dataset.clean is not None:
             if dataset.clean_is_given:
-                found.append(Condition("native"))
+                clean.append(Condition("native"))
             usual = Condition("clean", edition=canvas.edition, geometry=canvas.overrides())
             found.append(dataset.made_clean or usual)
         corrupted = [held[place] for place in wanted if place in held]
         if not corrupted:
             raise UserError(
-                f"{dataset.location} holds none of the conditions of suite {self.name}; it holds "
-                f"{', '.join(dict.fromkeys(one.unit for one in stored))}. {cure}."
+                f"{dataset.location} contains no condition of suite {self.name}; it contains "
+                f"{', '.join(dict.fromkeys(condition.unit for condition in stored))}. {cure}."
                 f"{''.join(f' {remark}' for remark in dataset.shelf.remarks)}"
             )
         missing = [place_text(place) for place in wanted if place not in held]
@@ -195,7 +198,7 @@ class Suite:
                 )
 
     def only(self, selected: Sequence[str]) -> Suite:
-        """The same suite with some units or levels, in any mix (`fog:3`, `snow`), under a name of its own."""
+        """The same suite with selected units or levels, in any mix (`fog:3`, `snow`), under its own name."""
         units: dict[str, set[int]] = {}
         for item in selected:
             if "," in item and item not in self.units:
@@ -229,7 +232,7 @@ class Suite:
         return replace(part, levels=self.levels).at_difficulty(levels[0]) if part.holds_sequences else part
 
     def _unit(self, written: str) -> str:
-        """The unit of this suite's kind that a name of --only stands for; sequences need no prefix there."""
+        """The unit for a name given with --only; in a suite of sequences the prefix may be omitted."""
         if written in self.units:
             return written
         named = sequence_named if self.holds_sequences else image_unit_named
@@ -239,7 +242,7 @@ class Suite:
         return unit
 
     def at_difficulty(self, difficulty: int) -> Suite:
-        """The same suite of sequences at another difficulty, under a name of its own."""
+        """The same suite of sequences at another difficulty, under its own name."""
         if not self.holds_sequences:
             raise UserError(f"Suite {self.name} holds no sequences; {option('difficulty')} is theirs.")
         if difficulty not in DIFFICULTIES:
@@ -249,7 +252,7 @@ class Suite:
         return replace(self, name=f"{self.name}-difficulty-{difficulty}", levels=(difficulty,))
 
     def at_edition(self, edition: int) -> Suite:
-        """The same suite in one edition, under a name of its own."""
+        """The same suite in one edition, under its own name."""
         if edition not in EDITIONS:
             raise UserError(f"The edition is {edition!r}; give {listed(EDITIONS)}.")
         if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.spoils):
@@ -277,7 +280,7 @@ class Suite:
         return asdict(self)
 
     def recipe(self) -> SuiteRecipe:
-        """What of the suite decides predictions: neither its description nor how they are scored."""
+        """The facts of the suite that determine predictions: without description and metrics."""
         return SuiteRecipe(
             name=self.name,
             version=self.version,
@@ -295,9 +298,9 @@ class Suite:
 
 
 def _with_assets(condition: Condition, canvas: Canvas) -> Condition:
-    """A condition with the digests of the decoder, resizer and codec that come from outside.
+    """A condition with the digests of third-party decoders, resizers and codecs.
 
-    `native` is made by each model's own geometry, whose digests are part of the model.
+    `native` uses each model's own geometry, whose digests are part of the model.
     """
     if condition.is_native:
         return condition
@@ -306,7 +309,7 @@ def _with_assets(condition: Condition, canvas: Canvas) -> Condition:
 
 
 def check_levels(suite: Suite, where: str) -> None:
-    """Refuse severities that are none, several difficulties, and sequences beside other units."""
+    """Refuse invalid severities, several difficulties, and sequences mixed with other units."""
     kinds = {unit.startswith(SEQUENCE_PREFIX) for unit in suite.units}
     if len(kinds) > 1:
         raise UserError(f"{where} mixes sequences with other units; write a suite for each.")
@@ -328,7 +331,7 @@ def check_levels(suite: Suite, where: str) -> None:
 
 
 def check_stored_as(suite: Suite, codec: str, where: str) -> str:
-    """A codec's canonical name; video is for sequences."""
+    """A codec's canonical name; refuses video for suites without sequences."""
     if codec != H264:
         return check_codec(codec, (H264,) if suite.holds_sequences else ())
     if not suite.holds_sequences:

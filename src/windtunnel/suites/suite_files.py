@@ -59,10 +59,10 @@ def load_suite(name_or_path: str | Path, *, _extending: tuple[str, ...] = ()) ->
     base: dict[str, Any] = {}
     if "extends" in table:
         parent = str(table.pop("extends"))
-        # A parent file is found from its child's folder.
+        # The path of a parent file is relative to its child's folder.
         found = Path(name_or_path).parent / parent if parent.endswith(".toml") else parent
         inherited = load_suite(found, _extending=(*_extending, where)).to_json()
-        # A suite that differs is another suite: it needs a name and a version of its own.
+        # A suite with differences is another suite and needs its own name and version.
         base = {key: value for key, value in inherited.items() if key not in ("name", "version", "about")}
     return _checked(table, base, where)
 
@@ -105,7 +105,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
             if not all(isinstance(item, inner) and not isinstance(item, bool) for item in value):
                 raise UserError(f"{where}: {key} is {value!r}; see CONTRIBUTING.md for a suite's keys.")
             if len(set(value)) < len(value):
-                raise UserError(f"{where}: {key} names something twice.")
+                raise UserError(f"{where}: {key} contains an entry twice; remove one.")
             merged[key] = tuple(value)
     merged["unit_levels"] = _read_unit_levels(merged.get("unit_levels", {}), where)
     merged["metrics"] = tuple(map(metric_named, merged.get("metrics", Suite.metrics)))
@@ -123,8 +123,8 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
         natural_set(suite.natural)
         if suite.units or suite.stored or suite.canvas != "native":
             raise UserError(
-                f"{where} scores the natural set {suite.natural} as it is; leave units and stored away and "
-                "write canvas = 'native'."
+                f"{where} scores the natural set {suite.natural} unchanged; leave out units and stored, "
+                "and write canvas = 'native'."
             )
     for metric in suite.metrics:
         if metric not in REGISTRY.names():
@@ -140,7 +140,7 @@ def _checked(table: dict[str, Any], base: dict[str, Any], where: str) -> Suite:
 
 
 def _read_unit_levels(table: dict[str, Any], where: str) -> dict[str, tuple[int, ...]]:
-    """The severities of single corruptions; `check_levels` judges which they may be."""
+    """The severities of single corruptions; `check_levels` validates them."""
     for unit, levels in table.items():
         if not isinstance(levels, list | tuple) or any(type(level) is not int for level in levels):
             raise UserError(f"{where}: unit_levels of {unit} is {levels!r}; give a list of severities.")
@@ -156,4 +156,6 @@ def _check_weights(suite: Suite, where: str) -> None:
             raise UserError(f"{where}: the weight of {unit} is {weight!r}; give a number above 0.")
     weighted = [] if suite.weights else needing("weights", suite.metrics)
     if weighted:
-        raise UserError(f"{where} asks for {weighted[0]}; give weights = {{ UNIT = NUMBER, ... }} too.")
+        raise UserError(
+            f"{where} has the metric {weighted[0]}; also give weights = {{ UNIT = NUMBER, ... }}."
+        )

@@ -1,4 +1,4 @@
-"""Which unit a name stands for in a suite: a corruption, a sequence or a step of the pipeline."""
+"""Units by name: a corruption, a sequence or a pipeline step of a suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windtunnel.suites.pipeline_steps import check_step, is_step
 
 
 def check_unit(unit: str) -> None:
-    """Say what units there are where none has that name."""
+    """Refuse an unknown unit."""
     if unit.startswith(SEQUENCE_PREFIX):
         SEQUENCES.get(unit.removeprefix(SEQUENCE_PREFIX))
     elif is_step(unit):
@@ -26,7 +26,7 @@ def check_unit(unit: str) -> None:
 
 
 def sequence_named(written: str, suite: str) -> str:
-    """The sequence that a name stands for in a suite of sequences, where it needs no prefix."""
+    """The sequence for a name in a suite of sequences, where the prefix may be omitted."""
     bare = written.removeprefix(SEQUENCE_PREFIX)
     if bare not in SEQUENCES.names() and (is_step(written) or written in CORRUPTIONS.names()):
         raise UserError(
@@ -38,7 +38,7 @@ def sequence_named(written: str, suite: str) -> str:
 
 
 def image_unit_named(written: str, suite: str) -> str:
-    """The unit that a name stands for in a suite of single images, where no sequence is meant."""
+    """The unit for a name in a suite of single images; refuses sequences."""
     bare = written.removeprefix(SEQUENCE_PREFIX)
     if bare in SEQUENCES.names() and (bare != written or bare not in CORRUPTIONS.names()):
         raise UserError(
@@ -67,7 +67,7 @@ def unit_names() -> list[str]:
 
 
 def find_unit(name: str) -> Unit:
-    """The unit of that name; a sequence needs no prefix where no corruption is called like it."""
+    """The unit of that name; a sequence needs no prefix if no corruption has its name."""
     if name in CORRUPTIONS.names():
         return CORRUPTIONS.get(name)
     bare = name.removeprefix(SEQUENCE_PREFIX)

@@ -1,8 +1,8 @@
-"""Training: one plain loop over our data sets, and what makes models less sensitive (extra `torch`)."""
+"""Training: a simple loop over our datasets, and methods for more robust models (extra `torch`)."""
 
 from windtunnel.core.extras import load_extra
 
-load_extra("torch", "Training")  # before anything below imports it and fails with a bare traceback
+load_extra("torch", "Training")  # first, because the imports below would fail with a bare traceback
 
 from windtunnel.imaging.geometry import Geometry  # noqa: E402
 from windtunnel.models.preprocess import Preprocess, Tensor  # noqa: E402

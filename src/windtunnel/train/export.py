@@ -1,4 +1,4 @@
-"""Handing a trained module over: an ONNX file that any run takes, with its preprocess beside it."""
+"""Export of a trained module: an ONNX file for runs, with its preprocessing in a TOML file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from windtunnel.models.preprocess import Preprocess
 
 
 def export_onnx(module: Any, preprocess: Preprocess, classes: Sequence[str], file: Path) -> Path:
-    """Write a module as ONNX with a free batch axis, and `<file>.toml` that declares its preprocess."""
+    """Write a module as ONNX with a dynamic batch axis, and `<file>.toml` that declares its preprocessing."""
     _write_graph(module, preprocess, file)
     text = declaration_text(preprocess, {}, labels=list(classes), outputs="logits")
     Path(f"{file}.toml").write_text(text, encoding="utf-8")
@@ -26,15 +26,15 @@ def export_onnx(module: Any, preprocess: Preprocess, classes: Sequence[str], fil
 
 
 def check_exports(module: Any, preprocess: Preprocess) -> None:
-    """Refuse a module that ONNX has no graph for, by writing it and throwing the file away."""
+    """Refuse a module that cannot be exported to ONNX, by exporting it to a temporary file."""
     training = module.training
     try:
         with tempfile.TemporaryDirectory() as folder, _torch_prints_no_graphs():
             _write_graph(module, preprocess, Path(folder) / "trial.onnx")
-    except Exception as error:  # the exporter's own kinds, and whatever the user's module raises in it
+    except Exception as error:  # of the exporter, or of the user's module
         raise UserError(
-            f"The module cannot be exported to ONNX, as it is when training ends ({first_line(error)}); "
-            "change that part of it."
+            f"The module cannot be exported to ONNX, which training needs at its end ({first_line(error)}); "
+            "change that part of the module."
         ) from error
     finally:
         module.train(training)
@@ -43,9 +43,9 @@ def check_exports(module: Any, preprocess: Preprocess) -> None:
 def _write_graph(module: Any, preprocess: Preprocess, file: Path) -> None:
     side_px = preprocess.geometry.output_px
     if side_px is None:
-        raise UserError("The preprocess gives images of any size; an ONNX file needs one, such as 224.")
+        raise UserError("The preprocessing gives images of any size; an ONNX file needs one, such as 224.")
     blank = preprocess.tensor.apply(np.zeros((1, side_px, side_px, 3), np.uint8))
-    device = next((one.device for one in module.parameters()), torch.device("cpu"))
+    device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         torch.onnx.export(
@@ -61,7 +61,7 @@ def _write_graph(module: Any, preprocess: Preprocess, file: Path) -> None:
 
 @contextmanager
 def _torch_prints_no_graphs() -> Iterator[None]:
-    """Keep torch from printing the whole graph where an export fails; it has no switch for that."""
+    """Keep torch from printing the whole graph when an export fails; torch has no option for that."""
     name = "_jit_onnx_log"
     printer = getattr(torch._C, name, None)
     if printer is None:

@@ -1,7 +1,7 @@
-"""The training loop: any torch module, our data sets, checkpoints, the same weights for the same seed.
+"""The training loop: any torch module, our datasets, checkpoints; the same seed gives the same weights.
 
-Everything random is drawn by seed, epoch and image, so that a run that was stopped goes on as if nothing
-had happened: the same command, the same folder.
+All random draws depend on seed, epoch and image, so that the same command with the same folder continues an
+interrupted training with the same result.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ HISTORY = "history.csv"
 MODEL = "model.onnx"
 MOST_SHOWN = 60
 
-# The settings that are numbers, and the least that each may be.
+# The numeric settings, with the smallest allowed value of each.
 LEAST: tuple[tuple[str, int, Any], ...] = (
     ("epochs", 1, int),
     ("batch", 1, int),
@@ -68,16 +68,16 @@ LEAST: tuple[tuple[str, int, Any], ...] = (
 
 @dataclass(frozen=True)
 class Settings:
-    """How a module is trained: stochastic gradients with momentum, the rate falling along a cosine to 0.
+    """How a module is trained: SGD with momentum and a cosine schedule of the learning rate to 0.
 
     Attributes:
         epochs: passes over the images; each leaves out a last batch that is too small.
         batch: images per step.
-        learning_rate: at the start.
-        momentum, weight_decay: of the optimiser.
-        area: shares of an image's area that crops are drawn from.
+        learning_rate: the learning rate at the start.
+        momentum, weight_decay: settings of the optimiser.
+        area: the smallest and largest share of an image's area for random crops.
         mirror: whether half of the images are mirrored; not for text and digits.
-        seed: of crops, order and mixing; the module's first weights are the caller's.
+        seed: seed of crops, order and mixing; the caller initialises the module's weights.
     """
 
     epochs: int = 10
@@ -108,9 +108,9 @@ class Trained:
     """A trained module.
 
     Attributes:
-        folder: where its files lie.
+        folder: the folder of its files.
         model: the ONNX file.
-        losses: of every epoch.
+        losses: mean loss of every epoch.
         left_out: images that cannot be read, and why.
     """
 
@@ -131,22 +131,22 @@ def fit(
     device: str = "auto",
     advance: Callable[[int, float], None] = lambda _done, _loss: None,
 ) -> Trained:
-    """Train a module, leaving a checkpoint after every epoch and an ONNX file with its TOML at the end.
+    """Train a module; writes a checkpoint after every epoch, and an ONNX file with its TOML at the end.
 
     Args:
         module: a torch module from the preprocess's tensor to one score per class of the data.
         data: labelled images.
-        out: a folder of its own; one that holds the same training goes on where it stopped.
-        preprocess: how the module wants its images, in training and afterwards: a preset's name, a TOML
-            file or a `Preprocess`.
-        settings: epochs, rate and so on.
-        mix: decoders and resizers to draw from; by default the preprocess's own.
-        device: `cpu`, `cuda`, or `auto` for the GPU where there is one.
-        advance: told of each epoch: its number, and its mean loss.
+        out: the folder of the training; a folder of the same training is continued.
+        preprocess: the module's preprocessing, in training and afterwards: a preset's name, a TOML file or a
+            `Preprocess`.
+        settings: epochs, learning rate and so on.
+        mix: decoders and resizers to draw from; by default those of the preprocessing.
+        device: `cpu`, `cuda`, or `auto` for the GPU if there is one.
+        advance: called after each epoch with its number and its mean loss.
 
     Raises:
-        UserError: the folder holds other files or another training, the module has no ONNX graph, or
-            module, preprocess, data and device do not fit.
+        UserError: the folder contains other files or another training, the module cannot be exported to ONNX,
+            or module, preprocessing, data and device do not fit.
     """
     preprocess = wanted(preprocess)
     _check_kinds(module, settings, mix)
@@ -155,14 +155,16 @@ def fit(
     ways = mix.ways(preprocess.geometry)
     refuse_scaling(way.decoder for way in ways)
     dataset = open_dataset(data)
-    looked = readable(dataset, labelled(dataset), ways)
-    images = [one for one in looked if one.status == "ok"]
-    left_out = tuple(f"{one.sample.id}: {one.reason}" for one in looked if one.status != "ok")
+    surveyed = readable(dataset, labelled(dataset), ways)
+    images = [image for image in surveyed if image.status == "ok"]
+    left_out = tuple(f"{image.sample.id}: {image.reason}" for image in surveyed if image.status != "ok")
     if len(images) < 2:
-        raise UserError(f"{len(images)} images of {dataset.location} can be read ({left_out[0]}).")
-    if mix.decoders and nothing_is_decoded(Counter(one.format for one in images)):
+        raise UserError(
+            f"{len(images)} images of {dataset.location} can be read ({left_out[0]}); training needs two."
+        )
+    if mix.decoders and nothing_is_decoded(Counter(image.format for image in images)):
         raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
-    samples = [one.sample for one in images]
+    samples = [image.sample for image in images]
     place = _device(device)
     module = module.to(place)
     _check_fits(module, preprocess, len(dataset.label_space), place)
@@ -178,7 +180,7 @@ def fit(
     losses = _resume(folder, module, optimiser, place)
     _write_history(folder, losses)
     steps = max(1, len(samples) // settings.batch)
-    # Epochs seed torch's generator; whoever calls finds it as it was.
+    # Epochs seed torch's generator; the caller's state is restored at the end.
     with torch.random.fork_rng():
         for epoch in range(len(losses), settings.epochs):
             losses.append(
@@ -191,7 +193,7 @@ def fit(
 
 
 def _check_kinds(module: object, settings: object, mix: object) -> None:
-    """Refuse what is no module, settings or mix at all."""
+    """Refuse arguments of a wrong type."""
     if not isinstance(module, torch.nn.Module):
         given = f"the class {module.__name__}" if isinstance(module, type) else repr(module)[:MOST_SHOWN]
         raise UserError(f"module is {given}; give a torch module, such as torch.nn.Sequential(...).")
@@ -204,31 +206,33 @@ def _check_kinds(module: object, settings: object, mix: object) -> None:
 
 
 def _device(name: str) -> torch.device:
-    """A device that is there."""
+    """The device; refuses one that is not available."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # what torch raises for devices
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch's errors for devices
         raise UserError(f"device is '{name}', which torch does not have here; give cpu or auto.") from error
     return device
 
 
 def _check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.device) -> None:
-    """Show a module two blank images; refuse one that cannot take them or gives other than class scores."""
+    """Apply a module to two blank images; refuses one that fails or does not return class scores."""
     side_px = preprocess.geometry.output_px
     if side_px is None:
-        raise UserError("The preprocess gives images of any size; training needs one, such as crop_px = 224.")
+        raise UserError(
+            "The preprocessing gives images of any size; training needs one, such as crop_px = 224."
+        )
     blank = preprocess.tensor.apply(np.zeros((2, side_px, side_px, 3), np.uint8))
     training = module.training
     try:
         with torch.no_grad():
             scores = module.eval()(torch.from_numpy(blank).to(place))
-    except Exception as error:  # the user's own module
+    except Exception as error:  # of the user's module
         reason = " ".join(str(error).split())
         raise UserError(
-            f"The module cannot take what the preprocess gives, {blank.dtype} of shape {blank.shape}: "
+            f"The module cannot take what the preprocessing gives, {blank.dtype} of shape {blank.shape}: "
             f"{reason}"
         ) from error
     finally:
@@ -236,8 +240,8 @@ def _check_fits(module: Any, preprocess: Preprocess, classes: int, place: torch.
     shape = tuple(getattr(scores, "shape", ()))
     if shape != (2, classes):
         raise UserError(
-            f"The module gives {f'a {type(scores).__name__}' if not shape else f'shape {shape}'} for 2 "
-            f"images and the data has {classes} classes; give a module with an output of (2, {classes})."
+            f"The module returns {f'a {type(scores).__name__}' if not shape else f'shape {shape}'} for 2 "
+            f"images, but the data has {classes} classes; give a module with an output of (2, {classes})."
         )
 
 
@@ -255,7 +259,7 @@ def _epoch(
 ) -> float:
     """One pass over the images; returns the mean loss."""
     module.train()
-    torch.manual_seed((settings.seed * 1_000_003 + epoch) % 2**64)  # dropout and its like
+    torch.manual_seed((settings.seed * 1_000_003 + epoch) % 2**64)  # for dropout and similar layers
     total, seen = 0.0, 0
     views = batches(
         dataset,
@@ -291,15 +295,15 @@ def _recipe(
     settings: Settings,
     mix: Mix,
 ) -> TrainingRecipe:
-    """What decides the weights, but for those the module came with."""
+    """Everything that determines the weights, except the module's initial weights."""
     shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
-    # Layers without weights show in how torch prints a module; where things lie in memory is left out.
+    # Layers without weights appear in torch's text of a module; memory addresses are removed.
     printed = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(module))
     geometry = preprocess.geometry
     return TrainingRecipe(
         module=ModuleRecord(type(module).__qualname__, shapes, digest(printed)),
         data=TrainingData(
-            digest=digest([[one.sample.id, one.sample.labels, one.content] for one in images]),
+            digest=digest([[image.sample.id, image.sample.labels, image.content] for image in images]),
             count=len(images),
             classes=dataset.label_space.classes,
         ),
@@ -310,7 +314,7 @@ def _recipe(
 
 
 def _check_same(path: Path, recipe: TrainingRecipe) -> None:
-    """Note the training in its folder, or refuse one that holds another."""
+    """Write the training's recipe into its folder; refuses a folder of another training."""
     folder = RecipeFolder(path, TRAINING)
     if not folder.recipe_path.exists():
         folder.write_recipe_file({"recipe": recipe.to_json()})
@@ -320,11 +324,13 @@ def _check_same(path: Path, recipe: TrainingRecipe) -> None:
     except RecordError as error:
         raise folder.damaged(error) from error
     if changed := folder.differing_parts(stored, recipe):
-        raise UserError(f"{path} holds another training (other {', '.join(changed)}); give another folder.")
+        raise UserError(
+            f"{path} contains another training (different {', '.join(changed)}); give another folder."
+        )
 
 
 def _checkpoint(folder: Path, module: Any, optimiser: Any, losses: list[float]) -> None:
-    """Everything a later process needs to go on, written whole or not at all."""
+    """Write everything that a later process needs to continue, atomically."""
     unfinished = folder / f"{CHECKPOINT}{UNFINISHED}"
     state = {"module": module.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
     torch.save(state, unfinished)
@@ -333,14 +339,14 @@ def _checkpoint(folder: Path, module: Any, optimiser: Any, losses: list[float]) 
 
 
 def _write_history(folder: Path, losses: Sequence[float]) -> None:
-    """The losses of the epochs that are done, for people."""
+    """Write the losses of completed epochs, for people to read."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows([("epoch", "loss"), *enumerate(losses, start=1)])
     write_whole(folder / HISTORY, text.getvalue().encode())
 
 
 def _resume(folder: Path, module: Any, optimiser: Any, place: torch.device) -> list[float]:
-    """Take up a checkpoint; returns the losses of the epochs that are done."""
+    """Load a checkpoint; returns the losses of completed epochs."""
     path = folder / CHECKPOINT
     if not path.exists():
         return []
@@ -349,8 +355,8 @@ def _resume(folder: Path, module: Any, optimiser: Any, place: torch.device) -> l
         module.load_state_dict(state["module"])
         optimiser.load_state_dict(state["optimiser"])
         return list(state["losses"])
-    except Exception as error:  # what torch raises for damaged files is of many kinds
+    except Exception as error:  # torch raises many kinds of errors for damaged files
         raise UserError(
-            f"{path} cannot be taken up ({first_line(error)}); delete it to train from the start, or put a "
-            "whole copy in its place."
+            f"{path} cannot be loaded ({first_line(error)}); delete it to train from the start, or replace "
+            "it by an intact copy."
         ) from error

@@ -1,7 +1,7 @@
-"""Mix training: the decoder and the resizer of training images are drawn anew all the time.
+"""Mix training: the decoder and the resizer of training images are drawn at random.
 
-As the paper of ImageNet-S has it, one pair is drawn for every batch; `per="image"` draws one for every
-image instead.
+As in the paper of ImageNet-S, one pair is drawn for every batch; `per="image"` draws one for every image
+instead.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from windtunnel.imaging.resizers import require_resizer
 
 @dataclass(frozen=True)
 class Mix:
-    """What is drawn from, uniformly; an empty list leaves the model's own.
+    """The decoders and resizers to draw from, uniformly; an empty list keeps the model's own.
 
     Attributes:
-        decoders: as `pillow`, `opencv`, `ffmpeg`.
-        resizers: as `pillow-bilinear`, `opencv-nearest`.
+        decoders: names such as `pillow`, `opencv`, `ffmpeg`.
+        resizers: names such as `pillow-bilinear`, `opencv-nearest`.
         per: `batch`, as in the paper, or `image`.
     """
 
@@ -33,7 +33,7 @@ class Mix:
     def __post_init__(self) -> None:
         for name in ("decoders", "resizers"):
             given = getattr(self, name)
-            if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+            if not isinstance(given, list | tuple) or not all(isinstance(item, str) for item in given):
                 such = given if isinstance(given, str) else "opencv" + "-nearest" * (name == "resizers")
                 raise UserError(f"{name} is {given!r}; give a tuple of names, such as ({such!r},).")
         if self.per not in ("batch", "image"):
@@ -44,22 +44,26 @@ class Mix:
             require_resizer(resizer)
 
     def ways(self, own: Geometry) -> list[Geometry]:
-        """Every way to decode that may be drawn."""
-        return [replace(own, decoder=one) for one in self.decoders or (own.decoder,)]
+        """The geometry with every decoder that may be drawn."""
+        return [replace(own, decoder=decoder) for decoder in self.decoders or (own.decoder,)]
 
     def assets(self, own: Geometry) -> dict[str, str]:
-        """Digests of the files of decoders and resizers from outside that may be drawn."""
-        drawn = [replace(own, decoder=one) for one in self.decoders]
-        drawn += [replace(own, resizer=one) for one in self.resizers]
-        return {name: digest for one in drawn for name, digest in one.assets().items()}
+        """Digests of the files of third-party decoders and resizers that may be drawn."""
+        drawn = [replace(own, decoder=decoder) for decoder in self.decoders]
+        drawn += [replace(own, resizer=resizer) for resizer in self.resizers]
+        return {name: digest for geometry in drawn for name, digest in geometry.assets().items()}
 
     def geometry(self, own: Geometry, seed: int, epoch: int, batch: int, image: str) -> Geometry:
-        """The geometry of one training image: the model's own with what is drawn put in."""
+        """The geometry of one training image: the model's own with the drawn decoder and resizer."""
         which = f"batch {batch}" if self.per == "batch" else image
         draws = Draws(seed, which, "train/mix", epoch)
-        found = own
+        geometry = own
         if self.decoders:
-            found = replace(found, decoder=self.decoders[draws.integer("decoder", 0, len(self.decoders))])
+            geometry = replace(
+                geometry, decoder=self.decoders[draws.integer("decoder", 0, len(self.decoders))]
+            )
         if self.resizers:
-            found = replace(found, resizer=self.resizers[draws.integer("resizer", 0, len(self.resizers))])
-        return found
+            geometry = replace(
+                geometry, resizer=self.resizers[draws.integer("resizer", 0, len(self.resizers))]
+            )
+        return geometry

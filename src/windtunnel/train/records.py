@@ -1,4 +1,4 @@
-"""What a training folder keeps of a training: what two processes must share to continue it."""
+"""Records of a training folder: the settings that two processes must share to continue it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from windtunnel.core.records import GeometryRecord, Record, TensorRecord
 
 
 class ModuleRecord(Record, frozen=True):
-    """A torch module: its class, the shapes of its weights, and a digest of how torch prints it."""
+    """A torch module: its class, the shapes of its weights, and a digest of its text in torch."""
 
     name: str
     shapes: dict[str, tuple[int, ...]]
@@ -54,7 +54,7 @@ class MixRecord(Record, frozen=True):
 
 
 class TrainingRecipe(Record, frozen=True):
-    """Everything that decides a training."""
+    """Everything that determines a training."""
 
     module: ModuleRecord
     data: TrainingData

@@ -22,19 +22,21 @@ Batch = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
 def labelled(dataset: Dataset) -> list[Sample]:
-    """The images to learn from: those with exactly one label."""
-    found = [sample for sample in dataset.samples() if len(sample.labels) == 1]
-    if len(found) < 2:
-        raise UserError(f"{dataset.location} has {len(found)} images with one label; training needs two.")
-    return sorted(found, key=lambda sample: sample.id)
+    """The training images: those with exactly one label."""
+    samples = [sample for sample in dataset.samples() if len(sample.labels) == 1]
+    if len(samples) < 2:
+        raise UserError(
+            f"{dataset.location} has {len(samples)} images with one label; training needs at least two."
+        )
+    return sorted(samples, key=lambda sample: sample.id)
 
 
 def readable(dataset: Dataset, samples: Sequence[Sample], ways: Sequence[Geometry]) -> list[Surveyed]:
-    """A look at every image, decoded in every way that may be drawn; a failed one has its reason.
+    """The survey of every image, decoded with every decoder that may be drawn; failures have a reason.
 
-    All decoders learn from the same images: what one of them cannot read is none for the others either.
+    All decoders train on the same images: an image that one of them cannot read is left out for all.
     """
-    return [_tried(dataset, one, ways) for one in survey(dataset, samples)]
+    return [_tried(dataset, image, ways) for image in survey(dataset, samples)]
 
 
 def _tried(dataset: Dataset, image: Surveyed, ways: Sequence[Geometry]) -> Surveyed:
@@ -61,11 +63,13 @@ def batches(
     area: Area,
     mirror: bool,
 ) -> Iterator[Batch]:
-    """An epoch's batches in an order of its own; a last batch that is too small is left out."""
+    """The batches of an epoch, in an order of its own; a last batch that is too small is left out."""
     order = np.random.default_rng(digest64("train/order", seed, epoch)).permutation(len(samples))
     side_px = geometry.output_px
     if side_px is None:
-        raise UserError("The preprocess gives images of any size; training needs one, such as crop_px = 224.")
+        raise UserError(
+            "The preprocessing gives images of any size; training needs one, such as crop_px = 224."
+        )
     whole = len(order) // size if len(order) >= size else 1
     for number, chosen in enumerate(np.array_split(order[: whole * size], whole)):
         views = []
@@ -79,10 +83,10 @@ def batches(
 
 
 def decoded(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
-    """An image by its geometry's decoder and colour path, as runs decode it."""
+    """An image decoded with the geometry's decoder and colour conversion, as in runs."""
     try:
         return colour_step(decode_step(dataset.read(sample), geometry), geometry)
     except ImageError as error:
         raise RunFailed(
-            f"{sample.id} could be read when training began and cannot now: {error.reason}"
+            f"{sample.id} could be read when training began but cannot be read now: {error.reason}"
         ) from error

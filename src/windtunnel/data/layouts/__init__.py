@@ -1,4 +1,4 @@
-"""Dataset layouts: one file each, which says how a folder or file is recognised and opened."""
+"""Dataset layouts: one file each, which declares how a folder or file is recognised and opened."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from windtunnel.data import Dataset, ImageSource, LiveDataset, path_and_part
 from windtunnel.data.manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
-    from windtunnel.data.precomputed import FinishedDataset
+    from windtunnel.data.precomputed import PrecomputedDataset
     from windtunnel.data.shelf import Shelf
 
-# Layouts of the user's own are tried before the shipped ones, the most general of which take any folder.
+# A user's own layouts are tried before the shipped ones, because the most general of those accept any folder.
 OWN_PRIORITY = 90
 
 
 class DatasetLayout(Plugin):
-    """How datasets of one layout are recognised and opened. A subclass has the facts and `open`.
+    """How datasets of one layout are recognised and opened. A subclass declares the attributes and `open`.
 
     Attributes:
         name: for listings.
         help: what it is, in one line.
-        form: what a user gives: the shape of the folder or file.
-        suffixes: of files in this layout, lower case (`.csv`).
-        word: what stands for the dataset in place of a path, if anything does (`demo`).
+        form: the shape of the folder or file that a user gives.
+        suffixes: suffixes of files in this layout, lower case (`.csv`).
+        word: a word that selects the dataset instead of a path (`demo`); "" for none.
         priority: layouts of higher priority are tried first; the more precise `recognises`, the higher.
         corrupted: whether its images are corrupted already.
     """
@@ -61,7 +61,7 @@ class DatasetLayout(Plugin):
         raise NotImplementedError
 
     def check_part(self, path: Path, part: str) -> None:
-        """Refuse the part of a dataset where the layout has none, which is the default."""
+        """Refuse a part of a dataset; by default a layout has no parts."""
         raise no_such_part(path, part)
 
     def try_open(self, path: Path, part: str = "") -> Dataset | None:
@@ -74,7 +74,7 @@ class DatasetLayout(Plugin):
 
 
 class PrecomputedLayout(DatasetLayout):
-    """A folder of images that are corrupted already, found by the function that opens its shelf."""
+    """A folder of images that are corrupted already; `find` opens it as a shelf."""
 
     corrupted = True
 
@@ -88,23 +88,23 @@ class PrecomputedLayout(DatasetLayout):
 
     def open(self, path: Path, part: str) -> Dataset:
         """The set in a folder."""
-        found = self.try_open(path, part)
-        if found is None:
+        dataset = self.try_open(path, part)
+        if dataset is None:
             raise UserError(f"{path} is not a dataset in the layout '{self.name}': {self.form}.")
-        return found
+        return dataset
 
     def try_open(self, path: Path, part: str = "") -> Dataset | None:
-        """The set in a folder, or None; looking for it opens it, so it is looked for once."""
-        found = self._found(path)
-        if found is not None and part:
+        """The set in a folder, or None for another layout; a folder is opened to recognise it."""
+        dataset = self._found(path)
+        if dataset is not None and part:
             raise UserError(
                 f"{path}#{part} is one condition, which `distance` alone takes; give {path}, and "
                 f"{option('only')} to a run."
             )
-        return found
+        return dataset
 
-    def _found(self, path: Path) -> FinishedDataset | None:
-        from windtunnel.data.precomputed import FinishedDataset
+    def _found(self, path: Path) -> PrecomputedDataset | None:
+        from windtunnel.data.precomputed import PrecomputedDataset
 
         if not path.is_dir():
             return None
@@ -112,7 +112,7 @@ class PrecomputedLayout(DatasetLayout):
         shelf = self._find(path, manifest)
         if shelf is None:
             return None
-        return FinishedDataset(path.resolve().name, str(path), shelf, manifest, shelf.clean())
+        return PrecomputedDataset(path.resolve().name, str(path), shelf, manifest, shelf.clean())
 
 
 REGISTRY: Registry[DatasetLayout] = Registry("layout", __name__, DatasetLayout, separator="-")
@@ -124,7 +124,7 @@ def by_priority() -> list[DatasetLayout]:
 
 
 def open_path(source: str | Path) -> Dataset:
-    """Open the dataset at a path, or the one that a word such as `demo` stands for."""
+    """Open the dataset at a path, or the one that a word such as `demo` selects."""
     layouts = by_priority()
     for layout in layouts:
         if layout.word and layout.word == str(source):
@@ -140,13 +140,13 @@ def open_path(source: str | Path) -> Dataset:
     if part:
         raise no_such_part(path, part)
     if not path.is_file():
-        raise UserError(f"{path} is no regular file; give a folder, a table, an archive or an array file.")
+        raise UserError(f"{path} is not a regular file; give a folder, a table, an archive or an array file.")
     suffixes = sorted({suffix for layout in layouts for suffix in layout.suffixes})
-    raise UserError(f"{path} is no data set; give a folder or a file ending in {', '.join(suffixes)}.")
+    raise UserError(f"{path} is not a dataset; give a folder or a file ending in {', '.join(suffixes)}.")
 
 
-def open_precomputed(path: Path) -> FinishedDataset | None:
-    """The dataset at a path whose images are corrupted already; None where the path is anything else."""
+def open_precomputed(path: Path) -> PrecomputedDataset | None:
+    """The precomputed dataset at a path; None for other datasets and paths."""
     for layout in by_priority():
         if layout.corrupted and (dataset := _opened(layout, path, "")):
             return dataset.precomputed
@@ -158,26 +158,26 @@ def open_precomputed(path: Path) -> FinishedDataset | None:
 
 def no_such_part(path: Path, part: str) -> UserError:
     """The error for a part of a dataset that has none."""
-    return UserError(f"{path} has no part '{part}': only .npz files and finished sets do. Give {path}.")
+    return UserError(f"{path} has no part '{part}': only .npz files and precomputed sets do. Give {path}.")
 
 
 def _opened(layout: DatasetLayout, path: Path, part: str) -> Dataset | None:
-    """What a layout opens; None where the path has another layout."""
+    """The dataset that a layout opens; None if the path has another layout."""
     with _reporting_failures(layout, path):
-        found: object = layout.try_open(path, part)
-    if found is None or isinstance(found, Dataset):
-        return found
-    if isinstance(found, ImageSource):
-        return LiveDataset(found)
+        opened: object = layout.try_open(path, part)
+    if opened is None or isinstance(opened, Dataset):
+        return opened
+    if isinstance(opened, ImageSource):
+        return LiveDataset(opened)
     raise UserError(
-        f"The dataset layout {layout.name} opens {path} as a {type(found).__name__}; return a "
+        f"The dataset layout {layout.name} opens {path} as a {type(opened).__name__}; return a "
         "windtunnel.data.Dataset."
     )
 
 
 @contextmanager
 def _reporting_failures(layout: DatasetLayout, path: Path) -> Iterator[None]:
-    """Report what fails in a layout of the user's own in one line."""
+    """Report a failure in a user's own layout in one line."""
     try:
         yield
     except (UserError, ImageError):

@@ -20,7 +20,7 @@ class Archive(DatasetLayout):
     priority = 20
 
     def recognises(self, path: Path) -> bool:
-        """Whether a path is an archive, or a folder that holds archives and nothing else to read."""
+        """Whether a path is an archive, or a folder that contains only archives."""
         if path.is_dir():
             return bool(archives_in(path))
         return super().recognises(path) or (path.is_file() and _is_compressed_tar(path))

@@ -13,7 +13,7 @@ class ClassFolders(DatasetLayout):
     """`<class>/<image>`; any folder that no other layout recognises."""
 
     name = "class-folders"
-    help = "one folder of images per class; images outside of any have no label"
+    help = "one folder of images per class; images outside these folders have no label"
     form = "a folder with <class>/<anything>/<image>"
     priority = 10
 

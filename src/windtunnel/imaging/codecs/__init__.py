@@ -1,4 +1,4 @@
-"""Codecs: what storing an image does to it, one file each (`none`, `png`, `jpeg:85`).
+"""Codecs: the effect of storing an image, one file each (`none`, `png`, `jpeg:85`).
 
 A codec is the function `name(image)` or, with a parameter, `name(image, value)` in the file `name.py`,
 decorated with @codec. It returns the content of a file.
@@ -31,7 +31,7 @@ class Parameter:
     most: int
 
     def read(self, text: str) -> int | None:
-        """The number a text stands for; None where it is none of the allowed ones."""
+        """The number in a text; None if it is not one of the allowed ones."""
         return int(text) if text.isdecimal() and self.least <= int(text) <= self.most else None
 
 
@@ -41,11 +41,11 @@ class Codec(Plugin):
 
     Attributes:
         function: from an image, and the parameter if there is one, to the content of a file.
-        help: what it is, in one line.
-        suffix: how files end, in ImageNet's spelling.
+        help: a description in one line.
+        suffix: the suffix of files, in ImageNet's spelling.
         decode: from the content of a file to its pixels.
-        parameter: what it takes after a colon, such as a quality; None for nothing.
-        lossless: whether the pixels that are read are the ones that were stored.
+        parameter: the number after a colon, such as a quality; None for no parameter.
+        lossless: whether reading returns exactly the stored pixels.
     """
 
     function: EncodeFunction
@@ -71,21 +71,21 @@ class Codec(Plugin):
         return is_shipped(self.function)
 
     def assets(self) -> dict[str, str]:
-        """The digest of the file of a codec from outside, by what declares it."""
+        """The digest of the file of a third-party codec, by the file's name; empty for shipped ones."""
         digests = () if self.is_shipped else file_of(self.function).values()
         return {f"codec {self.name}": digest for digest in digests}
 
     def encode(self, image: Image, *values: int) -> bytes:
-        """An image as the content of a file; codecs from outside get a copy, and their result is checked."""
+        """An image as the content of a file; third-party codecs get a copy, and their result is checked."""
         if self.is_shipped:
             return self.function(image, *values)
         try:
-            found = self.function(image.copy(), *values)
-        except Exception as error:  # the user's own code
+            content = self.function(image.copy(), *values)
+        except Exception as error:  # of the user's code
             raise UserError(f"The codec {self.name} failed: {type(error).__name__}: {error}.") from error
-        if not isinstance(found, bytes):
-            raise UserError(f"The codec {self.name} returns {type(found).__name__}; it must return bytes.")
-        return found
+        if not isinstance(content, bytes):
+            raise UserError(f"The codec {self.name} returns {type(content).__name__}; it must return bytes.")
+        return content
 
     def round_trip(self, image: Image, *values: int) -> Image:
         """The image after it has been stored and read again."""
@@ -95,16 +95,20 @@ class Codec(Plugin):
         if self.is_shipped:
             return self.decode(content)
         try:
-            found = self.decode(content)
-        except Exception as error:  # the user's own code, or bytes that are no image
+            pixels = self.decode(content)
+        except Exception as error:  # of the user's code, or bytes that are not an image
             reason = error.reason if isinstance(error, ImageError) else f"{type(error).__name__}: {error}"
-            raise UserError(f"What the codec {self.name} stores cannot be read: {reason}.") from error
-        if not isinstance(found, np.ndarray) or found.dtype != np.uint8 or found.shape != image.shape:
-            given = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
             raise UserError(
-                f"The codec {self.name} reads {given} for uint8 {image.shape}; it must read the same."
+                f"The content that the codec {self.name} stores is unreadable: {reason}."
+            ) from error
+        if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape != image.shape:
+            given = (
+                f"{pixels.dtype} {pixels.shape}" if isinstance(pixels, np.ndarray) else type(pixels).__name__
             )
-        return found
+            raise UserError(
+                f"The codec {self.name} reads {given} for uint8 {image.shape}; it must return the same."
+            )
+        return pixels
 
 
 def read_by_pillow(content: bytes) -> Image:
@@ -120,7 +124,7 @@ def codec(
     parameter: Parameter | None = None,
     lossless: bool = False,
 ) -> Callable[[EncodeFunction], Codec]:
-    """Make a function from an image to a file's content a codec."""
+    """Declare a function from an image to a file's content as a codec."""
 
     def decorate(function: EncodeFunction) -> Codec:
         return Codec(function, help, suffix, decode, parameter, lossless)
@@ -132,7 +136,7 @@ REGISTRY = Registry("codec", "windtunnel.imaging.codecs", Codec, separator="-")
 
 
 def check_codec(codec: str, others: Sequence[str] = ()) -> str:
-    """Return a codec's canonical name, or say what codecs there are, `others` known elsewhere among them."""
+    """A codec's canonical name; refuses an unknown one and lists the codecs, including `others`."""
     name, colon, text = codec.partition(":")
     if name in REGISTRY:
         parameter = REGISTRY.get(name).parameter
@@ -140,11 +144,12 @@ def check_codec(codec: str, others: Sequence[str] = ()) -> str:
             return name
         if parameter is not None and (value := parameter.read(text)) is not None:
             return f"{name}:{value}"
-    known = [one.written for one in REGISTRY.all() if not one.parameter]
+    known = [plugin.written for plugin in REGISTRY.all() if not plugin.parameter]
     ranges = [
-        f"{one.written} with a {one.parameter.name} from {one.parameter.least} to {one.parameter.most}"
-        for one in REGISTRY.all()
-        if one.parameter
+        f"{plugin.written} with a {plugin.parameter.name} from {plugin.parameter.least} to "
+        f"{plugin.parameter.most}"
+        for plugin in REGISTRY.all()
+        if plugin.parameter
     ]
     raise UserError(
         f"Unknown codec '{codec}'. Give {', '.join((*known, *others))}, or {', or '.join(ranges)}."
@@ -152,35 +157,35 @@ def check_codec(codec: str, others: Sequence[str] = ()) -> str:
 
 
 def is_lossless(codec: str) -> bool:
-    """Whether a codec of this windtunnel keeps every pixel; False for one that is not known here."""
+    """Whether a codec keeps every pixel; False for an unknown codec."""
     name = codec.partition(":")[0]
     return name in REGISTRY and REGISTRY.get(name).lossless
 
 
 def round_trip(image: Image, codec: str) -> Image:
     """The image after it has been stored with a codec and read again."""
-    found, values = _parsed(codec)
-    return found.round_trip(image, *values)
+    plugin, values = _parsed(codec)
+    return plugin.round_trip(image, *values)
 
 
 def encode(image: Image, codec: str) -> bytes:
     """An image as a file's content."""
-    found, values = _parsed(codec)
-    return found.encode(image, *values)
+    plugin, values = _parsed(codec)
+    return plugin.encode(image, *values)
 
 
 def suffix_of(codec: str) -> str:
-    """How files of a codec end, in ImageNet's spelling."""
+    """The suffix of a codec's files, in ImageNet's spelling."""
     return _parsed(codec)[0].suffix
 
 
 def codec_assets(codec: str) -> dict[str, str]:
-    """The digest of the file of a codec from outside; nothing of shipped ones and of other names."""
+    """The digest of the file of a third-party codec; empty for shipped and unknown ones."""
     name = codec.partition(":")[0]
     return REGISTRY.get(name).assets() if name in REGISTRY else {}
 
 
 def _parsed(codec: str) -> tuple[Codec, tuple[int, ...]]:
-    """A checked codec's plug-in, and its parameter where it has one."""
+    """The plug-in of a checked codec, and its parameter if it has one."""
     name, colon, text = codec.partition(":")
     return REGISTRY.get(name), (int(text),) if colon else ()

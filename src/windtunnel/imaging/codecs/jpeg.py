@@ -17,7 +17,7 @@ from windtunnel.imaging.decoders.simplejpeg import decode_jpeg_accurately
     parameter=Parameter("quality", 1, 100),
 )
 def jpeg(image: Image, quality: int) -> bytes:
-    """Store as JPEG: the same bytes' pixels as Pillow's, in less time."""
+    """Store as JPEG: the same pixels as Pillow's, in less time."""
     return encode_by_opencv(image, ".JPEG", (cv2.IMWRITE_JPEG_QUALITY, quality), f"jpeg:{quality}")
 
 

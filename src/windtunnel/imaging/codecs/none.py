@@ -1,4 +1,4 @@
-"""No codec: the pixels as they are; files on disk are PNG."""
+"""No codec: the pixels are unchanged; files on disk are PNG."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from windtunnel.imaging.codecs import codec
 from windtunnel.imaging.codecs.png import png
 
 
-@codec(help="Not stored: the pixels as they are; lossless PNG on disk.", suffix=".png", lossless=True)
+@codec(help="Not stored: the pixels are unchanged; lossless PNG on disk.", suffix=".png", lossless=True)
 def none(image: Image) -> bytes:
     """Store as PNG."""
     return png.encode(image)

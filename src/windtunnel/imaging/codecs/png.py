@@ -9,7 +9,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.imaging.codecs import codec
 
-# Of 0 (none) to 9 (smallest files, slowest).
+# From 0 (none) to 9 (smallest files, slowest).
 COMPRESSION = 3
 
 

@@ -33,22 +33,22 @@ JPEG_FORMATS = ("JPEG", "MPO")
 # Decoders that declare no rank follow the shipped ones.
 LAST = 100
 
-# Width and height below which a decoder that scales while it decodes must not go.
+# The smallest width and height that a decoder which scales may return.
 Size = tuple[int, int]
 DecodeFunction = Callable[[bytes, Header, Size], Any]
 
 
 @dataclass(frozen=True)
 class Decoder(Plugin):
-    """A way from bytes to pixels.
+    """A function from bytes to pixels, and the facts about it.
 
     Attributes:
-        function: from the bytes, their header and the size wanted later to uint8 height x width x RGB.
-        help: what it is, in one line.
-        formats: what it reads, as Pillow names formats; () for every supported format.
-        library: what decodes, by its name on PyPI.
-        needs: the module to import first, where its library does not come with windtunnel.
-        scales: whether it may return a smaller image than the file holds.
+        function: from the bytes, their header and the size needed later to uint8 height x width x RGB.
+        help: a description in one line.
+        formats: the formats it reads, by Pillow's names; () for every supported format.
+        library: the library that decodes, by its name on PyPI.
+        needs: the module to import first, if its library does not come with windtunnel.
+        scales: whether it may return a smaller image than the stored one.
         turns: formats whose orientation its library applies regardless of its options.
         rank: position in `decode=*` and in listings; decoders of the same rank follow by name.
     """
@@ -69,7 +69,7 @@ class Decoder(Plugin):
 
     @property
     def formats_text(self) -> str:
-        """The formats it reads, as messages name them: MPO is JPEG."""
+        """The formats it reads, for messages: MPO is JPEG."""
         return ", ".join(dict.fromkeys("JPEG" if name in JPEG_FORMATS else name for name in self.formats))
 
     @cached_property
@@ -78,27 +78,29 @@ class Decoder(Plugin):
         return is_shipped(self.function)
 
     def assets(self) -> dict[str, str]:
-        """The digest of the file of a decoder from outside, by what declares it."""
+        """The digest of the file of a third-party decoder, by the file's name; empty for shipped ones."""
         digests = () if self.is_shipped else file_of(self.function).values()
         return {f"decoder {self.name}": digest for digest in digests}
 
     def pixels(self, data: bytes, header: Header, at_least: Size) -> Image:
         """The pixels of an image, in the orientation in which the library returns them."""
         try:
-            found = self.function(data, header, at_least)
+            decoded = self.function(data, header, at_least)
         except ImageError:
             raise
         except MemoryError as error:
             raise ImageError("too_large", f"{self.name}: there is not enough memory to decode it") from error
-        except Exception as error:  # decoders raise what they like at damaged images
+        except Exception as error:  # decoders raise any kind of error for damaged images
             raise ImageError("unreadable", f"{self.name}: {type(error).__name__}: {error}") from error
-        return np.asarray(found, dtype=np.uint8) if self.is_shipped else self._checked(found)
+        return np.asarray(decoded, dtype=np.uint8) if self.is_shipped else self._checked(decoded)
 
-    def _checked(self, found: object) -> Image:
-        """What a decoder from outside returns, or one line on what it has to return."""
-        if isinstance(found, np.ndarray) and found.dtype == np.uint8 and found.shape[2:] == (3,):
-            return found
-        given = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
+    def _checked(self, decoded: object) -> Image:
+        """The pixels from a third-party decoder; refuses other results."""
+        if isinstance(decoded, np.ndarray) and decoded.dtype == np.uint8 and decoded.shape[2:] == (3,):
+            return decoded
+        given = (
+            f"{decoded.dtype} {decoded.shape}" if isinstance(decoded, np.ndarray) else type(decoded).__name__
+        )
         raise UserError(
             f"The decoder {self.name} returns {given}; it must return a uint8 array of shape "
             "(height, width, 3)."
@@ -115,7 +117,7 @@ def decoder(
     turns: Sequence[str] = (),
     rank: int = LAST,
 ) -> Callable[[DecodeFunction], Decoder]:
-    """Make a function from bytes to pixels a decoder."""
+    """Declare a function from bytes to pixels as a decoder."""
 
     def decorate(function: DecodeFunction) -> Decoder:
         return Decoder(function, help, tuple(formats), library, needs, scales, tuple(turns), rank)
@@ -128,37 +130,38 @@ REGISTRY = Registry("decoder", "windtunnel.imaging.decoders", Decoder, separator
 
 def decoders() -> list[Decoder]:
     """Every decoder, by rank."""
-    return sorted(REGISTRY.all(), key=lambda one: (one.rank, one.name))
+    return sorted(REGISTRY.all(), key=lambda plugin: (plugin.rank, plugin.name))
 
 
 def require_decoder(name: str) -> Decoder:
-    """The decoder of that name, or one line on what there is or how to install it."""
-    found = REGISTRY.get(name)
-    if found.needs:
-        load_extra(found.needs, f"Decoder {name}")
-    return found
+    """The decoder of that name; refuses one that is unknown or cannot be imported."""
+    plugin = REGISTRY.get(name)
+    if plugin.needs:
+        load_extra(plugin.needs, f"Decoder {name}")
+    return plugin
 
 
 def decode(
     data: bytes, header: Header, decoder: str = "pillow", exif: str = "ignore", at_least: Size = (0, 0)
 ) -> Image:
-    """Decode an image; `exif` says whether its orientation tag is applied or ignored.
+    """Decode an image; `exif` decides whether its orientation tag is applied or ignored.
 
-    The orientation is applied here for every decoder alike, so that a change of decoder never turns an
-    image; what a library turns of itself is turned back first. An image that comes out in another size
-    than its header says is refused. `at_least` is the width and height needed later, as the image is
-    stored: only decoders that scale while they decode look at it.
+    The orientation is applied here for all decoders, so that a change of decoder never rotates an image; a
+    rotation by a library is undone first. An image of another size than in its header is refused.
+    `at_least` is the width and height needed later, before rotation: only decoders that scale use it.
     """
-    found = require_decoder(decoder)
-    if found.formats and header.format not in found.formats:
-        raise ImageError("unreadable", f"{decoder}: reads {found.formats_text} only, this is {header.format}")
-    image = found.pixels(data, header, at_least)
+    plugin = require_decoder(decoder)
+    if plugin.formats and header.format not in plugin.formats:
+        raise ImageError(
+            "unreadable", f"{decoder}: reads {plugin.formats_text} only, this is {header.format}"
+        )
+    image = plugin.pixels(data, header, at_least)
     flip, quarters = ORIENTATIONS[header.orientation]
-    if header.format in found.turns:
+    if header.format in plugin.turns:
         image = np.rot90(image, -quarters)
         image = image[:, ::-1] if flip else image
     height, width = image.shape[:2]
-    if (width, height) != (header.width, header.height) and not found.scales:
+    if (width, height) != (header.width, header.height) and not plugin.scales:
         raise ImageError(
             "unreadable",
             f"{decoder}: decodes {width}x{height} where the header says {header.width}x{header.height}",

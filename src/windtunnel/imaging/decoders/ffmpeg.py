@@ -8,8 +8,8 @@ from windtunnel.core.errors import ImageError
 from windtunnel.imaging.decoders import Size, decoder
 from windtunnel.imaging.header import MAX_PIXELS, Header
 
-# What FFmpeg calls the decoder of a format that Pillow names. It takes half a GIF for a whole one, and of
-# TIFFs it either refuses sound ones for a tag it does not know or makes black images of damaged strips.
+# FFmpeg's names of decoders by Pillow's names of formats. It reads half a GIF as a complete one. Of TIFFs it
+# refuses intact ones with an unknown tag, and returns black images for damaged strips.
 FFMPEG_CODECS = {
     "JPEG": "mjpeg",
     "MPO": "mjpeg",
@@ -34,7 +34,7 @@ def ffmpeg(data: bytes, header: Header, _at_least: Size) -> Any:
     codec.thread_count = 1  # workers are processes already
     # A truncated image is refused, as by every other decoder.
     codec.options = {"err_detect": "explode", "max_pixels": str(MAX_PIXELS)}
-    # Some decoders hand out an image only when told that no more bytes follow.
+    # Some decoders return an image only after the end of the data is signalled.
     frames = codec.decode(av.Packet(data)) or codec.decode(None)
     if not frames:
         raise ImageError("unreadable", "ffmpeg: no image comes out")

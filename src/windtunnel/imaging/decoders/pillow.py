@@ -9,7 +9,7 @@ from windtunnel.core.images import Image
 from windtunnel.imaging.decoders import Size, decoder
 from windtunnel.imaging.header import Header, open_by_pillow
 
-# Pixels that are converted at a time.
+# The number of pixels that are converted at a time.
 BAND_PIXELS = 2**20
 
 
@@ -27,7 +27,7 @@ def pillow(data: bytes, header: Header, _at_least: Size) -> Image:
         for top in range(0, height, rows):
             band = image.crop((0, top, width, min(height, top + rows)))
             if image.mode.startswith("I;16"):
-                # Pillow's own conversion clips at 255; the high byte is what other decoders give.
+                # Pillow's own conversion clips at 255; other decoders return the high byte.
                 pixels[top : top + rows] = (np.asarray(band) >> 8).astype(np.uint8)[:, :, None]
             else:
                 pixels[top : top + rows] = np.asarray(band.convert("RGB"))

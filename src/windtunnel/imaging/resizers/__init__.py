@@ -30,10 +30,10 @@ class Resizer(Plugin):
 
     Attributes:
         function: from an image, a width, a height and a filter to uint8 height x width x RGB.
-        help: what it is, in one line.
-        filters: by name, what the function is given as its filter.
-        library: what resizes, by its name on PyPI.
-        needs: the module to import first, where the library does not come with windtunnel.
+        help: a description in one line.
+        filters: by name, the value that the function takes as its filter.
+        library: the library that resizes, by its name on PyPI.
+        needs: the module to import first, if the library does not come with windtunnel.
         rank: position in `resize=*` and in listings; libraries of the same rank follow by name.
     """
 
@@ -60,27 +60,31 @@ class Resizer(Plugin):
         return is_shipped(self.function)
 
     def assets(self) -> dict[str, str]:
-        """The digest of the file of a resizer from outside, by what declares it."""
+        """The digest of the file of a third-party resizer, by the file's name; empty for shipped ones."""
         digests = () if self.is_shipped else file_of(self.function).values()
         return {f"resizer {self.name}": digest for digest in digests}
 
     def apply(self, image: Image, width: int, height: int, name: str) -> Image:
-        """Resize by the resizer of that name.
+        """Resize with the resizer of that name.
 
-        Functions from outside are not trusted with the image: they get a copy, and their result is checked.
+        Third-party functions get a copy of the image, and their result is checked.
         """
         filter_ = self.resizers[name]
         if self.is_shipped:
             return np.asarray(self.function(image, width, height, filter_), dtype=np.uint8)
         try:
-            found = self.function(image.copy(), width, height, filter_)
-        except Exception as error:  # the user's own code
+            resized = self.function(image.copy(), width, height, filter_)
+        except Exception as error:  # of the user's code
             raise UserError(f"The resizer {name} failed: {type(error).__name__}: {error}.") from error
         wanted = (height, width, 3)
-        if not isinstance(found, np.ndarray) or found.dtype != np.uint8 or found.shape != wanted:
-            given = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else type(found).__name__
+        if not isinstance(resized, np.ndarray) or resized.dtype != np.uint8 or resized.shape != wanted:
+            given = (
+                f"{resized.dtype} {resized.shape}"
+                if isinstance(resized, np.ndarray)
+                else type(resized).__name__
+            )
             raise UserError(f"The resizer {name} returns {given}; it must return uint8 {wanted}.")
-        return found
+        return resized
 
 
 def resizer(
@@ -91,7 +95,7 @@ def resizer(
     needs: str = "",
     rank: int = LAST,
 ) -> Callable[[ResizeFunction], Resizer]:
-    """Make a function that resizes a library of resizers."""
+    """Declare a function that resizes as a library of resizers."""
 
     def decorate(function: ResizeFunction) -> Resizer:
         return Resizer(function, help, dict(filters), library, needs, rank)
@@ -104,37 +108,37 @@ REGISTRY = Registry("resizer", "windtunnel.imaging.resizers", Resizer, separator
 
 def libraries() -> list[Resizer]:
     """Every library that resizes, by rank."""
-    return sorted(REGISTRY.all(), key=lambda one: (one.rank, one.name))
+    return sorted(REGISTRY.all(), key=lambda library: (library.rank, library.name))
 
 
 def resizer_names() -> list[str]:
     """Every resizer's name: the libraries by rank, the filters as each declares them."""
-    return [name for one in libraries() for name in one.resizers]
+    return [name for library in libraries() for name in library.resizers]
 
 
 def library_of(name: str) -> Resizer:
-    """The library that a resizer's name begins with, or one line on what resizers there are."""
+    """The library that a resizer's name begins with; refuses an unknown one and lists the resizers."""
     first = name.partition("-")[0]
-    # Most libraries' names have no hyphen: nothing else is imported for those.
+    # Most libraries' names have no hyphen: for those nothing else is imported.
     if first in REGISTRY and name in REGISTRY.get(first).resizers:
         return REGISTRY.get(first)
-    for one in REGISTRY.all():
-        if name in one.resizers:
-            return one
+    for library in REGISTRY.all():
+        if name in library.resizers:
+            return library
     raise unknown_name("resizer", name, resizer_names(), REGISTRY.command)
 
 
 def require_resizer(name: str) -> Resizer:
-    """The library of a resizer; one that does not exist or cannot be imported is refused in one line."""
-    found = library_of(name)
-    if found.needs:
-        load_extra(found.needs, f"Resizing by {found.name}")
-    return found
+    """The library of a resizer; refuses one that does not exist or cannot be imported."""
+    library = library_of(name)
+    if library.needs:
+        load_extra(library.needs, f"Resizing by {library.name}")
+    return library
 
 
 def resize(image: Image, width: int, height: int, resizer: str = "pillow-bilinear") -> Image:
-    """Resize to exactly width x height; an image that already has that size is returned as it is."""
-    found = require_resizer(resizer)
+    """Resize to exactly width x height; an image of that size is returned unchanged."""
+    library = require_resizer(resizer)
     if image.shape[:2] == (height, width):
         return image
-    return found.apply(image, width, height, resizer)
+    return library.apply(image, width, height, resizer)

@@ -1,4 +1,4 @@
-"""OpenCV: filters of a fixed width, which skip pixels when they shrink; `area` averages them."""
+"""OpenCV: filters of a fixed width, which skip pixels when shrinking; `area` averages them."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ OPENCV_FILTERS = {
     rank=2,
 )
 def opencv(image: Image, width: int, height: int, filter_: int) -> Any:
-    """Resize by OpenCV."""
+    """Resize with OpenCV."""
     return cv2.resize(image, (width, height), interpolation=filter_)

@@ -1,4 +1,4 @@
-"""Pillow: filters that are widened when they shrink."""
+"""Pillow: filters that are widened when shrinking."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ PILLOW_FILTERS = {
     rank=1,
 )
 def pillow(image: Image, width: int, height: int, filter_: PillowImage.Resampling) -> Image:
-    """Resize by Pillow."""
+    """Resize with Pillow."""
     return np.asarray(PillowImage.fromarray(image).resize((width, height), filter_))

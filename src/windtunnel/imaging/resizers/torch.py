@@ -1,4 +1,4 @@
-"""torch's interpolation, as tensors are resized."""
+"""torch's interpolation, as for tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from windtunnel.core.images import Image
 from windtunnel.imaging.resizers import resizer
 
-# Filter and whether it is widened when it shrinks.
+# The filter, and whether it is widened when shrinking.
 TORCH_FILTERS = {
     "bilinear": ("bilinear", False),
     "bilinear-antialias": ("bilinear", True),
@@ -17,7 +17,7 @@ TORCH_FILTERS = {
 
 
 @resizer(
-    help="torch's interpolate, antialiased only where the name says so.",
+    help="torch's interpolate, antialiased only if the name includes it.",
     filters=TORCH_FILTERS,
     library="torch",
     needs="torch",

@@ -1,4 +1,4 @@
-"""Model kinds: one file each, which says how a model is recognised and loaded."""
+"""Model kinds: one file each, which declares how a model is recognised and loaded."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from windtunnel.core.registry import Plugin, Registry
 from windtunnel.models import Model, Size
 from windtunnel.models.preprocess import Declaration, declared
 
-# Kinds of the user's own are tried before the shipped ones.
+# A user's own kinds are tried before the shipped ones.
 OWN_PRIORITY = 90
 SHIPPED_FORMS = "an .onnx file, module:factory or file.py:factory"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a live object comes from.
+    """The origin of a live object.
 
     Attributes:
-        name: of the object or of its factory.
+        name: name of the object or of its factory.
         file: the Python file that defines it, if there is one.
-        preprocess: what the user declares of its preprocessing.
+        preprocess: the preprocessing that the user declares.
         data_size: height and width of the data's images.
-        portable: whether another process can make the object again.
+        portable: whether another process can create the object again.
     """
 
     name: str
@@ -40,16 +40,16 @@ class Origin:
 
     @property
     def declaration(self) -> Declaration:
-        """What is declared of the model: by the user, or by the TOML file next to its factory's file."""
+        """The model's declaration: by the user, or in the TOML file next to its factory's file."""
         return declared(self.preprocess, self.file if self.portable else None)
 
 
 class ModelKind(Plugin):
-    """How models of one kind are recognised and loaded. A subclass has the facts, `recognises` and `load`.
+    """How models of one kind are recognised and loaded. A subclass declares facts, `recognises` and `load`.
 
     Attributes:
         name: for listings.
-        help: what it is, in one line.
+        help: a description in one line.
         form: what a user gives: `FILE.onnx`, `module:factory`.
         extra: the library that it needs and that does not come with windtunnel, if any.
         priority: kinds of higher priority are tried first.
@@ -88,7 +88,7 @@ class ModelKind(Plugin):
         raise NotImplementedError
 
     def wrap(self, made: object, origin: Origin) -> Model:
-        """The model that a live object is; kinds of live objects override it to use the origin."""
+        """The model for a live object; kinds of live objects override it to use the origin."""
         return self.load(made, origin.preprocess, origin.data_size)
 
 
@@ -122,7 +122,7 @@ def wrap_with(kind: ModelKind, made: object, origin: Origin) -> Model:
 
 
 def _checked(kind: ModelKind, source: object, load: Callable[[], Model]) -> Model:
-    """What is loaded; the file of a kind of the user's own becomes part of the fingerprint."""
+    """The loaded model; the file of a user's own kind becomes part of its fingerprint."""
     with _reporting_failures(kind, source):
         model: object = load()
     if not isinstance(model, Model):
@@ -141,7 +141,7 @@ def unknown_model(source: str) -> UserError:
     own = [plugin.form for plugin in by_priority() if not _is_shipped(plugin)]
     forms = ", ".join([*own, SHIPPED_FORMS])
     if Path(source).exists():
-        return UserError(f"{source} is no model; give {forms}.")
+        return UserError(f"{source} is not a model; give {forms}.")
     return UserError(f"No such model: {source}. Give {forms}.")
 
 
@@ -151,7 +151,7 @@ def has_suffix(source: object, suffix: str) -> bool:
 
 
 def file_digest(path: Path, *others: Path) -> str:
-    """128-bit digest of the content of files, those of them that exist."""
+    """128-bit digest of the content of the files that exist."""
     digest = hashlib.blake2b(digest_size=16)
     for file in (path, *others):
         if file.is_file():
@@ -167,7 +167,7 @@ def _is_shipped(kind: ModelKind) -> bool:
 
 @contextmanager
 def _reporting_failures(kind: ModelKind, source: object) -> Iterator[None]:
-    """Report what fails in a kind of the user's own in one line."""
+    """Report a failure in a user's own kind in one line."""
     try:
         yield
     except UserError:

@@ -16,7 +16,7 @@ class Callable(ModelKind):
     """A live object that takes images and returns scores."""
 
     name = "callable"
-    help = "a Python callable from uint8 NHWC images to scores; it does its own arithmetic"
+    help = "a Python callable from uint8 NHWC images to scores, with its own arithmetic"
     form = "an object in Python, or what a factory returns"
     priority = 10
 
@@ -38,7 +38,7 @@ class Callable(ModelKind):
 
 
 def _source_fingerprint(origin: Origin) -> str:
-    """A callable has no weights to hash: the file it comes from stands for it."""
+    """The digest of the file of a callable, which has no weights to hash."""
     text = origin.file.read_bytes() if origin.file is not None and origin.file.is_file() else b""
     return hashlib.blake2b(origin.name.encode() + b"\0" + text, digest_size=16).hexdigest()
 

@@ -28,7 +28,7 @@ class Factory(ModelKind):
         return isinstance(source, str | Path) and ":" in str(source) and not Path(source).exists()
 
     def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
-        """The model that the factory returns, of whichever kind that is."""
+        """The model that the factory returns, of any kind."""
         spec = str(source)
         where, _, name = spec.rpartition(":")
         module = _imported(where, spec)
@@ -40,7 +40,7 @@ class Factory(ModelKind):
             raise unknown_name(f"factory in {where}", name, known)
         try:
             made = factory()
-        except (Exception, SystemExit) as error:  # the user's own code
+        except (Exception, SystemExit) as error:  # of the user's code
             raise UserError(f"{spec} failed: {type(error).__name__}: {error}.") from error
         file = Path(inspect.getfile(module)) if getattr(module, "__file__", None) else None
         kind = None if isinstance(made, str | Path) else kind_of(made)
@@ -54,7 +54,7 @@ def _imported(where: str, spec: str) -> Any:
     if where.endswith(".py"):
         return import_file(Path(where))
     if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # a console script does not look here by itself
+        sys.path.insert(0, str(Path.cwd()))  # a console script does not search the current folder
     try:
         return importlib.import_module(where)
     except ImportError as error:

@@ -21,7 +21,7 @@ class Onnx(ModelKind):
         return has_suffix(source, ".onnx")
 
     def load(self, source: object, preprocess: str | Path | None, data_size: Size | None) -> Model:
-        """The network; a graph says itself which sizes it takes."""
+        """The network; its graph declares which sizes it takes."""
         from windtunnel.models.onnx import OnnxModel
 
         del data_size
