@@ -150,7 +150,7 @@ def metric(
             raise UserError(f"Metric '{name}' needs '{unknown[0]}', which is unknown; allowed: {allowed}.")
         if task not in TASKS:
             raise unknown_name("task", task, TASKS.names())
-        found = Metric(
+        declared = Metric(
             function,
             direction,  # type: ignore[arg-type]  # checked above
             ScoreUnit(unit, DECIMALS.get(unit, OTHER_DECIMALS)),

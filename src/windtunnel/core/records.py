@@ -372,10 +372,10 @@ def _settings(recipe: Recipe) -> dict[str, str]:
     corrupted = [condition for condition in recipe.conditions if condition.unit]
     settings = {"edition": str(recipe.canvas.edition)}
     if corrupted:
-        found["codec"] = ", ".join(sorted({condition.codec for condition in corrupted}))
+        settings["codec"] = ", ".join(sorted({condition.codec for condition in corrupted}))
     if any(condition.is_sequence for condition in corrupted):
-        found["difficulty"] = str(recipe.suite.levels[0])
-    return found
+        settings["difficulty"] = str(recipe.suite.levels[0])
+    return settings
 
 
 def read_recipe(content: Mapping[str, Any]) -> Recipe:

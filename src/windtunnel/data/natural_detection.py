@@ -110,9 +110,9 @@ def natural_set_hint(dataset: Dataset) -> str:
         elif natural.layout == "indices":
             fits = space.name == "indices" and len(space) <= len(imagenet_1k())
         else:
-            ids = {imagenet_1k().classes[index] for index in counted_imagenet_classes(one)}
-            fits = one.layout == "wordnet" and one.role == "shifted" and used <= ids
-        fitting += [one.name] if fits and used else []
+            ids = {imagenet_1k().classes[index] for index in counted_imagenet_classes(natural)}
+            fits = natural.layout == "wordnet" and natural.role == "shifted" and used <= ids
+        fitting += [natural.name] if fits and used else []
     return (
         f" by its name; its folders may be those of {' or '.join(fitting)}: say {option('suite')}"
         if fitting

@@ -33,16 +33,16 @@ def survey(
     Only headers are read, unless `decoded` asks for every image to be decoded as well.
     """
     look = partial(_survey_image, dataset, decoded)
-    surveyed = []
+    surveyed: list[Surveyed] = []
     # Archives share one file handle, so only datasets of separate files are read in parallel.
     with (
         pillow_quiet(),
         ThreadPoolExecutor(THREADS if dataset.parallel_reads else 1) as pool,
     ):
-        for one in pool.map(look, samples):
+        for image in pool.map(look, samples):
             progress(1, len(samples))
-            found.append(one)
-    return found
+            surveyed.append(image)
+    return surveyed
 
 
 def first_size(dataset: Dataset) -> tuple[int, int] | None:

@@ -102,7 +102,7 @@ def score_predictions(
     masked = natural is not None and (natural.role == "out" or natural.answers in ("mask", "collapse"))
     if best_only and (options.mask or chosen.mask or options.label_map is not None or masked):
         raise UserError("The best classes alone cannot be masked or mapped; give the scores of every class.")
-    look = look_through(file, "native" if natural else CLEAN)
+    summary = summarise_file(file, "native" if natural else CLEAN)
     space = imagenet_1k() if labels == IMAGENET_1K else dataset.label_space
     # Columns may be named by WordNet id although the data's labels are class indices.
     numbered = dataset.label_space.name == INDICES and labels != INDICES
@@ -121,7 +121,7 @@ def score_predictions(
             label_map=options.label_map,
             group=options.group,
         ),
-        present=lambda conditions: _present(conditions, look, file.path),
+        present=lambda conditions: _present(conditions, summary, file.path),
         progress=progress,
     )
     rows = Rows(plan, resolve(plan.conditions), file.path, plan.dataset.reason_left_out())

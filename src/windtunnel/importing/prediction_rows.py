@@ -58,7 +58,9 @@ class Rows:
             column = np.zeros(len(ids), np.int64)
         else:
             column = self._places[_index(block.conditions, self._names)]
-        outputs = BestClasses(self._indices(block.values), block.beside) if self._best_only else block.values
+        outputs = (
+            BestClasses(self._indices(block.values), block.top_scores) if self._best_only else block.values
+        )
         good = (samples >= 0) & self._sound(block)
         place = samples * self._width + column
         first = np.zeros(len(ids), bool)

@@ -120,7 +120,7 @@ def plan_make(
     left_out = _left_out(suite, dataset, surveyed, canvas)
     images = _fitting(dataset, readable, left_out)
     used = sorted({label for sample in samples for label in sample.labels})
-    space, said = read_indices(dataset.label_space, used, options.labels or "")
+    space, label_remarks = read_indices(dataset.label_space, used, options.labels or "")
     classes = _classes(space, images)
     made = sorted({image.sample.labels[0] for image in images})
     folders = class_folders(dataset.label_space, space, made)

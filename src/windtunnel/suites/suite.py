@@ -173,7 +173,7 @@ class Suite:
             if dataset.clean_is_given:
                 clean.append(Condition("native"))
             usual = Condition("clean", edition=canvas.edition, geometry=canvas.overrides())
-            found.append(dataset.made_clean or usual)
+            clean.append(dataset.made_clean or usual)
         corrupted = [held[place] for place in wanted if place in held]
         if not corrupted:
             raise UserError(
@@ -182,7 +182,7 @@ class Suite:
                 f"{''.join(f' {remark}' for remark in dataset.shelf.remarks)}"
             )
         missing = [place_text(place) for place in wanted if place not in held]
-        return found + corrupted, missing
+        return clean + corrupted, missing
 
     def check_frames(self, conditions: Sequence[Condition]) -> None:
         """Refuse sequences that are too short to be compared at the suite's difficulty."""
@@ -255,7 +255,7 @@ class Suite:
         """The same suite in one edition, under its own name."""
         if edition not in EDITIONS:
             raise UserError(f"The edition is {edition!r}; give {listed(EDITIONS)}.")
-        if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.spoils):
+        if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.corrupts_images):
             raise UserError(
                 f"Suite {self.name} has a canvas of its own, whatever the edition; leave out "
                 f"{option('edition')}."
@@ -267,7 +267,7 @@ class Suite:
     def stored_as(self, codec: str) -> Suite:
         """The same suite with another codec, under a name of its own."""
         checked = check_stored_as(self, codec, option("codec"))
-        if not self.spoils:
+        if not self.corrupts_images:
             raise UserError(
                 f"Suite {self.name} stores no image before the model sees it; leave out {option('codec')}."
             )
