@@ -81,7 +81,7 @@ def test_the_papers_number_is_average_precision_of_msp_over_200_outputs(run: win
     found = scores["aupr", "msp"]
     assert found.value == pytest.approx(average_precision_score(out, msp))
     assert found.low < found.value < found.high and found.n == 180
-    assert "60 out, 120 in" in found.formula and "says nothing has 33.3 %" in found.formula
+    assert "60 OOD, 120 ID" in found.formula and "a random score has 33.3 %" in found.formula
     assert scores["auroc", "msp"].value == pytest.approx(roc_auc_score(out, msp))
     energy = -logsumexp(logits, axis=1)
     assert scores["auroc", "energy"].value == pytest.approx(roc_auc_score(out, energy))
@@ -187,7 +187,8 @@ def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -
     conditions = [one.condition for one in run.scores(["auroc"])]
     assert conditions == [one for one in SCORES if one not in ("energy", "max_logit")]
     assert any(
-        "No max_logit, no energy: the model gives probabilities" in note for note in notes(run.scoring)
+        "No max_logit, no energy: they need logits, and the model outputs probabilities" in note
+        for note in notes(run.scoring)
     )
     lines = score_lines(run.scoring, run.scores())
     assert any(label == "note" and text.startswith("No max_logit, no energy") for label, text in lines)
@@ -195,7 +196,7 @@ def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -
         windtunnel.gate(run, run, ["energy aupr >= -1"])
     checks = windtunnel.gate(run, run, ["auroc:msp >= -1", "msp auroc >= -1"]).checks
     assert [check.score for check in checks] == ["msp auroc"] * 2
-    with pytest.raises(UserError, match="energy needs logits, and the model gives probabilities"):
+    with pytest.raises(UserError, match="energy needs logits, and this model outputs probabilities"):
         run.scores(["auroc:energy"])
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.caveats import marks
-from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
+from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_different_benchmarks
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of
 from windtunnel.core.scores import Score
-from windtunnel.metrics.comparability import why_other_answers
+from windtunnel.metrics.comparability import why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -133,7 +133,7 @@ def compare(*runs: ScoredRun | str | Path) -> Comparison:
             score.
     """
     opened = open_runs(runs)
-    if why := why_other_tests(opened):
+    if why := why_different_benchmarks(opened):
         raise UserError(
             f"{opened[0].path} and {opened[-1].path} cannot be compared: {why}. `windtunnel report` sets "
             "them side by side."
@@ -266,7 +266,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 "runs, or some run could not score them."
             )
     lines += [f"{run.info.model.name}: {mark}." for run in joined.runs for mark in marks(run)]
-    if why := why_other_answers(joined.runs):
+    if why := why_outputs_differ(joined.runs):
         lines.append(f"Right answers are not as easy in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
     if clean is not None:

@@ -26,10 +26,10 @@ from scipy.special import ndtri
 
 from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
 from windtunnel.analysis.missing_scores import has_score, why_no_score
-from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
+from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_different_benchmarks
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
-from windtunnel.metrics.comparability import why_other_answers
+from windtunnel.metrics.comparability import why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
@@ -174,9 +174,9 @@ def gate(
         raise UserError(f"unsure is '{unsure}'; give pass or fail.")
     parsed = [parse_rule(text) for text in ([rules] if isinstance(rules, str) else rules)]
     new, base = open_runs([run, against])
-    if why := why_other_tests([new, base]):
+    if why := why_different_benchmarks([new, base]):
         raise UserError(f"{new.path} cannot be held against {base.path}: {why}; give two runs of one.")
-    if why := why_other_answers([base, new]):
+    if why := why_outputs_differ([base, new]):
         raise UserError(
             f"{new.path} cannot be held against {base.path}: {why}; run both with the same --mask and --map."
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of
-from windtunnel.metrics.comparability import why_other_conditions, why_other_pixels
+from windtunnel.metrics.comparability import why_conditions_differ, why_pixels_differ
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
@@ -73,7 +73,7 @@ def open_runs(runs: Sequence[ScoredRun | str | Path]) -> tuple[ScoredRun, ...]:
     return tuple(one if isinstance(one, ScoredRun) else ScoredRun(one) for one in runs)
 
 
-def why_other_tests(runs: Sequence[ScoredRun]) -> str:
+def why_different_benchmarks(runs: Sequence[ScoredRun]) -> str:
     """Why runs are of different tests (another natural set, or none), or ""."""
     if len({run.natural and run.natural.set for run in runs}) == 1:
         return ""
@@ -127,7 +127,7 @@ def _scored_ids(run: ScoredRun) -> NDArray[Any]:
 
 def _why_unpaired(runs: Sequence[ScoredRun], counts: Sequence[int], shared: int) -> str:
     """Why there are no pairs, or ""."""
-    why = why_other_pixels(runs)
+    why = why_pixels_differ(runs)
     if not why and shared < MIN_JOINED * max(counts):
         return f"only {shared:,} of {max(counts):,} images are the same in all runs"
     return why
@@ -222,7 +222,7 @@ def _why_not_shared(key: Key, runs: Sequence[ScoredRun], found: Sequence[dict[Ke
 
 def _with_reason(what: str, runs: Sequence[ScoredRun]) -> str:
     """Why scores differ in kind, with what makes them so where one setting does."""
-    why = why_other_conditions(runs)
+    why = why_conditions_differ(runs)
     return f"{what}: {why}" if why else what
 
 

@@ -1,4 +1,4 @@
-"""Corruption error: a model's errors divided by AlexNet's, as ImageNet-C defines it.
+"""Corruption error: a model's errors normalised by AlexNet's, as ImageNet-C defines it.
 
 With E the model's top-1 errors, A AlexNet's, s the five severities and c a corruption:
 
@@ -20,7 +20,6 @@ import numpy as np
 
 from windtunnel import published
 from windtunnel.core.metrics import Missing
-from windtunnel.core.wording import counted
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.precomputed import AS_STORED
 from windtunnel.metrics.clean_comparison import why_no_clean
@@ -57,12 +56,12 @@ def alexnet_errors() -> dict[str, tuple[float, ...]]:
 
 
 def misfit(run: ScoredRun) -> Misfit | None:
-    """Why AlexNet's published errors do not fit this run and what to do, or None where they fit."""
+    """Why AlexNet's published errors do not apply to this run, and what to do; None if they apply."""
     return joined_misfit(misfits(run))
 
 
 def misfits(run: ScoredRun) -> list[Misfit]:
-    """Every reason why AlexNet's published errors do not fit this run.
+    """Every reason why AlexNet's published errors do not apply to this run.
 
     They were measured on the published files: edition 224, its usual canvas, JPEG 85, ImageNet's 1,000
     classes, all five severities.
@@ -85,7 +84,7 @@ def misfits(run: ScoredRun) -> list[Misfit]:
         found.append(Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85"))
     units = set(suite.units)
     if missing := sorted(units - set(alexnet_errors())):
-        none = f"there are none for {', '.join(missing)} at any severity"
+        none = f"they have no errors for {', '.join(missing)}"
         found.append(Misfit(none, "run suite imagenet-c"))
     if not whole_units(run) and units != set(missing):
         found.append(SEVERITIES_LACKING)
@@ -123,12 +122,12 @@ def why_no_relative_mean(run: ScoredRun) -> Missing | None:
 
 
 def _misfits_of_mean(run: ScoredRun) -> tuple[list[Misfit], list[Misfit]]:
-    """Why AlexNet's errors do not fit, and which corruptions the mean lacks."""
+    """Why AlexNet's errors do not apply, and which corruptions the mean lacks."""
     units = set(whole_units(run))
     if units == set(THE_FIFTEEN):
         return misfits(run), []
-    have = counted(len(units & set(THE_FIFTEEN)), "such corruption")
-    reason = f"it is defined over 15 corruptions at 5 severities, and the run has {have}"
+    have = len(units & set(THE_FIFTEEN))
+    reason = f"it is defined over 15 corruptions at 5 severities, and the run has {have} of them"
     found = [one for one in misfits(run) if one != SEVERITIES_LACKING]
     return found, [Misfit(reason, "run suite imagenet-c")]
 
@@ -146,14 +145,14 @@ def relative_weights(units: Sequence[str]) -> dict[str, float]:
     }
 
 
-def less_clean(seen: Observed, spoilt: Measure) -> Measure:
-    """The same weighted sum, of errors less the clean error."""
+def less_clean(seen: Observed, corrupted: Measure) -> Measure:
+    """The same weighted sum of (error - clean error)."""
     clean = top_k_wrong(seen.rank[:, [seen.column("clean")]], 1)
     return replace(
-        spoilt,
-        parts=("clean", *spoilt.parts),
-        columns=np.hstack([clean, spoilt.columns]),
-        weights=np.concatenate([[-spoilt.linear_weights.sum()], spoilt.linear_weights]),
+        corrupted,
+        parts=("clean", *corrupted.parts),
+        columns=np.hstack([clean, corrupted.columns]),
+        weights=np.concatenate([[-corrupted.linear_weights.sum()], corrupted.linear_weights]),
     )
 
 
