@@ -153,7 +153,7 @@ def test_too_few_errors_of_the_first_run_are_not_divided_by(
     base = windtunnel.score_predictions(tmp_path / "base.jsonl", digit_folder, "demo", out=tmp_path / "base")
     found = windtunnel.compare(base, run)
     assert found.against_first == {}
-    told = [text for text in found.warnings if text.startswith("Nothing is divided by")]
+    told = [text for text in found.warnings if text.startswith("No scores normalised by")]
     assert len(told) == 1
     assert "errors under defocus_blur are not clearly above 0" in told[0] and "40 images" in told[0]
 
@@ -179,7 +179,7 @@ def test_other_masks_are_told_and_refused(tmp_path: Path, digit_folder: Path) ->
     assert any("all outputs compete in one run and only classes of the data compete" in text
                for text in windtunnel.compare(plain, masked).warnings)  # fmt: skip
     for new, old in ((masked, plain), (plain, masked)):
-        with pytest.raises(windtunnel.UserError, match="cannot be held against"):
+        with pytest.raises(windtunnel.UserError, match="cannot be checked against"):
             windtunnel.gate(new, old)
     assert not windtunnel.gate(masked, masked).failed
     # The same kind of mask, of fewer classes.

@@ -522,7 +522,7 @@ def test_metrics_of_other_tests_and_runs_of_other_tests_are_refused(
     inside = clean_folder(tmp_path / "inside", listed[:4])
     windtunnel.run(model, tmp_path / "imagenet-o", clean=inside, out=tmp_path / "o")
     held = windtunnel_command("gate", "a", "--against", "o")
-    assert held.returncode == 2 and "these are different tests (imagenet-a" in held.stderr
+    assert held.returncode == 2 and "they are different benchmarks (imagenet-a" in held.stderr
 
 
 @pytest.mark.parametrize("suite", ["natural", "ood", "imagenet-a"])
@@ -562,4 +562,4 @@ def test_the_doctor_counts_a_set_as_a_run_does(
     found = json.loads(done.stdout)
     # Twelve of twenty among the 200 classes; six of all the outputs.
     assert found["declared"]["accuracy"] == pytest.approx(12 / 20)
-    assert any("as a run over ImageNet-A counts them" in one for one in found["remarks"])
+    assert any("as in a run over ImageNet-A" in one for one in found["remarks"])

@@ -192,7 +192,9 @@ def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -
     )
     lines = score_lines(run.scoring, run.scores())
     assert any(label == "note" and text.startswith("No max_logit, no energy") for label, text in lines)
-    with pytest.raises(UserError, match="energy needs logits in both runs, and a model gives probabilities"):
+    with pytest.raises(
+        UserError, match="energy needs logits in both runs, and a model outputs probabilities"
+    ):
         windtunnel.gate(run, run, ["energy aupr >= -1"])
     checks = windtunnel.gate(run, run, ["auroc:msp >= -1", "msp auroc >= -1"]).checks
     assert [check.score for check in checks] == ["msp auroc"] * 2

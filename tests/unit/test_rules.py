@@ -107,10 +107,10 @@ def test_patterns_find_conditions(text: str, wanted: list[str]) -> None:
     ("text", "words"),
     [
         ("mcee <= +1", "Unknown metric in rule 'mcee <= \\+1'"),
-        ("error <= +1", "belongs to a condition"),
+        ("error <= +1", "needs a condition"),
         ("rain:* error <= +1", "Unknown condition in rule .*Known: clean"),
-        ("fog:7 error <= +1", "fog has level 1, 2, and '7' is none of it; write 'fog:1 top1_error <= "),
-        ("seq/tilt:1 FP <= +1", "seq/tilt has no levels, and '1' is none of it; write 'seq/tilt flip_"),
+        ("fog:7 error <= +1", "fog has level 1, 2, not '7'; write 'fog:1 top1_error <= "),
+        ("seq/tilt:1 FP <= +1", "seq/tilt has no levels, not '1'; write 'seq/tilt flip_"),
         ("tilt:1 FP <= +1", "seq/tilt has no levels"),
     ],
 )
@@ -234,7 +234,7 @@ def test_no_number_of_images_is_promised_where_the_estimate_lies_at_the_limit(va
 
 def test_scores_over_all_conditions_take_none() -> None:
     keys = [("mce", ""), ("top1_error", "fog:1"), ("top1_error", "clean")]
-    with pytest.raises(UserError, match="mce is over all conditions and takes none"):
+    with pytest.raises(UserError, match="mce is over all conditions and takes no condition"):
         matching(parse_rule("fog mce <= +1"), keys, {})
     with pytest.raises(UserError, match="Did you mean fog"):
         matching(parse_rule("fogg:* error <= +1"), keys, {})
