@@ -187,7 +187,7 @@ class Corrupt(Transform):
         self.settings = dict(settings)
 
     def _corrupted(self, pixels: Image, seed: int, sample_id: str) -> Image:
-        return REGISTRY.get(self.name).spoil(
+        return REGISTRY.get(self.name).corrupt_image(
             pixels,
             self.severity,
             seed=seed,
@@ -249,7 +249,7 @@ class RandomCorrupt(Transform):
         if choice.uniform("apply") >= self.p:
             return None
         name = self.names[choice.integer("name", 0, len(self.names))]
-        return REGISTRY.get(name).spoil(
+        return REGISTRY.get(name).corrupt_image(
             pixels,
             int(self.severities[choice.integer("severity", 0, len(self.severities))]),
             seed=seed,

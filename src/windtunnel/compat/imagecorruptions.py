@@ -104,7 +104,7 @@ def corrupt(
     colour = _as_colour(image)
     if severity not in SEVERITIES:
         raise AttributeError(f"The severity is {severity!r}; give 1, 2, 3, 4 or 5.")
-    return REGISTRY.get(_name(corruption_name, corruption_number)).spoil(
+    return REGISTRY.get(_name(corruption_name, corruption_number)).corrupt_image(
         colour,
         int(operator.index(severity)),
         seed=_seed_number(seed),

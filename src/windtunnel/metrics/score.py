@@ -100,14 +100,14 @@ def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]
     """Bootstrap intervals of many measures from the same draws, because drawing is slow."""
     found: dict[int, tuple[float, float]] = {}
     for key in {_drawn_as(measure) for measure in measures}:
-        alike = [measure for measure in measures if _drawn_as(measure) == key]
-        widths = np.cumsum([measure.columns.shape[1] for measure in alike])[:-1]
-        drawn: list[list[NDArray[np.float64]]] = [[] for _ in alike]
-        columns = np.hstack([measure.columns for measure in alike])
-        for means in replicated_means(columns, groups=alike[0].groups):
+        drawn_together = [measure for measure in measures if _drawn_as(measure) == key]
+        widths = np.cumsum([measure.columns.shape[1] for measure in drawn_together])[:-1]
+        drawn: list[list[NDArray[np.float64]]] = [[] for _ in drawn_together]
+        columns = np.hstack([measure.columns for measure in drawn_together])
+        for means in replicated_means(columns, groups=drawn_together[0].groups):
             for place, part in enumerate(np.split(means, widths, axis=1)):
                 drawn[place].append(part)
-        for measure, replicates in zip(alike, drawn, strict=True):
+        for measure, replicates in zip(drawn_together, drawn, strict=True):
             found[id(measure)] = measure.within_limits(measure.ends_of(np.concatenate(replicates)))
     return found
 

@@ -179,10 +179,10 @@ def _chance(
     squares = np.bincount(slice_of, in_cell**2)
     spread = float((in_cell * (cell_means - slice_means[slice_of]) ** 2).sum())
     expected = (len(slice_of) - len(slices)) * images
-    alike = max(0.0, (spread - expected) / (len(values) - float((squares / in_slice).sum())))
+    of_groups = max(0.0, (spread - expected) / (len(values) - float((squares / in_slice).sum())))
     in_group = np.bincount(np.unique(group, return_inverse=True)[1].ravel()).astype(np.float64)
-    of_means = (images * in_slice + alike * squares) / in_slice**2
-    of_centre = (images * len(values) + alike * float((in_group**2).sum())) / len(values) ** 2
+    of_means = (images * in_slice + of_groups * squares) / in_slice**2
+    of_centre = (images * len(values) + of_groups * float((in_group**2).sum())) / len(values) ** 2
     return np.asarray(of_means, np.float64), of_centre
 
 
