@@ -188,12 +188,15 @@ def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_pa
 
 
 def test_runs_of_different_tests_are_not_compared(runs: dict[str, Path]) -> None:
-    with pytest.raises(windtunnel.UserError, match=r"different tests \(imagenet-v2@1 and smoke@1\)"):
+    with pytest.raises(windtunnel.UserError, match=r"different benchmarks \(imagenet-v2@1 and smoke@1\)"):
         windtunnel.compare(runs["keen-v2"], runs["keen-smoke"])
 
 
 def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path]) -> None:
-    for test, words in (("v2", "loses on shifted images says"), ("smoke", "loses under corruptions says")):
+    for test, words in (
+        ("v2", "compare the drops on shifted images;"),
+        ("smoke", "compare the drops under corruptions;"),
+    ):
         compared = windtunnel.compare(runs[f"keen-{test}"], runs[f"dull-{test}"])
         (line,) = [line for line in compared.warnings if "not comparable" in line]
         assert words in line and re.search(r"keen \d+\.\d %, dull \d+\.\d %", line)

@@ -96,7 +96,7 @@ def test_masked_and_collapsed_classes() -> None:
 def test_logits_of_a_model_that_gives_probabilities_are_refused() -> None:
     model = corner_model(lambda batch: np.full((len(batch), 4), 0.25))
     assert model.outputs == "probabilities"
-    with pytest.raises(UserError, match=r"gives probabilities, no logits"):
+    with pytest.raises(UserError, match=r"outputs probabilities, not logits"):
         occlude(model, image_with_corner(), 1, kind="logit")
 
 

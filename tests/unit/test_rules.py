@@ -66,8 +66,8 @@ def test_other_texts_are_refused_with_what_is_allowed(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("aurra <= +1", "less aurra is worse; write >= -1"),
-        ("mean_error >= -1", "more mean_error is worse; write <= \\+1"),
+        ("aurra <= +1", "less aurra is worse; write for example >= -1"),
+        ("mean_error >= -1", "more mean_error is worse; write for example <= \\+1"),
         ("each fog:* error >= -1", "more top1_error is worse"),
         ("residual_robustness >= 0", "more residual_robustness is worse"),
     ],
