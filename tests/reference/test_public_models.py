@@ -121,7 +121,7 @@ def test_the_network_that_filtered_is_told_by_name(tmp_path: Path) -> None:
     field = join_tables(clean, shifted, facts)
     assert field.missing_count == 2
     assert "resnet50.tv_in1k at 224 pixels is not in results-imagenet-a.csv" in field.missing[0]
-    assert "its true figure is 0" in field.missing[0]
+    assert "its true accuracy is 0" in field.missing[0]
     assert len(field.missing) == 2
 
 
