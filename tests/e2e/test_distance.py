@@ -174,7 +174,7 @@ def test_frames_of_few_videos_are_no_shift(
     said = windtunnel_command("distance", a, b, "--features", network, "--splits", 2).stdout
     assert "420 images, 20 in a split: one frame of every video" in said
     wrong = windtunnel_command("distance", a, b, "--features", network, "--size", 11)
-    assert wrong.returncode == 2 and "20 videos, so give 2 to 10" in wrong.stderr
+    assert wrong.returncode == 2 and "size is 11; give 2 to 10: " in wrong.stderr
 
 
 def test_frames_of_one_video_are_never_compared_with_each_other(network: Path, tmp_path: Path) -> None:
