@@ -329,7 +329,7 @@ def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
     assert unlike["matched-frequency"] == []
     assert len(unlike["unknown"]) == 1 and "a version that its folder does not name" in unlike["unknown"][0]
     assert len(unlike["threshold-0.7"]) == 1
-    assert "over imagenet-v2-threshold-0.7, where" in unlike["threshold-0.7"][0]
+    assert "over imagenet-v2-threshold-0.7, while" in unlike["threshold-0.7"][0]
     assert "over imagenet-v2-matched-frequency" in unlike["threshold-0.7"][0]
 
 
