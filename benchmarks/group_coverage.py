@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from worlds import Array, answers
 
-from windtunnel.metrics.baseline import Beside, ratio
+from windtunnel.metrics.baseline import PairedValues, ratio
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import estimate_difference
 
@@ -63,7 +63,7 @@ def measures(wrong: Array, other: Array, groups: Array | None) -> dict[str, Meas
 
 def against(wrong: Array, other: Array) -> Measure:
     """Mean CE of a model by another one."""
-    found = Beside("the other", UNITS, UNITS, wrong.astype(float), other.astype(float), None)
+    found = PairedValues("the other", UNITS, UNITS, wrong.astype(float), other.astype(float), None)
     return ratio(found, "mean_ce", "", ("a", "b", "c"))
 
 

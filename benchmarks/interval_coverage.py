@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import binom
 from worlds import Array, answers, correlation
 
-from windtunnel.metrics.baseline import Beside, ratio
+from windtunnel.metrics.baseline import PairedValues, ratio
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, alexnet_errors
 from windtunnel.metrics.stability import farthest_top5
 from windtunnel.stats.intervals import clopper_pearson, wilson
@@ -56,7 +56,7 @@ def fixed_mce(wrong: Array) -> Measure:
 
 def stored_mce(wrong: Array, base: Array) -> Measure:
     """mCE against a stored run on the same images."""
-    found = Beside("the stored run", UNITS, UNITS, wrong.astype(float), base.astype(float), None)
+    found = PairedValues("the stored run", UNITS, UNITS, wrong.astype(float), base.astype(float), None)
     return ratio(found, "mce", "", THE_FIFTEEN)
 
 

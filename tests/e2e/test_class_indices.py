@@ -147,7 +147,7 @@ def test_all_reasons_for_a_missing_mce_are_named_at_once(tmp_path: Path) -> None
     for words in (
         "unnamed class indices",
         "stored as JPEG 85",
-        "it is defined over 15 corruptions at 5 severities, and the run has 1 such corruption",
+        "it is defined over 15 corruptions at 5 severities, and the run has 1 of them",
         'labels="imagenet-1k"',
         'run with codec="jpeg:85"',
         "run suite imagenet-c",
@@ -177,7 +177,7 @@ def test_a_corruption_of_the_users_own_has_no_published_errors_at_any_severity(
         out=tmp_path / "run",
     )  # fmt: skip
     shown = call("score", run.path).output
-    assert "do not fit, there are none for good at any severity. Run suite imagenet-c;" in shown
+    assert "do not fit, they have no errors for good. Run suite imagenet-c;" in shown
     assert "five severities" not in shown
 
 
@@ -242,13 +242,16 @@ def test_a_missing_mce_is_explained_with_what_to_do(runs: dict[str, windtunnel.R
     assert "AlexNet's published errors do not fit" in said and "--labels imagenet-1k" in said
     assert "--baseline" in said
     asked = call("score", runs["numbers"].path, "--metric", "mce").output
-    assert "no such score: AlexNet's published errors do not fit" in asked
+    assert "no such score: AlexNet's published errors do not apply" in asked
 
 
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("mce <= +1", "neither run has mCE: AlexNet's published errors do not fit, they hold for ImageNet's"),
+        (
+            "mce <= +1",
+            "neither run has mCE: AlexNet's published errors do not apply, they hold for ImageNet's",
+        ),
         ("mce <= +1", 'run with labels="imagenet-1k"'),
         ("relative mCE <= +1", "neither run has relative mCE"),
         ("mfp <= +1", "neither run has mFP: it needs a run of sequences (suite imagenet-p)"),

@@ -170,11 +170,11 @@ def test_frames_of_few_videos_are_no_shift(
     assert (found.n, found.a.drawn, found.b.images, found.b.drawn) == (10, 420, 420, 20)
     assert found.excess.low < 0 < found.excess.high
     assert abs(found.excess.median) < 0.1 * found.within_b.median
-    assert any("10 images a group for 48 features" in line for line in found.warnings)
+    assert any("10 images per group for 48 features" in line for line in found.warnings)
     said = windtunnel_command("distance", a, b, "--features", network, "--splits", 2).stdout
     assert "420 images, 20 in a split: one frame of every video" in said
     wrong = windtunnel_command("distance", a, b, "--features", network, "--size", 11)
-    assert wrong.returncode == 2 and "20 videos, so give 2 to 10" in wrong.stderr
+    assert wrong.returncode == 2 and "size is 11; give 2 to 10: " in wrong.stderr
 
 
 def test_frames_of_one_video_are_never_compared_with_each_other(network: Path, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_frames_of_one_video_are_never_compared_with_each_other(network: Path, t
         assert (found.n, found.b.drawn) == (6, 12)
         assert found.excess.values == pytest.approx([0.0] * 4, abs=1e-9)
     few = write_videos(tmp_path / "few" / "vid-robust", 20, 3)
-    with pytest.raises(windtunnel.UserError, match="3 readable videos; two groups of at least 2 need 4"):
+    with pytest.raises(windtunnel.UserError, match="3 readable videos; give at least 4, for two groups of 2"):
         windtunnel.distance(a, few, network)
 
 
@@ -257,7 +257,7 @@ def test_the_command_says_what_was_compared(
     assert "20 of 15 images against 15, seed 0" in done.stdout
     assert "1 unreadable" in done.stdout
     few = windtunnel_command("distance", a, b, "--features", network)
-    assert "15 images a group for 48 features: covariances are singular" in few.stdout
+    assert "15 images per group for 48 features: covariances are singular" in few.stdout
 
 
 def test_called_fid_only_where_the_network_is_fids(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_called_fid_only_where_the_network_is_fids(tmp_path: Path) -> None:
     network = write_network(tmp_path / "means.onnx", declared=f"family = '{FID_FAMILY}'\n{AS_IT_IS}")
     found = windtunnel.distance(a, b, network, splits=1)
     assert found.title == "Fréchet distance in means:flat"
-    assert any("Not called FID" in line for line in found.warnings)
+    assert any("Not FID: " in line for line in found.warnings)
     proto = onnx.load(str(network))
     proto.graph.node.append(helper.make_node("Tile", ["flat", "times"], ["tiled"]))
     proto.graph.node.append(helper.make_node("Slice", ["tiled", "zero", "end", "axis"], ["pool3"]))

@@ -200,7 +200,9 @@ def test_a_callable_is_tried_behind_other_geometries_only(tmp_path: Path) -> Non
 
     found = diagnose(load_model(says_nothing), open_dataset(coloured(tmp_path, 40)))
     assert not found.found
-    assert found.remarks == ["The model does its own arithmetic: only geometry and label order were tried."]
+    assert found.remarks == [
+        "The model normalises its input itself: only geometry and label order were tried."
+    ]
 
 
 def test_images_without_labels_are_refused(
@@ -351,7 +353,7 @@ def test_too_few_images_are_no_clean_bill_of_health(
     done = windtunnel_command("doctor", network, named_digits, "--subset", count)
     assert done.returncode == 2 and not done.stdout, done.stderr
     assert re.fullmatch(
-        rf"error: {count} images are too few to judge \d+ other ways by; give \d+ or more\.",
+        rf"error: {count} images are too few to compare \d+ alternatives; give \d+ or more\.",
         done.stderr.strip().splitlines()[-1],
     ), done.stderr
 
@@ -511,13 +513,15 @@ def test_one_image_of_a_group_is_used(patients: Path, windtunnel_command: Comman
     model = patients.with_name("colour.onnx")
     done = windtunnel_command("doctor", model, patients, "--group", "patient")
     assert done.returncode == 0, done.stderr
-    told = "28 images, one of each group by patient: the data has 100 images in 28 groups."
+    told = "28 images are used, one of each patient: the data has 100 images in 28 groups."
     assert told in " ".join(done.stdout.split()) and "right on 28 images" in done.stdout
     alone = windtunnel_command("doctor", model, patients, "--json")
     assert json.loads(alone.stdout)["images"] == 100, alone.stderr
     few = diagnose(load_model(model), open_dataset(patients), group="patient", images=20)
-    assert len(few.declared.right) == 20 and few.remarks[0].startswith("20 images, one of each group by")
-    for column, words in (("patent", "Unknown column to group by 'patent'"), ("ward", "have one ward")):
+    assert len(few.declared.right) == 20 and few.remarks[0].startswith(
+        "20 images are used, one of each patient"
+    )
+    for column, words in (("patent", "Unknown column to group by 'patent'"), ("ward", "have the same ward")):
         wrong = windtunnel_command("doctor", model, patients, "--group", column)
         assert wrong.returncode == 2 and words in wrong.stderr and len(wrong.stderr.splitlines()) == 1
 
@@ -533,7 +537,7 @@ def test_one_frame_of_a_video_is_used_without_being_asked(patients: Path, column
     found = diagnose(model, open_dataset(frames))
     assert len(found.declared.right) == 34
     by = columns.split(",")[0]
-    told = f"34 images, one of each group by {by}: the data has 100 images in 34 groups."
+    told = f"34 images are used, one of each {by}: the data has 100 images in 34 groups."
     assert found.remarks == [told]
     frames.write_text(re.sub(r",v\d+", ",v0", frames.read_text()))
     same = diagnose(model, open_dataset(frames))

@@ -321,7 +321,7 @@ def test_a_run_of_which_nothing_is_stored_says_so(tmp_path: Path, digit_folder: 
     for shard in (run / "shards").iterdir():
         shard.unlink()
     done = CliRunner().invoke(cli, ["score", str(run), "--partial"])
-    assert "(0 of 120 predictions): nothing is stored to score yet" in str(done.exception)
+    assert "(0 of 120 predictions) and has no stored predictions yet" in str(done.exception)
 
 
 def test_a_failure_says_how_much_is_stored(windtunnel_command: Command, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_the_command_writes_both_images_and_says_where(image: Path, tmp_path: Pa
     lines = dict(line.split(None, 1) for line in done.stdout.splitlines() if not line.startswith("hangs"))
     assert len(re.findall(r"\d \d+\.\d %", lines["says"])) == 4
     assert re.search(
-        r"hangs on +the \w+( \w+)?: with this one patch covered, .*\nframed +5x5 pixels at \d+,\d+\n",
+        r"hangs on +the \w+( \w+)?: with this patch covered, .*\nframed +5x5 pixels at \d+,\d+\n",
         done.stdout,
     )
     assert lines["written"] == str(out)
@@ -141,7 +141,7 @@ def test_a_map_of_nothing_hangs_nowhere(image: Path, tmp_path: Path) -> None:
     assert found.hang is None and not found.map.any()
     done = call("explain", model, image, "--method", "grad-cam", "--out", out)
     assert done.exit_code == 0, done.exception
-    assert re.search(r"hangs on +no place: Grad-CAM finds none that speaks for 0\n", done.stdout)
+    assert re.search(r"hangs on +no region: the Grad-CAM map of 0 is zero everywhere\n", done.stdout)
     assert not re.search("^(framed|spread)", done.stdout, re.MULTILINE)
     # No frame: the second image is the first one in pale grey.
     drawn = np.asarray(Image.open(out))[: 2 * found.image.shape[0], -found.image.shape[1] :]
@@ -159,7 +159,7 @@ def test_a_map_of_nothing_hangs_nowhere(image: Path, tmp_path: Path) -> None:
         (("{model}", "{image}", "--class", "seven"), "Unknown class of colours 'seven'"),
         (("{model}", "{image}", "--class", "9"), "class 9 is not among the 4 outputs"),
         (("{model}", "{image}", "--method", "grad-cam"), "needs gradients, and colours is of kind onnx"),
-        (("{model}", "{image}", "--layer", "0"), "a layer ('0') is for grad-cam"),
+        (("{model}", "{image}", "--layer", "0"), "layer is '0', but occlusion has no layers"),
         (("{model}", "{image}", "--out", "why.gif"), "give a file ending in .png"),
         (("{model}", "{image}", "--out", "{image}"), "the image itself"),
     ],
@@ -186,7 +186,7 @@ def test_classes_go_by_name_wordnet_id_and_index(tmp_path: Path, image: Path) ->
     model = write_colour_model(tmp_path / "colours.onnx", classes=1000)
     for given in ("tabby", "Tabby cat", "n02123045", "281", 281):
         assert windtunnel.explain(model, image, given).explained.index == 281
-    with pytest.raises(UserError, match=r"2 classes of colours are called 'crane': n02012849 \(134\), "):
+    with pytest.raises(UserError, match=r"2 classes of colours have the name 'crane': n02012849 \(134\), "):
         windtunnel.explain(model, image, "crane")
     with pytest.raises(UserError, match="Did you mean goldfish"):
         windtunnel.explain(model, image, "golddfish")
@@ -331,7 +331,7 @@ def test_of_a_natural_run_the_shifted_part_is_in_question(tmp_path: Path) -> Non
     assert len(shown) == 2 and not any(one.image.startswith("clean/") for one in shown)
     page = (tmp_path / "run" / "report.html").read_text()
     assert page.count(f'alt="What {names[0]} hangs on in') == 3, "two failures, one confusion"
-    assert f"It hangs on no single patch: whichever is covered, {names[0]} does not fall" in page, (
+    assert f"It hangs on no single patch: covering any one of them does not lower {names[0]} from" in page, (
         "one colour"
     )
 
@@ -353,5 +353,6 @@ def test_collapsed_classes_are_explained_under_their_own_names(tmp_path: Path) -
     failure = worst_failures(run.scoring, explain_with(run.scoring, load_model(model))).failures[0]
     assert failure.hanging is not None and failure.score is not None
     assert (
-        f"whichever is covered, fish does not fall from {100 * failure.score:.1f} %" in failure.hanging.words
+        f"covering any one of them does not lower fish from {100 * failure.score:.1f} %"
+        in failure.hanging.words
     )

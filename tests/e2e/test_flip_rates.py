@@ -166,11 +166,11 @@ def test_fewer_than_ten_sequences_say_why_there_is_no_mean(run: Run, tmp_path: P
     data = run.path.parent / "set"
     some = windtunnel.run(Ranking(), data, "imagenet-p", only=["tilt", "scale"], out=tmp_path / "run")
     notes = run_document(some.scoring, [])["notes"]
-    assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here are 2." in notes
-    assert any(note.startswith("FR and T5D of each sequence divide by AlexNet's") for note in notes)
+    assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and the run has 2." in notes
+    assert any(note.startswith("FR and T5D of each sequence are normalised by AlexNet's") for note in notes)
     assert set(values(some, "flip_rate")) == {"tilt", "scale"} and not some.scores(["mfr"])
     notes = run_document(run.scoring, [])["notes"]
-    assert any(note.startswith("FR, mFR, T5D and mT5D divide by AlexNet's") for note in notes)
+    assert any(note.startswith("FR, mFR, T5D and mT5D are normalised by AlexNet's") for note in notes)
     assert not any(note.startswith("No mFR") for note in notes)
 
 

@@ -326,7 +326,7 @@ def test_the_report_and_the_command_line_show_them(run: windtunnel.Run, windtunn
     shares = [one["wrong"] / one["of"] for one in frames["worst"]]
     assert shares == sorted(shares, reverse=True) and shares[0] > 0
     said = windtunnel_command("score", run.path).stdout
-    assert all(title in said for title in ("pm-0 ", "pm-7 ", "pm-0 less pm-7", "frame accuracy"))
+    assert all(title in said for title in ("pm-0 ", "pm-7 ", "pm-0 minus pm-7", "frame accuracy"))
 
 
 def test_a_table_of_ones_own_frames(tmp_path: Path) -> None:
@@ -413,5 +413,5 @@ def test_one_of_two_videos_that_fails_does_not_end_the_run(tmp_path: Path, broke
     assert (found.n, found.value, found.low) == (2, 1.0, pytest.approx(exact.low))
     assert of_one_video(run) == 1 and run.report().exists()
     # Groups that a user asks for are another matter.
-    with pytest.raises(windtunnel.UserError, match="have one video"):
+    with pytest.raises(windtunnel.UserError, match="have the same video"):
         run.scores(group="video")

@@ -93,7 +93,7 @@ def test_ood_images_of_template_patients_are_left_out(tmp_path: Path) -> None:
     templates = set(patient[detectors.template])
     kept = {f"p{number}" for number in range(PATIENTS // 2, PATIENTS + PATIENTS // 2)} - templates
     (score,) = run.scores(["aupr:kl_matching"])
-    assert f"{len(kept) * IMAGES} out, " in score.formula
+    assert f"{len(kept) * IMAGES} OOD, " in score.formula
     lost = (PATIENTS - len(kept)) * IMAGES
     run.report()
     document = json.loads((run.path / "scores.json").read_text())
@@ -126,6 +126,6 @@ def test_few_groups_may_leave_nothing_to_score(tmp_path: Path) -> None:
     run = windtunnel.run(
         patients, out, "ood", clean=clean, out=tmp_path / "run", group="hospital", labels_are_outputs=True
     )
-    with pytest.raises(windtunnel.UserError, match="no ID or no OOD image is left to score"):
+    with pytest.raises(windtunnel.UserError, match="no ID or no OOD image to score"):
         run.scores(["auroc:kl_matching"])
     assert "kl_matching" not in {score.condition for score in run.scores()}

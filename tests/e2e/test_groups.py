@@ -135,7 +135,7 @@ def test_gate_and_the_report_of_several_take_a_group(
 def test_columns_that_do_not_serve(run: windtunnel.Run, table: Path) -> None:
     with pytest.raises(UserError, match="Unknown column to group by 'writers'"):
         run.scores(group="writers")
-    with pytest.raises(UserError, match="have one school"):
+    with pytest.raises(UserError, match="have the same school"):
         run.scores(group="school")
     with pytest.raises(UserError, match="Unknown column to group by"):
         windtunnel.run("demo", table, "demo", out=table.parent / "never", group="patient")

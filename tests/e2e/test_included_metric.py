@@ -123,7 +123,7 @@ def test_it_is_compared_gated_and_sliced(folder: Path, runs: list[Path], call: C
     assert (code, "confident_error" in out) == (0, True)
     code, _, err = call("gate", runs[1], "--against", runs[0], "--rule", "confident_error >= -1", *included)
     assert code == 2
-    assert "more confident_error is worse; write <= +1" in err
+    assert "more confident_error is worse; write for example <= +1" in err
     code, out, _ = call(
         "slices", runs[0], "--by", "class", "--metric", "confident_error", "--minimum", 2, *included
     )

@@ -81,7 +81,7 @@ def test_the_drop_is_over_classes_that_have_clean_images(
     # All four images of the two classes are right among the 200; of the eight clean ones two are wrong.
     (drop,) = run.scores(["accuracy_drop"])
     assert (drop.value, drop.n) == (pytest.approx(0 - 2 / 8), 12)
-    assert "of classes that both have" in drop.formula
+    assert "over classes that both have" in drop.formula
     assert drop.formula.endswith("4 of 20 imagenet-a and 8 of 8 clean images")
     assert values(run)["imagenet-a"] == pytest.approx(8 / 20)
     said = "8 classes have no clean image: the drop leaves 16 images of 20 out"
@@ -215,7 +215,10 @@ def test_objectnets_border_is_cut_and_any_id_is_right(tmp_path: Path, model: str
     put(root / "images" / "banana" / "d.png", 0, 954, border=2)
     run = windtunnel.run(model, root, out=tmp_path / "run")
     assert values(run) == {"objectnet": 0.5}
-    assert all("of several labels the best-placed" in one.formula for one in run.scores(["brier", "nll"]))
+    assert all(
+        "of several labels, the highest-ranked one counts" in one.formula
+        for one in run.scores(["brier", "nll"])
+    )
     assert run.scoring.projection.kind == "identity"
     assert run.report().exists()
 
@@ -521,7 +524,7 @@ def test_metrics_of_other_tests_and_runs_of_other_tests_are_refused(
     inside = clean_folder(tmp_path / "inside", listed[:4])
     windtunnel.run(model, tmp_path / "imagenet-o", clean=inside, out=tmp_path / "o")
     held = windtunnel_command("gate", "a", "--against", "o")
-    assert held.returncode == 2 and "these are different tests (imagenet-a" in held.stderr
+    assert held.returncode == 2 and "they are different benchmarks (imagenet-a" in held.stderr
 
 
 @pytest.mark.parametrize("suite", ["natural", "ood", "imagenet-a"])
@@ -563,4 +566,4 @@ def test_the_doctor_counts_a_set_as_a_run_does(
     found = json.loads(done.stdout)
     # Twelve of twenty among the 200 classes; six of all the outputs.
     assert found["declared"]["accuracy"] == pytest.approx(12 / 20)
-    assert any("as a run over ImageNet-A counts them" in one for one in found["remarks"])
+    assert any("as in a run over ImageNet-A" in one for one in found["remarks"])

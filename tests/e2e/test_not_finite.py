@@ -264,7 +264,7 @@ def test_an_image_without_a_score_is_ranked_wrong(tmp_path: Path) -> None:
     assert found["auroc", "max_logit"].n == len(rows)
     assert found["auroc", "max_logit"].value == pytest.approx(roc_auc_score(out, values))
     assert found["aupr", "max_logit"].value == pytest.approx(average_precision_score(out, values))
-    assert f"{lost.sum()} outputs are not finite and ranked wrong" in found["auroc", "max_logit"].formula
+    assert f"{lost.sum()} outputs are not finite and ranked as wrong" in found["auroc", "max_logit"].formula
     run.report()
     document = json.loads((run.path / "scores.json").read_text())
     assert document["not_finite"]["images"] == lost.sum()
@@ -309,7 +309,7 @@ def test_kl_matching_scores_as_many_of_them_as_of_other_images(tmp_path: Path) -
     assert found["kl_matching"].n == 40 + (~chosen).sum()
     assert f"templates of {(chosen & ~lost).sum()} images" in found["kl_matching"].formula
     for score, taken in (("msp", np.full(240, True)), ("kl_matching", ~chosen)):
-        assert f"{(lost & taken).sum()} outputs are not finite and ranked wrong" in found[score].formula
+        assert f"{(lost & taken).sum()} outputs are not finite and ranked as wrong" in found[score].formula
         # An ID image that is not finite ranks above all OOD images: the others alone decide the rest.
         assert found[score].value <= 1 - (lost & taken).sum() / taken.sum()
     said = " ".join(run_notes(run.scoring))

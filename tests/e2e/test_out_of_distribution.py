@@ -81,7 +81,7 @@ def test_the_papers_number_is_average_precision_of_msp_over_200_outputs(run: win
     found = scores["aupr", "msp"]
     assert found.value == pytest.approx(average_precision_score(out, msp))
     assert found.low < found.value < found.high and found.n == 180
-    assert "60 out, 120 in" in found.formula and "says nothing has 33.3 %" in found.formula
+    assert "60 OOD, 120 ID" in found.formula and "a random score has 33.3 %" in found.formula
     assert scores["auroc", "msp"].value == pytest.approx(roc_auc_score(out, msp))
     energy = -logsumexp(logits, axis=1)
     assert scores["auroc", "energy"].value == pytest.approx(roc_auc_score(out, energy))
@@ -99,7 +99,7 @@ def test_every_score_is_judged_by_every_metric(run: windtunnel.Run) -> None:
 def test_kl_matching_does_not_score_its_templates(run: windtunnel.Run) -> None:
     found = by_name(run.scores())["auroc", "kl_matching"]
     assert 60 + 30 < found.n < 60 + 90
-    assert "left out here" in found.formula
+    assert "these images are not scored" in found.formula
     detectors = run.scoring.detectors
     assert detectors is not None
     assert detectors.template.sum() == 180 - found.n and not detectors.template[detectors.out].any()
@@ -193,11 +193,13 @@ def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -
     )
     lines = score_lines(run.scoring, run.scores())
     assert any(label == "note" and text.startswith("No max_logit, no energy") for label, text in lines)
-    with pytest.raises(UserError, match="energy needs logits in both runs, and a model gives probabilities"):
+    with pytest.raises(
+        UserError, match="energy needs logits in both runs, and a model outputs probabilities"
+    ):
         windtunnel.gate(run, run, ["energy aupr >= -1"])
     checks = windtunnel.gate(run, run, ["auroc:msp >= -1", "msp auroc >= -1"]).checks
     assert [check.score for check in checks] == ["msp auroc"] * 2
-    with pytest.raises(UserError, match="energy needs logits, and the model gives probabilities"):
+    with pytest.raises(UserError, match="energy needs logits, and this model outputs probabilities"):
         run.scores(["auroc:energy"])
 
 

@@ -126,7 +126,7 @@ def test_a_few_lucky_hits_of_many_classes_are_still_near_chance(tmp_path: Path) 
     labels = np.arange(200) % 100
     shown = np.where(np.arange(200) < 8, labels, (labels + 1) % 100)
     (warning,) = implausible(run_of(tmp_path, shown, labels, 100).scoring)
-    assert "8 of 200 predictions are right, shuffled labels give" in warning
+    assert "8 of 200 predictions are correct, shuffled labels give" in warning
 
 
 def test_one_class_is_judged_by_guessing(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_constant_prediction_on_unbalanced_classes_is_near_chance(tmp_path: Pa
     """Ninety per cent right, as many as shuffled labels give; 40 images of the rare class, none found."""
     labels = (np.arange(400) % 10 == 0).astype(np.int64)
     (warning,) = implausible(run_of(tmp_path, np.zeros(400), labels, 2).scoring)
-    assert "360 of 400 predictions are right, shuffled labels give 360.0 on average" in warning
+    assert "360 of 400 predictions are correct, shuffled labels give 360.0 on average" in warning
 
 
 def test_undeclared_preprocessing_is_reported_at_the_top(tmp_path: Path) -> None:

@@ -518,9 +518,9 @@ def test_units_act_at_the_stage_they_declare(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "match"),
     [
-        ("return None", "gives NoneType"),
-        ("return image[:-1]", "gives uint8"),
-        ("return image.astype(float)", "gives float64"),
+        ("return None", "returned NoneType"),
+        ("return image[:-1]", "returned uint8"),
+        ("return image.astype(float)", "returned float64"),
         ("raise ValueError('oh')", "failed: ValueError: oh"),
     ],
 )

@@ -236,8 +236,8 @@ def test_ten_sequences_stand_among_published_models(tmp_path: Path) -> None:
     document = document_of(run)
     assert [one["metric"] for one in document["published"]] == ["mfr", "mt5d"]
     for source in document["published"][0]["sources"]:
-        assert "codec none, theirs h264" in source["unlike"]
-        assert "2 images, theirs 50,000" in source["unlike"]
+        assert "codec none, published h264" in source["unlike"]
+        assert "2 images, published 50,000" in source["unlike"]
         assert "benchmark" not in source["unlike"]
     assert "ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}
     assert "AlexNet" in run.report().read_text()

@@ -200,7 +200,7 @@ def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(images: Path, 
     assert (
         sum(note.startswith("No FR: the baseline's flip_probability under seq/tilt") for note in notes) == 1
     )
-    assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and here is 1." in notes
+    assert "No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and the run has 1." in notes
 
 
 def test_unlabelled_images_have_flips_and_no_errors(images: Path, tmp_path: Path) -> None:

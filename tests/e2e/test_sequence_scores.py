@@ -190,10 +190,10 @@ def test_other_difficulties_are_not_divided_by_the_first_run(patterns: Path, tmp
     assert not found.against_first
     assert any("difficulty 2 in" in warning for warning in found.warnings)
     with pytest.raises(
-        windtunnel.UserError, match=r"cannot be divided by .*: difficulty 1 in .*1 and 2 in .*2; "
+        windtunnel.UserError, match=r"cannot be normalised by .*: difficulty 1 in .*1 and 2 in .*2; "
     ):
         easy.scores(baseline=hard)
-    with pytest.raises(windtunnel.UserError, match=r"by other formulas: difficulty 1 in .* and 2"):
+    with pytest.raises(windtunnel.UserError, match=r"by different formulas: difficulty 1 in .* and 2"):
         windtunnel.gate(hard, easy, ["mfp <= +1"])
     with pytest.raises(windtunnel.UserError, match=r"\(difficulty 1 there, 3 here\)"):
         windtunnel.run(Brightest(), patterns, "imagenet-p", only=["tilt"], difficulty=3, out=tmp_path / "1")

@@ -145,7 +145,7 @@ def test_one_page_of_several_tests(
     done = windtunnel_command("report", *given, "--out", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
-    assert "not compared image by image, since they are over different tests" in page
+    assert "not compared image by image, since they are runs of different benchmarks" in page
     assert "What every shift costs" in page
     assert page.count("<th>test</th>") == 1 and "<th>suite</th>" not in page
     # On a narrow page only the first columns are seen.
@@ -188,12 +188,15 @@ def test_seeds_do_not_unpair_what_nobody_corrupted(runs: dict[str, Path], tmp_pa
 
 
 def test_runs_of_different_tests_are_not_compared(runs: dict[str, Path]) -> None:
-    with pytest.raises(windtunnel.UserError, match=r"different tests \(imagenet-v2@1 and smoke@1\)"):
+    with pytest.raises(windtunnel.UserError, match=r"different benchmarks \(imagenet-v2@1 and smoke@1\)"):
         windtunnel.compare(runs["keen-v2"], runs["keen-smoke"])
 
 
 def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path]) -> None:
-    for test, words in (("v2", "loses on shifted images says"), ("smoke", "loses under corruptions says")):
+    for test, words in (
+        ("v2", "compare the drops on shifted images;"),
+        ("smoke", "compare the drops under corruptions;"),
+    ):
         compared = windtunnel.compare(runs[f"keen-{test}"], runs[f"dull-{test}"])
         (line,) = [line for line in compared.warnings if "not comparable" in line]
         assert words in line and re.search(r"keen \d+\.\d %, dull \d+\.\d %", line)
@@ -284,14 +287,14 @@ def test_tags_and_public_models_on_the_page(
             one["clean"]["value"] / (1 - one["clean"]["value"]) / np.e if one["clean"]["value"] < 1 else None
         )
         assert one["line"] == (None if odds is None else pytest.approx(odds / (1 + odds), abs=1e-4))
-        assert any("public results rest on 10,000" in line for line in one["unlike"])
+        assert any("public results use 10,000" in line for line in one["unlike"])
         above = one["above"]
         assert (above is None) == (odds is None)
         if above:
             assert above["value"] == pytest.approx(one["shifted"]["value"] - one["line"])
             assert above["low"] < above["value"] < above["high"]
     assert any(one["above"] for one in public["points"])
-    assert any("2 ways in all" in note for note in public["notes"])
+    assert any("use 2 different combinations of image size" in note for note in public["notes"])
 
 
 def test_one_run_among_public_models(
@@ -320,13 +323,13 @@ def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
         run = windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=out, workers=1)
         told[version] = several(run.scoring, run.scoring, public=tables)
     unlike = {
-        version: [line for line in found.placed[0].points[0].unlike if "where the public results are" in line]
+        version: [line for line in found.placed[0].points[0].unlike if "while the public results are" in line]
         for version, found in told.items()
     }
     assert unlike["matched-frequency"] == []
     assert len(unlike["unknown"]) == 1 and "a version that its folder does not name" in unlike["unknown"][0]
     assert len(unlike["threshold-0.7"]) == 1
-    assert "over imagenet-v2-threshold-0.7, where" in unlike["threshold-0.7"][0]
+    assert "over imagenet-v2-threshold-0.7, while" in unlike["threshold-0.7"][0]
     assert "over imagenet-v2-matched-frequency" in unlike["threshold-0.7"][0]
 
 
@@ -351,7 +354,7 @@ def test_one_model_over_several_versions_keeps_every_line_of_its_own(
         assert f"| {label} |" in text
         assert f"<li>{label}: " in page and f"- {label}: " in text
     for version in versions[:2]:
-        words = f"keen, imagenet-v2-{version}: over imagenet-v2-{version}, where the public results are over"
+        words = f"keen, imagenet-v2-{version}: over imagenet-v2-{version}, while the public results are over"
         assert words in page and words in text
 
 
@@ -385,10 +388,13 @@ def test_what_cannot_be_placed_is_told_in_one_line(
     of_r = tables.parent / "results-imagenet-r.csv"
     of_r.write_text("model,img_size,top1\n")
     for arguments, words in (
-        ((runs["keen-smoke"], "--public", tables), "None of the runs can be placed"),
+        ((runs["keen-smoke"], "--public", tables), "None of the runs can be compared"),
         ((runs["keen-v2"], "--public", tables / "nothing"), "No such table"),
-        ((runs["keen-v2"], "--public", tables.parent), "holds no results-imagenetv2"),
-        ((runs["keen-v2"], "--public", of_r), "holds results on imagenet-r, and no run with clean images"),
+        ((runs["keen-v2"], "--public", tables.parent), "does not contain results-imagenetv2"),
+        (
+            (runs["keen-v2"], "--public", of_r),
+            "contains results on imagenet-r; give a run over that set with clean images",
+        ),
     ):
         done = windtunnel_command("report", *arguments)
         assert done.returncode == 2

@@ -52,16 +52,16 @@ def declared(run: windtunnel.Run, trained_on: str) -> windtunnel.Run:
 @pytest.mark.parametrize(
     ("suite", "trained_on", "expected"),
     [
-        ("imagenet-c", "imagenet-c", "under shot_noise, fog, contrast say little"),
-        ("imagenet-c", "imagenet-c-quick", "under shot_noise, fog, contrast say little"),
-        ("imagenet-c", "CIFAR-10-C", "under shot_noise, fog, contrast say little"),
-        ("imagenet-c-quick", "imagenet-c", "under fog say little"),
-        ("imagenet-p-quick", "imagenet-p", "under brightness, tilt say little"),
-        ("imagenet-p-quick", "ImageNet_C (v1)", "under brightness say little"),
-        ("imagenet-c", "fog:3", "under fog say little"),
-        ("imagenet-c", "weather", "under fog say little"),
-        ("imagenet-c", "Gaussian noise", "under shot_noise are not those of an unseen family"),
-        ("imagenet-c", "imagenet-c-extra", "under shot_noise are not those of an unseen family"),
+        ("imagenet-c", "imagenet-c", "under shot_noise, fog, contrast are no evidence of robustness"),
+        ("imagenet-c", "imagenet-c-quick", "under shot_noise, fog, contrast are no evidence of robustness"),
+        ("imagenet-c", "CIFAR-10-C", "under shot_noise, fog, contrast are no evidence of robustness"),
+        ("imagenet-c-quick", "imagenet-c", "under fog are no evidence of robustness"),
+        ("imagenet-p-quick", "imagenet-p", "under brightness, tilt are no evidence of robustness"),
+        ("imagenet-p-quick", "ImageNet_C (v1)", "under brightness are no evidence of robustness"),
+        ("imagenet-c", "fog:3", "under fog are no evidence of robustness"),
+        ("imagenet-c", "weather", "under fog are no evidence of robustness"),
+        ("imagenet-c", "Gaussian noise", "shot_noise are not an unseen family for this model"),
+        ("imagenet-c", "imagenet-c-extra", "shot_noise are not an unseen family for this model"),
     ],
 )
 def test_scored_corruptions_that_were_trained_on_are_flagged(
@@ -88,7 +88,10 @@ def test_the_command_line_says_so(images: Path, tmp_path: Path, windtunnel_comma
         "--out", "run",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "trained on imagenet-c (trained_on): scores under contrast say little" in done.stdout
+    assert (
+        "trained on imagenet-c (trained_on): scores under contrast are no evidence of robustness"
+        in done.stdout
+    )
 
 
 def test_what_an_entry_stands_for() -> None:

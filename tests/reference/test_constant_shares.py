@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import beta, t
 
 from windtunnel.metrics.corruption_error import THE_FIFTEEN, alexnet_errors
-from windtunnel.stats.intervals import variance_of_mean, worth
+from windtunnel.stats.intervals import effective_size, variance_of_mean
 from windtunnel.stats.measure import Measure, bounded_interval
 from windtunnel.stats.paired import estimate_difference, paired_difference
 
@@ -83,7 +83,7 @@ def test_rounding_is_no_variance() -> None:
     assert variance_of_mean(values) == 0
     assert variance_of_mean(1e6 * values) == 0
     assert variance_of_mean(values - 1, scale=1.0) == 0
-    assert worth(values, float(values[0] * (1 - values[0])), 75) == 4
+    assert effective_size(values, float(values[0] * (1 - values[0])), 75) == 4
     # Small numbers vary all the same.
     small = np.array([1e-9, 2e-9, 3e-9])
     assert variance_of_mean(small) == pytest.approx(small.var(ddof=1) / 3)

@@ -104,8 +104,8 @@ def test_scores_follow_the_definition(tmp_path: Path, imagenet_folder: Path) -> 
     place = place_among(scores["mce", ""].value, "mce", measured_on(run.scoring), source="paper-c")
     assert place.of == 19
     for said in (
-        "6 images, theirs 50,000",
-        "images at hand",
+        "6 images, published 50,000",
+        "made from your images",
         "windtunnel's textures",
         "the baseline was",
     ):

@@ -80,7 +80,7 @@ def test_probabilities_are_softmaxes_and_answers_are_noted() -> None:
     covered[:32, :32] = np.rint(image.mean(axis=(0, 1)))
     logits = [2.0, 4 * covered[:CORNER, :CORNER, 0].mean() / 255, -1.0]
     assert found.after[0] == pytest.approx(softmax(logits)[1], abs=1e-6)
-    assert found.said[0] == np.argmax(logits) != 1 and (found.said[1:] == 1).sum() > 100
+    assert found.predicted[0] == np.argmax(logits) != 1 and (found.predicted[1:] == 1).sum() > 100
 
 
 def test_masked_and_collapsed_classes() -> None:
@@ -96,7 +96,7 @@ def test_masked_and_collapsed_classes() -> None:
 def test_logits_of_a_model_that_gives_probabilities_are_refused() -> None:
     model = corner_model(lambda batch: np.full((len(batch), 4), 0.25))
     assert model.outputs == "probabilities"
-    with pytest.raises(UserError, match=r"gives probabilities, no logits"):
+    with pytest.raises(UserError, match=r"outputs probabilities, not logits"):
         occlude(model, image_with_corner(), 1, kind="logit")
 
 
@@ -134,10 +134,8 @@ def test_what_the_answer_hangs_on_in_words() -> None:
     before = softmax([2.0, 4 * 250 / 255, -1.0])[1]
     assert (found.explained.index, found.hang.where) == (1, "top left")
     assert (
-        found.words.startswith(
-            f"the top left: with this one patch covered, 1 goes from {100 * before:.1f} % to "
-        )
-        and "the answer becomes 0" in found.words
+        found.words.startswith(f"the top left: with this patch covered, 1 goes from {100 * before:.1f} % to ")
+        and "the prediction becomes 0" in found.words
     )
     assert (found.patches, found.lowering, found.changing) == (169, 9, 1)
     assert [one.index for one in found.top] == [1, 0, 2]
@@ -145,7 +143,7 @@ def test_what_the_answer_hangs_on_in_words() -> None:
         corner_model(lambda batch: np.tile([1.0, 3.0], (len(batch), 1))), image_with_corner()
     )
     assert (
-        nothing.words.startswith("no single patch: whichever is covered, 1 does not fall")
+        nothing.words.startswith("no single patch: covering any one of them does not lower 1 from")
         and nothing.half_in == 1
     )
 
@@ -239,7 +237,7 @@ def test_a_module_without_convolutions_is_told() -> None:
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 2))
     with pytest.raises(UserError, match="no two-dimensional convolution"):
         grad_cam(TorchPredictor(module, Tensor()), np.zeros((4, 4, 3), np.uint8), 0)
-    with pytest.raises(UserError, match="gives no feature maps"):
+    with pytest.raises(UserError, match="does not output feature maps"):
         grad_cam(TorchPredictor(module, Tensor()), np.zeros((4, 4, 3), np.uint8), 0, "0")
 
 

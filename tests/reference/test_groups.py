@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from windtunnel.stats.intervals import clustered_share, mean_interval, worth
+from windtunnel.stats.intervals import clustered_share, effective_size, mean_interval
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import estimate_difference, paired_difference
 from windtunnel.stats.ranks import rank_models
@@ -87,13 +87,15 @@ def test_groups_all_alike_are_worth_their_number() -> None:
     assert mean_interval(four, groups=groups) == pytest.approx(mean_interval(shares))
     assert clustered_share(four, 1, groups=groups) == pytest.approx(clustered_share(shares, 3), rel=0.02)
     # Nothing wrong in 200 images of 50 groups tells no more than 50 images do; uneven groups even less.
-    assert worth(np.zeros(200), 0.0, 15, groups) == pytest.approx(50)
-    assert worth(np.zeros(4), 0.0, 15, np.array([0, 0, 0, 1])) == pytest.approx(16 / 10)
+    assert effective_size(np.zeros(200), 0.0, 15, groups) == pytest.approx(50)
+    assert effective_size(np.zeros(4), 0.0, 15, np.array([0, 0, 0, 1])) == pytest.approx(16 / 10)
     # Large groups may be the hard ones: then there is no floor.
     sizes = np.repeat([1, 20], [80, 1])
     hard = np.repeat(sizes > 1, sizes).astype(float)
     members = np.repeat(np.arange(81), sizes)
-    assert worth(hard, float(hard.mean() * (1 - hard.mean())), 1, members) < 100**2 / (20**2 + 80) / 3
+    assert (
+        effective_size(hard, float(hard.mean() * (1 - hard.mean())), 1, members) < 100**2 / (20**2 + 80) / 3
+    )
 
 
 def test_ranks_draw_groups() -> None:

@@ -121,7 +121,7 @@ def test_the_network_that_filtered_is_told_by_name(tmp_path: Path) -> None:
     field = join_tables(clean, shifted, facts)
     assert field.missing_count == 2
     assert "resnet50.tv_in1k at 224 pixels is not in results-imagenet-a.csv" in field.missing[0]
-    assert "its true figure is 0" in field.missing[0]
+    assert "its true accuracy is 0" in field.missing[0]
     assert len(field.missing) == 2
 
 
@@ -138,12 +138,12 @@ def test_clean_results_on_the_same_classes_come_first(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "header", "words"),
     [
-        ([CLEAN[0], CLEAN[0]], HEADER, "line 3: tiny stands twice at 224 pixels"),
+        ([CLEAN[0], CLEAN[0]], HEADER, "line 3: tiny is listed twice at 224 pixels"),
         (["tiny,224,fifty,,,,,,"], HEADER, "line 2: top1 is 'fifty'"),
         (["tiny,224,150,,,,,,"], HEADER, "top1 is 150"),
         (["tiny,224,0.5", "small,224,0.75"], "model,img_size,top1", "not fractions"),
         (["tiny,50"], "model,top1", "lacks the column img_size"),
-        ([], HEADER, "holds no results"),
+        ([], HEADER, "has no results"),
     ],
 )
 def test_tables_that_cannot_be_read_are_told_in_one_line(
@@ -159,17 +159,19 @@ def test_what_is_not_there_is_named(folder: Path) -> None:
     for source, natural, words in (
         (folder / "nothing", "imagenet-a", "No such table"),
         (folder, "objectnet", "No public table of objectnet is known"),
-        (folder, "imagenet-r", "holds no results-imagenet-r.csv"),
+        (folder, "imagenet-r", "does not contain results-imagenet-r.csv"),
     ):
         with pytest.raises(UserError, match=words):
             public_field(source, natural)
     (folder / "results-imagenet.csv").unlink()
-    with pytest.raises(UserError, match="needs its clean results beside it"):
+    with pytest.raises(UserError, match="needs its clean results in the same folder"):
         public_field(folder, "imagenet-v2")
 
 
 def test_a_clean_table_is_no_table_of_a_shifted_set(folder: Path) -> None:
-    with pytest.raises(UserError, match=r"holds results on clean images; give the table of the shifted set"):
+    with pytest.raises(
+        UserError, match=r"contains results on clean images; give the table of the shifted set"
+    ):
         public_field(folder / "results-imagenet.csv")
 
 

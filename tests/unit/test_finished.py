@@ -249,7 +249,7 @@ def test_images_reach_the_model_as_they_are_stored(tmp_path: Path) -> None:
                 assert np.asarray(stored).tobytes() in seen
     assert [condition.codec for condition in run.conditions] == ["stored"] * 5
     formula = run.scores(["mean_error"])[0].formula
-    assert formula.endswith("5 of 75 conditions: the set lacks the rest")
+    assert formula.endswith("5 of 75 conditions: the others are not in the set")
 
 
 def test_two_sets_of_the_same_names_are_two_recipes(tmp_path: Path) -> None:

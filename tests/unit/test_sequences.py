@@ -56,7 +56,7 @@ def test_a_sequence_from_outside_is_perturbed_and_cut_to_its_window(included) ->
 @pytest.mark.parametrize(
     ("name", "body", "match"),
     [
-        ("short", "return iter([image] * 2)", "makes 2 frames; its table says 3"),
+        ("short", "return iter([image] * 2)", "yields 2 frames; its table declares 3"),
         ("grey", "return iter([image[:, :, 0]] * 3)", r"Frame 0 of fade_grey is uint8 \(64, 64\)"),
         ("list", "return iter([[1]] * 3)", "Frame 0 of fade_list is list"),
         ("broken", "yield image; raise RuntimeError('no light')", "failed: RuntimeError: no light"),

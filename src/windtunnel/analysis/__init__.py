@@ -1,1 +1,1 @@
-"""Analysis: what several runs say together: comparisons, gates, errors relative to a stored run."""
+"""Analysis of runs and models: comparisons, gates, distances, explanations, the doctor."""

@@ -1,4 +1,4 @@
-"""Comparing runs: scores side by side, what changed and how surely, and which images flipped."""
+"""Comparison of runs: scores side by side, differences with confidence intervals, and flipped images."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windtunnel.analysis.caveats import marks
-from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
+from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_different_benchmarks
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of
 from windtunnel.core.scores import Score
-from windtunnel.metrics.comparability import why_other_answers
+from windtunnel.metrics.comparability import why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import Difference, holm, no_difference, paired_difference, unpaired_difference
 from windtunnel.stats.ranks import Rank, rank_models
 
-# Scores that may head a comparison and order the models, the first that is there.
+# Candidates for the headline score, by which models are ranked; the first available one is used.
 HEADLINES: tuple[Key, ...] = (
     ("mce", ""),
     ("mean_error", ""),
@@ -31,14 +31,14 @@ HEADLINES: tuple[Key, ...] = (
     ("top1_error", "clean"),
     ("top1_error", "native"),
 )
-# By what a single condition is judged: errors of corruptions, flips of sequences.
+# Metrics of a single condition: errors for corruptions, flips for sequences.
 PER_CONDITION = ("top1_error", "flip_probability")
 SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
 class Column:
-    """One run as a column of the comparison: what its model is, how it was made, and where it stands."""
+    """One run as a column of the comparison: its model, settings and rank."""
 
     run: str
     model: str
@@ -56,9 +56,9 @@ class Change:
 
     Attributes:
         metric, condition: which score.
-        other: place of the run among those compared, 1 for the second.
+        other: index of the run among those compared, 1 for the second.
         difference: new - old.
-        holm_p: p adjusted over all conditions of that run and metric; of other scores p itself.
+        holm_p: p adjusted over all conditions of that run and metric; p itself for scores over several.
     """
 
     metric: str
@@ -70,10 +70,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Flips:
-    """Which images one run got wrong that the first run had right, and the reverse.
+    """Images that one run predicts incorrectly and the first run correctly, and the reverse.
 
     Attributes:
-        other: place of the run.
+        other: index of the run.
         conditions: by condition, (broken, mended).
         images: id, conditions broken, conditions mended; the most broken first, flipped images only.
     """
@@ -85,18 +85,18 @@ class Flips:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs side by side; the first is what the others are compared with.
+    """Several runs compared with the first.
 
     Attributes:
         columns: the runs.
         headline: the score that orders the models.
-        images: how many take part; for runs that cannot be paired the smallest run's.
+        images: number of images compared; for runs that cannot be paired, that of the smallest run.
         unpaired_because: why images could not be paired, or "".
         scores: by metric and condition, one score per run, all over the same images if paired.
-        against_first: corruption errors, or flips of sequences, divided by the first run's, by other run.
+        against_first: by run, corruption errors or flips of sequences normalised by the first run's.
         changes: every shared score of every other run against the first.
         flips: per other run; empty where images could not be paired.
-        warnings: what a reader must know.
+        warnings: warnings for the reader.
     """
 
     columns: tuple[Column, ...]
@@ -110,11 +110,11 @@ class Comparison:
     warnings: tuple[str, ...]
 
     def by_condition(self, other: int = 1) -> list[Change]:
-        """Every condition's top-1 error, or of a sequence flip probability, against the first run's."""
+        """Change of every condition's top-1 error (flip probability for sequences) from the first run."""
         return [one for one in self.changes if one.other == other and one.metric in PER_CONDITION]
 
     def changed(self, other: int = 1) -> list[Change]:
-        """Those that changed (Holm over all conditions of a metric), the worst first."""
+        """Conditions that changed significantly (Holm over all conditions of a metric), the worst first."""
         found = [one for one in self.by_condition(other) if one.holm_p <= SIGNIFICANT]
         return sorted(found, key=lambda one: -one.difference.value)
 
@@ -129,14 +129,14 @@ def compare(*runs: ScoredRun | str | Path) -> Comparison:
         Scores side by side, differences with intervals, changed conditions, flipped images, warnings.
 
     Raises:
-        UserError: a folder is no finished run, or the runs are of different tests, or share no image or no
-            score.
+        UserError: a folder is no finished run, or the runs are of different benchmarks, or share no image or
+            no score.
     """
     opened = open_runs(runs)
-    if why := why_other_tests(opened):
+    if why := why_different_benchmarks(opened):
         raise UserError(
-            f"{opened[0].path} and {opened[-1].path} cannot be compared: {why}. `windtunnel report` sets "
-            "them side by side."
+            f"{opened[0].path} and {opened[-1].path} cannot be compared: {why}. Use `windtunnel report` to "
+            "show them side by side."
         )
     joined = join_runs(opened)
     scores: dict[Key, tuple[Score, ...]] = {
@@ -189,18 +189,18 @@ def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
 
 
 def _made_by(run: ScoredRun) -> str:
-    """What else decided a run's numbers: suite, images, seed, codec, preprocess, outputs counted."""
+    """Settings of a run as text: suite, images, seed, codec, preprocessing, competing outputs."""
     recipe = run.recipe
     codecs = ", ".join(dict.fromkeys(one.codec for one in run.conditions if one.unit)) or "none"
     counted = "all outputs" if recipe.projection.projection.counts_all else "masked or mapped outputs"
     return (
         f"{run.info.suite}, {recipe.data.count:,} of {recipe.data.of:,} images, "
-        f"seed {recipe.seed}, codec {codecs}, preprocess {run.info.model.preprocess_from}, {counted}"
+        f"seed {recipe.seed}, codec {codecs}, preprocessing {run.info.model.preprocess_from}, {counted}"
     )
 
 
 def _changes(joined: Joined, other: int) -> list[Change]:
-    """Every shared score against the first run's; conditions of one metric adjusted together."""
+    """Change of every shared score from the first run; p is adjusted over the conditions of each metric."""
     found: dict[Key, Difference] = {}
     for key, old in joined.measures[0].items():
         new = joined.measures[other][key]
@@ -244,7 +244,7 @@ def _flips(joined: Joined, other: int) -> Flips:
 
 
 def _wrong(joined: Joined, place: int, condition: str) -> NDArray[np.bool_]:
-    """Which of the shared images a run gets wrong under a condition; none outside of a part's."""
+    """Which of the shared images a run predicts incorrectly under a condition, or in a part."""
     measure = joined.measures[place]["top1_error", condition]
     found = np.zeros(len(joined.images), bool)
     found[slice(None) if measure.rows is None else measure.rows] = measure.columns[:, 0]
@@ -255,19 +255,19 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
     lines = []
     if joined.unpaired_because:
         lines.append(
-            f"Not paired: {joined.unpaired_because}. Differences rest on each run's own images and are "
-            "less sure; no flips."
+            f"Not paired: {joined.unpaired_because}. Differences use each run's own images and have wider "
+            "confidence intervals; flips are not available."
         )
     else:
         most = max(run.recipe.data.count for run in joined.runs)
         if len(joined.images) < most:
             lines.append(
-                f"{most - len(joined.images):,} of {most:,} images are left out: not the same in all "
-                "runs, or some run could not score them."
+                f"{most - len(joined.images):,} of {most:,} images are left out: they differ between runs, "
+                "or a run could not score them."
             )
     lines += [f"{run.info.model.name}: {mark}." for run in joined.runs for mark in marks(run)]
-    if why := why_other_answers(joined.runs):
-        lines.append(f"Right answers are not as easy in all runs: {why}.")
+    if why := why_outputs_differ(joined.runs):
+        lines.append(f"Predictions are not over the same classes in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
     if clean is not None:
         first = scores[clean][0]
@@ -277,29 +277,29 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 lines.append(
                     f"{clean[1].capitalize()} errors are not comparable: {names[0]} "
                     f"{100 * first.value:.1f} %, {names[1]} {100 * score.value:.1f} %, and their intervals "
-                    f"do not overlap. What each loses {_shift(joined)} says little; compare the errors "
+                    f"do not overlap. Do not compare the drops {_shift(joined)}; compare the errors "
                     "themselves."
                 )
     return [*lines, *_not_compared(joined.not_shared)]
 
 
 def _shift(joined: Joined) -> str:
-    """What clean errors are set against, in words."""
+    """Name of the shift that clean errors are compared with."""
     return "on shifted images" if joined.runs[0].natural else "under corruptions"
 
 
 def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]:
-    """Why errors or flips are not divided by the first run's, each reason once."""
+    """Why errors or flips are not normalised by the first run's, each reason once."""
     every = list(dict.fromkeys(reason for found in reasons.values() for reason in found))
     if not every:
         return []
-    more = f"; and so under {len(every) - 1} more" if len(every) > 1 else ""
+    more = f"; {len(every) - 1} more reasons like this" if len(every) > 1 else ""
     base = joined.runs[0].info.model.name
-    return [f"Nothing is divided by {base}: {every[0]}{more}."]
+    return [f"No scores normalised by {base}: {every[0]}{more}."]
 
 
 def _not_compared(not_shared: Mapping[Key, str]) -> list[str]:
-    """Which scores are not compared, a line for every reason."""
+    """The scores that are not compared, a line for every reason."""
     reasons: dict[str, list[str]] = {}
     for (metric, condition), why in not_shared.items():
         reasons.setdefault(why, []).append(" ".join(filter(None, (condition, metric))))

@@ -1,18 +1,18 @@
-"""Names of networks and data sets, recognised in what a model declares of itself."""
+"""Recognition of networks and datasets in a model's declared name, family and training data."""
 
 from __future__ import annotations
 
 import re
 
-# Words next to a network's name that make it another network.
+# Words before or after a network's name that make it a different network.
 VARIANT_BEFORE = "wide|se|x"
 VARIANT_BEHIND = "d|gn|v2"
 
 
 def is_data_set(text: str, name: str) -> bool:
-    """Whether a text names a data set, perhaps with more words behind: `ImageNet_21k-P` is imagenet-21k.
+    """Whether a text names a dataset, possibly followed by more words: `ImageNet_21k-P` is imagenet-21k.
 
-    Words are compared, so that imagenet-real is not imagenet-r; how they are joined makes no difference.
+    Whole words are compared, so that imagenet-real is not imagenet-r; separators are ignored.
     """
     words = re.findall(r"[a-z0-9]+", text.lower())
     beginnings = {"".join(words[:count]) for count in range(1, len(words) + 1)}
@@ -20,10 +20,10 @@ def is_data_set(text: str, name: str) -> bool:
 
 
 def names_network(text: str, network: str) -> bool:
-    """Whether a text names a network, however it is spelt: `timm/resnet50.a1_in1k` names ResNet-50.
+    """Whether a text names a network, in any spelling: `timm/resnet50.a1_in1k` names ResNet-50.
 
-    What goes on with a letter or a digit is another network (resnet50d, resnet501), and so is what has the
-    word of a variant before or behind it (wide_resnet50, ResNet-50-D).
+    A name that continues with a letter or a digit is a different network (resnet50d, resnet501), and so is
+    one with the word of a variant before or after it (wide_resnet50, ResNet-50-D).
     """
     words = re.findall(r"[a-z]+|\d+", network.lower())
     named = rf"(?<![a-z0-9]){'[-_ ]?'.join(words)}(?![a-z0-9])(?![-_ ]({VARIANT_BEHIND})(?![a-z0-9]))"

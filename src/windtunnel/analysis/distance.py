@@ -1,12 +1,12 @@
-"""How far one set of images is from another, as a network sees them, beside how far a set is from itself.
+"""Fréchet distance between two image sets in a network's features, compared with distances within a set.
 
 Every split draws four groups of n images: two of A that share none, two of B that share none. Three
-distances are taken at this same n: A to B, A to A, B to B. Few images make every Fréchet distance too
-large, A to B by about the mean of what the other two are; what it has over that is the shift.
+distances are computed at this same n: A to B, A to A, B to B. Every Fréchet distance is biased upwards on few
+images, A to B by about the mean of the other two. The excess over that mean is the shift.
 
-Frames of one video are no independent images: a split draws one of each. Without a shift all four groups
-are then draws of one kind. Groups of whole videos are not: n frames of few videos are worth fewer images
-than n others, the two sets' biases differ, and their mean is not A to B's.
+Frames of one video are not independent, so a split draws one frame of each video. Without a shift all four
+groups then have the same distribution. Groups of whole videos would not: n frames of few videos have a larger
+bias than n independent images, the biases of the two sets differ, and their mean is not that of A to B.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from windtunnel.models.features import FeatureNetwork
 from windtunnel.stats.frechet import frechet_distance, moments
 
 SPLITS = 20
-# A family that a network's TOML may declare, and how many features the FID is taken over.
+# The family that a network's TOML declares for FID, and the number of features of FID.
 FID_FAMILY = "fid-inception-v3"
 FID_FEATURES = 2048
 # A covariance needs two points.
 LEAST = 2
 RANGE = (0.025, 0.975)
-# Nearer than halves of one set by more than this share of their distance is no chance.
+# A to B below the distance within a set by more than this share is not due to chance.
 TOO_NEAR = 0.05
 
 Features = NDArray[np.float32]
@@ -50,7 +50,7 @@ Features = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class OverSplits:
-    """A number over all splits: median, and the range from 2.5 to 97.5 % of the splits."""
+    """A statistic over all splits: median, and range from the 2.5 % to the 97.5 % quantile."""
 
     median: float
     low: float
@@ -63,11 +63,11 @@ class ImageSet:
     """One of the two sets.
 
     Attributes:
-        location: where it is.
-        images: how many have features.
-        drawn: how many of them a split draws from: one frame of every video, and all that are no frames.
-        failed: why others have none, and how many.
-        remarks: how it is read, where that is not plain.
+        location: its path.
+        images: number of images with features.
+        drawn: number of images that a split samples from: one frame of every video, and all other images.
+        failed: number of failed images by reason.
+        remarks: notes on how the data is read.
     """
 
     location: str
@@ -79,21 +79,21 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class Distance:
-    """How far B is from A.
+    """The distance from A to B.
 
     Attributes:
-        title: what the distance is called: FID, or the Fréchet distance in a network and output.
-        network, output: whose features.
-        features: how many per image.
-        grid: height and width the features were averaged over, or None.
-        preprocess: how images were brought to the network, in words.
+        title: name of the distance: FID, or the Fréchet distance in a network and output.
+        network, output: source of the features.
+        features: number of features per image.
+        grid: height and width over which features are averaged, or None.
+        preprocess: description of the preprocessing.
         a, b: the sets.
         n: images in every group of a split.
-        seed: of the splits.
+        seed: seed of the splits.
         between: A to B.
-        within_a, within_b: two groups of one set.
-        excess: A to B less the mean of the other two, split by split.
-        warnings: what a reader must know.
+        within_a, within_b: distance between two groups of one set.
+        excess: A to B minus the mean of the other two, split by split.
+        warnings: warnings for the reader.
     """
 
     title: str
@@ -113,7 +113,7 @@ class Distance:
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The distance as JSON keeps it."""
+        """The distance as a JSON object."""
         return {"schema": 1, "splits": len(self.between.values), **asdict(self)}
 
 
@@ -136,9 +136,9 @@ def distance(
     ||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), of equal numbers of images, over several random splits.
 
     Args:
-        a, b: data sets; of a finished set one condition, as `imagenet-c#fog:3`; of a natural set
-            its own images, as `run` reads them. Labels are not needed. Of frames of one video (frame
-            sets, a table's column `video`) every split draws one.
+        a, b: datasets; of a corrupted set one condition, such as `imagenet-c#fog:3`; of a natural set its
+            own images, as `run` reads them. Labels are not needed. Every split draws one frame of each
+            video (frame sets, or the column `video` of a table).
         features: an ONNX file.
         output: which output of it, or an inner tensor; its declared or first output by default. Features with
             a height and a width are averaged over them.
@@ -151,13 +151,13 @@ def distance(
         progress_splits: counts splits.
 
     Returns:
-        The distance, the same of two groups of A and of two groups of B, and the excess over those.
+        The distance, the distances within A and within B, and the excess over their mean.
 
     Raises:
         UserError: no such data, network or output, or too few images.
     """
     if splits < 1 or size < 0 or subset < 0:
-        raise UserError(f"splits is {splits}, size {size}, subset {subset}; give at least 1, 0 and 0.")
+        raise UserError(f"splits is {splits}, size is {size}, subset is {subset}; give at least 1, 0 and 0.")
     sets, remarks = zip(*map(open_images, (a, b)), strict=True)
     network = FeatureNetwork(Path(features), output, preprocess)
     if network.preprocess.geometry.output_px is None:
@@ -206,19 +206,19 @@ def distance(
 def _groups_of(
     size: int, ids: Sequence[Sequence[str]], videos: Mapping[str, str], sets: Sequence[Dataset]
 ) -> int:
-    """How many images a group has: two groups of each set must not share any, nor a video."""
+    """Number of images in a group: two groups of a set must not share an image or a video."""
     counts = [_drawn(one, videos) for one in ids]
     fewest = min(counts)
     most, least = fewest // 2, counts.index(fewest)
     smaller, what = sets[least].location, "image" if fewest == len(ids[least]) else "video"
     if most < LEAST:
         raise UserError(
-            f"{smaller} has {fewest} readable {what}s; two groups of at least {LEAST} need {2 * LEAST}."
+            f"{smaller} has {fewest} readable {what}s; give at least {2 * LEAST}, for two groups of {LEAST}."
         )
     if size and not LEAST <= size <= most:
         raise UserError(
-            f"size is {size}; {smaller} has {fewest:,} {what}s, so give {LEAST} to {most:,}: two groups of "
-            f"it must share no {what}."
+            f"size is {size}; give {LEAST} to {most:,}: {smaller} has {fewest:,} {what}s, and its two groups "
+            f"must not share a {what}."
         )
     return size or most
 
@@ -230,7 +230,7 @@ def _features(
     total: int,
     progress: Progress,
 ) -> tuple[list[str], Features, Counter[str]]:
-    """Ids and features of every image that can be read, and why the others cannot."""
+    """Ids and features of all readable images, and the reasons why others are not."""
     ids: list[str] = []
     rows: list[Features] = []
     failed: Counter[str] = Counter()
@@ -249,8 +249,8 @@ def _features(
             found = network.features(np.stack(images))
             if not np.isfinite(found).all():
                 raise UserError(
-                    f"{network.name}:{network.output} gives numbers that are not finite for an image of "
-                    f"{dataset.location}; check its preprocess, or name another output."
+                    f"{network.name}:{network.output} outputs values that are not finite for an image of "
+                    f"{dataset.location}; check its preprocessing, or give another output."
                 )
             rows.append(found)
         progress(len(batch), total, lost)
@@ -258,7 +258,7 @@ def _features(
 
 
 def _image(dataset: Dataset, sample: Sample, geometry: Geometry) -> Image:
-    """An image as the network wants it; a finished canvas is only brought to its size."""
+    """An image preprocessed for the network; an image of a corrupted set is only resized."""
     content = dataset.read(sample)
     if not isinstance(content, bytes):
         check_size(content.shape[1], content.shape[0])
@@ -283,11 +283,11 @@ def split_distances(
     images (one of them corrupted), the compared groups share none, as two groups of one set do not.
 
     Args:
-        ids: of the images of A, and of B.
+        ids: ids of the images of A, and of B.
         values: their features.
-        videos: by an id without its ending, the video that an image is a frame of.
-        n: images in a group, at most half of what a split draws from.
-        seed, split: which shuffle.
+        videos: by id without file extension, the video of an image.
+        n: images in a group, at most half of the images that a split samples from.
+        seed, split: seed of the shuffle, and index of the split.
     """
     orders = [_shuffled(one, videos, seed, split) for one in ids]
     (first_a, second_a), (second_b, first_b) = (
@@ -302,7 +302,7 @@ def split_distances(
 
 
 def _shuffled(ids: Sequence[str], videos: Mapping[str, str], seed: int, split: int) -> NDArray[np.int64]:
-    """Rows of one frame of every video, and of every image that is no frame, by hashes of their names."""
+    """Rows of one frame of every video and of all other images, in the order of hashes of their names."""
 
     def hashed(names: Sequence[str]) -> NDArray[np.uint64]:
         return np.array([digest64("distance", seed, split, name) for name in names], np.uint64)
@@ -318,17 +318,17 @@ def _shuffled(ids: Sequence[str], videos: Mapping[str, str], seed: int, split: i
 
 
 def _video(id_: str, videos: Mapping[str, str]) -> str:
-    """Which video an image is a frame of, or ""; a copy under the same name is of the same video."""
+    """The video of an image, or ""; a copy with the same name belongs to the same video."""
     return videos.get(_bare(id_), "")
 
 
 def _drawn(ids: Sequence[str], videos: Mapping[str, str]) -> int:
-    """How many images a split draws from."""
+    """Number of images that a split samples from."""
     return len({_video(one, videos) or one for one in ids})
 
 
 def _bare(id_: str) -> str:
-    """An id without its ending: a corrupted copy may be stored in another format."""
+    """An id without file extension: a corrupted copy may be stored in another format."""
     return id_.rpartition(".")[0] or id_
 
 
@@ -338,7 +338,7 @@ def _over(values: NDArray[np.float64]) -> OverSplits:
 
 
 def _title(network: FeatureNetwork) -> str:
-    """FID only where the network says it is FID's, and gives as many features."""
+    """FID if the network is declared as FID's and has its number of features, else the Fréchet distance."""
     if network.family == FID_FAMILY and network.count == FID_FEATURES:
         return "FID"
     return f"Fréchet distance in {network.name}:{network.output}"
@@ -353,26 +353,25 @@ def _warnings(
         lines.append("A and B are the same images: there is no shift to measure.")
     if excess.high < -TOO_NEAR * null:
         lines.append(
-            "B is nearer to A than halves of one set are to each other: both seem to hold the same images. "
-            "Give images the same names in both, and no image will be compared with itself."
+            "The distance from A to B is smaller than between halves of one set: both sets probably contain "
+            "the same images. Give images the same names in both, so that no image is compared with itself."
         )
     if n <= network.count:
         lines.append(
-            f"{n:,} images a group for {network.count:,} features: covariances are singular, and much of "
-            f"each distance is the bias of few images. Read the excess; more than {network.count:,} a "
-            "group need no such care."
+            f"{n:,} images per group for {network.count:,} features: covariances are singular, and much of "
+            f"each distance is bias. Use the excess, or more than {network.count:,} images per group."
         )
     for one in sets:
         if one.failed:
             why = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in one.failed.items())
-            lines.append(f"{one.location}: images left out: {why}.")
+            lines.append(f"{one.location}: some images are left out: {why}.")
     if network.family == FID_FAMILY and network.count != FID_FEATURES:
         lines.append(
-            f"Not called FID: {network.output} has {network.count:,} features, FID is over {FID_FEATURES:,}."
+            f"Not FID: {network.output} has {network.count:,} features, and FID uses {FID_FEATURES:,}."
         )
     if network.preprocess.assumed:
         lines.append(
-            f"Nothing is declared of {network.name}'s preprocess; the default was used. Declare it in "
+            f"{network.name} declares no preprocessing, and the default is used. Declare it in "
             f"{network.name}.onnx.toml."
         )
     return lines

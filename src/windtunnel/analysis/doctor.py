@@ -1,7 +1,7 @@
-"""The doctor: is a model's declared preprocess the right one, or does another make it see much better?
+"""The doctor: is a model's declared preprocessing correct, or is it clearly more accurate with another?
 
 One thing is changed at a time (arithmetic and label order together, then geometry, then resizer), on the same
-images; `analysis/trials.py` says when a change is taken.
+images; `analysis/doctor_trials.py` defines when a change is accepted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.doctor_bench import NO_ANSWER, Answers, Bench, WrongSize, usable
+from windtunnel.analysis.doctor_bench import NO_PREDICTION, Bench, Predictions, WrongSize, usable
 from windtunnel.analysis.doctor_trials import (
     Trial,
     choose,
@@ -55,30 +55,30 @@ from windtunnel.tasks.classification.label_mapping import map_labels
 from windtunnel.tasks.classification.natural_labels import count_answers
 
 IMAGES = 200
-# Every arithmetic is tried on so many images first; those that trail by more go no further.
+# Every arithmetic is tried on this many images first; those that trail by more are dropped.
 SCREEN = 64
 TRAILING = 4
-# Fewer images per class than this cannot tell in which order the outputs stand.
+# Images per class that are needed to infer the order of the outputs.
 IMAGES_PER_CLASS = 8
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the doctor found.
+    """The doctor's diagnosis.
 
     Attributes:
-        declared: the trial of what is declared.
-        best: the last trial that was surely better; the declared one where none was.
-        p: of best against declared, times the number tried.
-        tried: how many changes were or might have been tried.
-        runner_up: the best trial that is not surely better, if it is better at all.
-        not_told_apart: other arithmetics and orders of labels that are surely better than the declared and
-            not surely worse than the one taken.
-        undecided: geometries and resizers that are neither surely better nor surely worse than `best`.
-        outputs: what the outputs are, if they are not what was declared.
-        space: the data's classes, class indices resolved to ImageNet-1k where that is known.
-        remarks: what could not be tried, and on which images.
-        warnings: what to check before another label order is written.
+        declared: the trial of the declared preprocessing.
+        best: the last trial that was significantly better; the declared one if none was.
+        p: p-value of best against declared, times the number tried.
+        tried: number of changes that were or might have been tried.
+        runner_up: the best trial that is better, but not significantly; None if there is none.
+        not_told_apart: other arithmetics and label orders that are significantly better than the declared
+            one and not significantly worse than the one accepted.
+        undecided: geometries and resizers that are neither significantly better nor worse than `best`.
+        outputs: the kind of the outputs, if it is not the declared one.
+        space: the data's classes, with class indices resolved to ImageNet-1k if that is known.
+        remarks: notes on what was not tried, and on the images used.
+        warnings: checks to make before another label order is written.
     """
 
     declared: Trial
@@ -95,16 +95,16 @@ class Diagnosis:
 
     @property
     def found(self) -> bool:
-        """Whether something is wrong."""
+        """Whether the declared preprocessing, label order or kind of outputs is wrong."""
         return self.best is not self.declared or bool(self.outputs)
 
     @property
     def test(self) -> str:
-        """Which test `p` is."""
+        """The name of the test of `p`."""
         return test_name(self.declared, self.best)
 
     def to_json(self) -> dict[str, Any]:
-        """The diagnosis as JSON keeps it; every trial's gain is on `best`, and best's on `declared`."""
+        """The diagnosis as a JSON object; gains are relative to `best`, and best's relative to `declared`."""
         return {
             "found": self.found,
             "images": len(self.declared.right),
@@ -122,14 +122,14 @@ class Diagnosis:
         }
 
 
-def _trial_json(trial: Trial, beside: Trial) -> dict[str, Any]:
+def _trial_json(trial: Trial, reference: Trial) -> dict[str, Any]:
     low, high = wilson(int(trial.right.sum()), len(trial.right))
     return {
         "changed": list(trial.changed),
         "accuracy": trial.accuracy,
         "low": low,
         "high": high,
-        "gain": dict(zip(("value", "low", "high"), gain(beside, trial), strict=True)),
+        "gain": dict(zip(("value", "low", "high"), gain(reference, trial), strict=True)),
         "labels": trial.order.name,
         "geometry": asdict(trial.preprocess.geometry),
         "tensor": asdict(trial.preprocess.tensor),
@@ -148,13 +148,13 @@ def diagnose(
     group: str = "",
     progress: Progress = silent,
 ) -> Diagnosis:
-    """Try other preprocesses on labelled images and say whether one is surely better than the declared.
+    """Try other preprocessing on labelled images and report if one is significantly better than declared.
 
     Args:
-        model: the model, with what is declared of it.
+        model: the model with its declaration.
         dataset: labelled images.
-        images: how many to use, each class in proportion; 0 for all.
-        seed: of the choice of images.
+        images: number of images to use, stratified by class; 0 for all.
+        seed: seed of the choice of images.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
         labels: what the data's class indices are, as of `run`: `imagenet-1k` or `indices`.
         label_map: CSV file with the columns output,class, as of `run`; other orders are then not tried.
@@ -164,15 +164,15 @@ def diagnose(
     """
     samples = [sample for sample in sorted(dataset.samples(), key=lambda one: one.id) if sample.labels]
     if not samples:
-        raise UserError(f"{dataset.location} has no labels; the doctor needs labelled images.")
+        raise UserError(f"{dataset.location} has no labels; give labelled images, which the doctor needs.")
     used = sorted({label for sample in samples for label in sample.labels})
     space, remarks = data_space(
         dataset, samples, model, labels, mapped=label_map is not None, trust=labels_are_outputs
     )
     orders, projection, told = _reading(model, dataset, space, used, label_map, labels_are_outputs)
     remarks += told
-    chosen, said = _independent(samples, group, images, seed, dataset.location)
-    remarks += said
+    chosen, notes = _independent(samples, group, images, seed, dataset.location)
+    remarks += notes
     declared = model.preprocess
     if declared.geometry.output_px is None:
         raise UserError(f"{model.name} declares no input size; give rule and crop_px under [geometry].")
@@ -199,7 +199,7 @@ def diagnose(
 def _independent(
     samples: Sequence[Sample], group: str, images: int, seed: int, location: str
 ) -> tuple[list[Sample], list[str]]:
-    """The images to use, one of each group (by the user's column, else by video), and what to say of it."""
+    """The images to use, one of each group (by the user's column, or by video), and notes on the choice."""
     if group:
         require_column(samples, group)
     column = group or video_column(samples)
@@ -208,18 +208,18 @@ def _independent(
     if groups == 1 < len(samples):
         if group:
             raise UserError(
-                f"All images of {location} have one {group}; the doctor uses one image of each and needs "
-                "two or more."
+                f"All images of {location} have the same {group}; the doctor uses one image per group and "
+                "needs at least two groups."
             )
         return stratified_subset(samples, images, seed), [ONE_VIDEO]
     if groups == len(samples):
         return stratified_subset(samples, images, seed), []
     chosen = stratified_subset(one_per_group(samples, column, seed), images, seed)
-    told = (
-        f"{len(chosen):,} images, one of each group by {column}: the data has {len(samples):,} images in "
+    note = (
+        f"{len(chosen):,} images are used, one of each {column}: the data has {len(samples):,} images in "
         f"{groups:,} groups."
     )
-    return chosen, [told]
+    return chosen, [note]
 
 
 def _reading(
@@ -230,36 +230,34 @@ def _reading(
     label_map: str | Path | None,
     trust: bool,
 ) -> tuple[list[Order], Projection, list[str]]:
-    """How answers may be read: orders of labels, the declared one first; a user's map; what to say of it."""
+    """Label orders to try, the declared one first; the projection of outputs to classes; notes on both."""
     own = tuple(range(len(space)))
     if label_map is not None:
         wider, found = read_map(Path(label_map), space, used, model.classes, model.class_count)
-        said = [
-            "Outputs stand for classes as the map says. Not tried: other label orders.",
+        lines = [
+            "Outputs are mapped to classes by the label map. Not tried: other label orders.",
             *without_images(space, wider),
         ]
-        return [Order(DECLARED, own)], found, said
+        return [Order(DECLARED, own)], found, lines
     if rules := dataset.counting_rules:
         outputs, found = count_answers(rules, space, model)
-        remark = (
-            f"Answers are counted as a run over {rules.title} counts them. Not tried: other label orders."
-        )
-        return [Order(DECLARED, outputs)], found, [remark]
+        note = f"Predictions are counted as in a run over {rules.title}. Not tried: other label orders."
+        return [Order(DECLARED, outputs)], found, [note]
     not_tried = orders_not_tried(space, model.class_count)
-    told = [f"Not tried: {not_tried}."] if not_tried else []
+    lines = [f"Not tried: {not_tried}."] if not_tried else []
     if model.class_count == len(space) + 1 and not model.classes:
-        # Nobody has said which output is no class: of networks with a background class it is the first.
-        remark = (
+        # The extra output is not declared: networks with a background class have it first.
+        note = (
             f"The model has {model.class_count} outputs for {len(space)} classes and declares no labels: "
-            "the last is taken to be no class unless the first is."
+            "the first or the last output is assumed to be no class."
         )
-        return label_orders(space, own, model.class_count), Projection(), [remark, *told]
+        return label_orders(space, own, model.class_count), Projection(), [note, *lines]
     declared = map_labels(space, used, model, trust=trust)
-    return label_orders(space, declared, model.class_count), Projection(), told
+    return label_orders(space, declared, model.class_count), Projection(), lines
 
 
 def _mixed(images: Sequence[Surveyed]) -> list[Surveyed]:
-    """Shuffled as ids are not: the first images must not be all of one class."""
+    """The images shuffled, so that the first ones are not all of one class."""
     return sorted(images, key=lambda one: one.content)
 
 
@@ -297,7 +295,7 @@ class _Search:
         needed = images_needed(self._tried)
         if len(images) < needed:
             raise UserError(
-                f"{len(images)} images are too few to judge {self._tried} other ways by; "
+                f"{len(images)} images are too few to compare {self._tried} alternatives; "
                 f"give {needed} or more."
             )
         self._ahead = (1 + kinds) * len(images) + (1 + len(self._tensors)) * min(SCREEN, len(images))
@@ -307,19 +305,19 @@ class _Search:
         self._remarks = remarks + self._untried()
 
     def run(self) -> Diagnosis:
-        """All three stages."""
+        """Run all three stages: arithmetic and label order, geometry, resizer."""
         names = ["", *self._promising()]
         preprocesses = [self._tensors.get(name, self._model.preprocess) for name in names]
         self._ahead += (len(names) - 1) * len(self._labels)
-        answers = self._bench.answers(preprocesses)
-        if lost := int((answers[0].chosen == NO_ANSWER).sum()):
+        predictions = self._bench.predictions(preprocesses)
+        if lost := int((predictions[0].chosen == NO_PREDICTION).sum()):
             self._remarks.append(
                 f"As declared, {counted(lost, 'prediction is', 'predictions are')} not finite and counted as "
                 "wrong."
             )
         trials = [
             trial
-            for name, preprocess, found in zip(names, preprocesses, answers, strict=True)
+            for name, preprocess, found in zip(names, preprocesses, predictions, strict=True)
             for trial in self._by_order((name,) if name else (), preprocess, found)
         ]
         declared = trials[0]
@@ -330,14 +328,14 @@ class _Search:
         p = 1.0 if centre is declared else min(1.0, self._tried * p_value(declared, centre))
         runner_up = self._runner_up if centre is declared else None
         undecided = tuple(one for one in self._seen if not self._told_apart(centre, one))
-        wrong = self._model.outputs == "logits" and answers[0].outputs == "probabilities"
+        wrong = self._model.outputs == "logits" and predictions[0].outputs == "probabilities"
         outputs = "probabilities" if wrong else ""
         return Diagnosis(
             declared, centre, p, self._tried, runner_up, alike, undecided, outputs, self._space, self._remarks
         )
 
     def _promising(self) -> list[str]:
-        """The arithmetics that do not trail on the first images."""
+        """Names of the arithmetics that do not trail on the first images."""
         if not self._tensors:
             return []
         preprocesses = [self._model.preprocess, *self._tensors.values()]
@@ -349,7 +347,7 @@ class _Search:
         return [name for name, found in zip(self._tensors, best[1:], strict=True) if found >= least]
 
     def _told_apart(self, centre: Trial, other: Trial) -> bool:
-        """Whether a trial is the centre itself to these images, or surely better or worse."""
+        """Whether a trial is identical to the centre on these images, or significantly better or worse."""
         if np.array_equal(centre.right, other.right):
             return True
         return surely_better(centre, other, self._tried) or surely_better(other, centre, self._tried)
@@ -358,9 +356,9 @@ class _Search:
         trials = []
         for name, preprocess in others.items():
             try:
-                (found,) = self._bench.answers([preprocess])
+                (found,) = self._bench.predictions([preprocess])
             except WrongSize as error:
-                self._remarks.append(f"Not tried: {name}, which the model does not take ({error}).")
+                self._remarks.append(f"Not tried: {name}, which the model does not accept ({error}).")
                 continue
             right = centre.order.right(found.chosen, self._labels)
             sure = self._sure(found, centre.order)
@@ -376,37 +374,39 @@ class _Search:
             self._runner_up = best
         return chosen
 
-    def _by_order(self, changed: tuple[str, ...], preprocess: Preprocess, answers: Answers) -> list[Trial]:
-        """The same answers read by every order of labels."""
+    def _by_order(
+        self, changed: tuple[str, ...], preprocess: Preprocess, predictions: Predictions
+    ) -> list[Trial]:
+        """Trials of the same predictions with every label order."""
         return [
             Trial(
                 changed if order.name == DECLARED else (*changed, order.name),
                 preprocess,
                 order,
-                order.right(answers.chosen, self._labels),
-                self._sure(answers, order),
+                order.right(predictions.chosen, self._labels),
+                self._sure(predictions, order),
             )
-            for order in self._orders_with(answers.chosen)
+            for order in self._orders_with(predictions.chosen)
         ]
 
     def _orders_with(self, chosen: NDArray[np.int64]) -> list[Order]:
-        """All orders of labels to read answers by, with the one that they suggest themselves."""
+        """All label orders to try, including the one that the predictions suggest."""
         if not self._fits:
             return self._orders
         return [*self._orders, suggested_order(chosen, self._first[: len(chosen)], self._fits)]
 
-    def _sure(self, answers: Answers, order: Order) -> NDArray[np.float32] | None:
-        if answers.sure is None or order not in self._orders:
+    def _sure(self, predictions: Predictions, order: Order) -> NDArray[np.float32] | None:
+        if predictions.sure is None or order not in self._orders:
             return None
-        return answers.sure[:, self._orders.index(order)]
+        return predictions.sure[:, self._orders.index(order)]
 
     def _untried(self) -> list[str]:
-        """What is not tried of this model on these images, and why."""
+        """Notes on what is not tried for this model on these images, and why."""
         found = []
         if self._model.own_arithmetic:
-            found.append("The model does its own arithmetic: only geometry and label order were tried.")
+            found.append("The model normalises its input itself: only geometry and label order were tried.")
         elif not self._tensors:
-            found.append("The model takes grey bytes as they are: there is no other arithmetic to try.")
+            found.append("The model takes unscaled grey values: there is no other arithmetic to try.")
         classes = len(self._orders[0].outputs)
         if len(self._orders) > 1 and not self._fits and classes == self._model.class_count:
             needed = IMAGES_PER_CLASS * classes

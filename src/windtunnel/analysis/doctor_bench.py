@@ -1,4 +1,4 @@
-"""The doctor's images: made by any geometry, shown to a model by any arithmetic, a batch at a time."""
+"""The doctor's test bench: predictions on the same images with any geometry and arithmetic, in batches."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from windtunnel.imaging.header import MAX_CANVAS_PIXELS
 from windtunnel.models import Model, Outputs, Scores, finite_rows, probe_outputs
 from windtunnel.models.preprocess import Preprocess
 
-# A probability below this counts as this: one hopeless image must not outweigh all others.
+# Lower bound of probabilities, so that a single image does not outweigh all others.
 LEAST_PROBABILITY = 1e-6
-# Sharpnesses that log-probabilities are taken at, and on how many images the scale of scores is found.
+# Sharpnesses at which log-probabilities are computed, and number of images that set the scale of scores.
 SHARPNESS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 SCALED_ON = 256
-# The answer to an image whose scores are not finite.
-NO_ANSWER = -1
+# The predicted class of an image whose scores are not finite.
+NO_PREDICTION = -1
 
-# For every image the outputs that stand for its labels.
+# For every image the outputs of its labels.
 Places = list[list[int]]
 
 
 class WrongSize(Exception):
-    """A model does not take images of another size than its own."""
+    """A model does not accept images of this size."""
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a model says of images: its choice, and the label's log-probability by every order of labels.
+class Predictions:
+    """Predictions on images: the predicted class, and the label's log-probability for every label order.
 
-    `sure` is images x orders x `SHARPNESS`: scores are divided by their mean standard deviation over
-    outputs and multiplied by each sharpness. How sure a model is says nothing of its preprocess, and another
-    scale of the inputs may well make it surer; so two trials are compared at one sharpness, whatever their
-    own is. None where the model says 0 or 1 of every output.
+    `sure` is images x orders x `SHARPNESS`: scores are divided by their mean standard deviation over outputs
+    and multiplied by each sharpness. Confidence is no evidence for a preprocessing, and another input scale
+    may raise it. Two trials are therefore compared at the same sharpness. None if the model outputs only 0
+    and 1.
     """
 
     chosen: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Bench:
-    """A model, images in an order of their own, and the orders of labels its answers are read by."""
+    """A model, shuffled images, and the label orders to try."""
 
     model: Model
     dataset: Dataset
@@ -62,16 +62,16 @@ class Bench:
     projection: Projection = Projection()  # noqa: RUF009 (frozen)
     advance: Callable[[int], None] = lambda _images: None
 
-    def answers(self, preprocesses: Sequence[Preprocess]) -> list[Answers]:
-        """What the model says of all images behind preprocesses of one geometry.
+    def predictions(self, preprocesses: Sequence[Preprocess]) -> list[Predictions]:
+        """Predictions on all images for several kinds of preprocessing with one geometry.
 
         Raises:
-            WrongSize: the geometry gives another size than the model's own, and the model fails on it.
+            WrongSize: the geometry yields a size on which the model fails.
         """
-        return [one.answers() for one in self._shown(preprocesses, self.images)]
+        return [one.predictions() for one in self._shown(preprocesses, self.images)]
 
     def choices(self, preprocesses: Sequence[Preprocess], count: int) -> list[NDArray[np.int64]]:
-        """What the model chooses for the first so many images."""
+        """The predicted classes of the first `count` images."""
         return [one.choices() for one in self._shown(preprocesses, self.images[:count])]
 
     def _shown(self, preprocesses: Sequence[Preprocess], images: Sequence[Surveyed]) -> list[_Reader]:
@@ -97,7 +97,7 @@ class Bench:
 
 
 class _Reader:
-    """A model's scores as they come, reduced to answers; only the first are held, to find their scale."""
+    """Reduces batches of scores to predictions; keeps only the first scores, to find their scale."""
 
     def __init__(self, orders: Sequence[Order], projection: Projection, declared: Outputs) -> None:
         self._orders, self._projection, self._declared = orders, projection, declared
@@ -108,7 +108,7 @@ class _Reader:
         self._probabilities, self._graded = True, False
 
     def read(self, scores: Scores, labels: Sequence[Sequence[int]]) -> None:
-        """Take in the scores of a batch."""
+        """Add the scores of a batch."""
         finite = finite_rows(scores)
         probed = probe_outputs(scores)
         if finite.any():
@@ -119,7 +119,7 @@ class _Reader:
         counts = self._projection.mask_for(scores.shape[1])
         values = self._projection.apply(scores).copy()
         values[:, ~counts] = -np.inf
-        self._chosen.append(np.where(finite, values.argmax(axis=1), NO_ANSWER))
+        self._chosen.append(np.where(finite, values.argmax(axis=1), NO_PREDICTION))
         values[~finite] = np.where(counts, 0, -np.inf)
         places = [[[order.outputs[label] for label in row] for row in labels] for order in self._orders]
         if self._scale:
@@ -130,18 +130,18 @@ class _Reader:
             self._settle()
 
     def choices(self) -> NDArray[np.int64]:
-        """The choice for every image."""
+        """The predicted class of every image."""
         return np.concatenate(self._chosen)
 
-    def answers(self) -> Answers:
-        """Choices and log-probabilities of every image."""
+    def predictions(self) -> Predictions:
+        """Predicted classes and log-probabilities of all images."""
         if self._held:
             self._settle()
         outputs: Outputs = "probabilities" if self._probabilities else "logits"
-        return Answers(self.choices(), np.concatenate(self._sure) if self._graded else None, outputs)
+        return Predictions(self.choices(), np.concatenate(self._sure) if self._graded else None, outputs)
 
     def _settle(self) -> None:
-        """Find the scale of scores on what is held, and let go of it."""
+        """Compute the scale from the scores kept so far, and release them."""
         self._scale = scale_of(np.concatenate([values for values, _ in self._held]))
         self._sure = [
             log_probabilities((values / self._scale).astype(np.float32), places)
@@ -151,19 +151,19 @@ class _Reader:
 
 
 def scale_of(scores: Scores) -> float:
-    """The mean over images of the standard deviation over outputs that count; 1 where all are alike."""
+    """The mean over images of the standard deviation over competing outputs; 1 if all are equal."""
     counts = np.isfinite(scores).all(axis=0)
     return float(scores[:, counts].std(axis=1, dtype=np.float64).mean()) or 1.0
 
 
 def log_probabilities(scores: Scores, places: Sequence[Places]) -> NDArray[np.float32]:
-    """ln of what softmax(sharpness * scores) gives the labels: rows x orders x SHARPNESS."""
+    """ln of the labels' probability under softmax(sharpness * scores): rows x orders x SHARPNESS."""
     found = [_log_probability(scores, places, sharpness) for sharpness in SHARPNESS]
     return np.stack(found, axis=-1).astype(np.float32)
 
 
 def _log_probability(scores: Scores, places: Sequence[Places], sharpness: float) -> NDArray[np.float64]:
-    """Rows x orders; of several labels the sum, and at least LEAST_PROBABILITY."""
+    """Rows x orders; the sum over several labels, and at least LEAST_PROBABILITY."""
     values = scores.astype(np.float64) * sharpness
     values -= values.max(axis=1, keepdims=True)
     shares = np.exp(values, out=values)
@@ -178,7 +178,7 @@ def _log_probability(scores: Scores, places: Sequence[Places], sharpness: float)
 
 
 def canvas_of(dataset: Dataset, image: Surveyed, geometry: Geometry) -> Image:
-    """An image made by a geometry."""
+    """An image after a geometry."""
     decoded = Source(dataset, image).decoded(geometry)
     return np.ascontiguousarray(crop_step(resize_step(decoded, geometry), geometry))
 
@@ -186,7 +186,7 @@ def canvas_of(dataset: Dataset, image: Surveyed, geometry: Geometry) -> Image:
 def usable(
     dataset: Dataset, images: Sequence[Surveyed], geometries: Sequence[Geometry]
 ) -> tuple[list[Surveyed], list[str]]:
-    """The images that every geometry can make, the first of them in fact; and why others are left out."""
+    """The images that every geometry accepts, and why others are left out."""
     kept, left_out = [], []
     for image in images:
         try:

@@ -1,10 +1,10 @@
-"""The doctor's trials, and when one is surely better than another on the same images.
+"""The doctor's trials, and when one is significantly better than another on the same images.
 
-Two ways to prepare the same images are told apart by the probability they give the label, which says more
-than right and wrong: Wilcoxon's signed-rank test of the labels' log-probabilities. Orders of labels, and
-models that only vote, are told apart by McNemar's test. Every p is multiplied by the number of changes that
-may be tried: where none is truly better, one is taken in at most one of twenty data sets. Images are taken
-as independent: `analysis/doctor.py` draws one of each group.
+Two kinds of preprocessing are compared by the label's log-probability, which carries more information than
+correctness, with Wilcoxon's signed-rank test. Label orders, and models that output only 0 and 1, are compared
+with McNemar's test. Every p is multiplied by the number of changes that may be tried: if none is truly
+better, one is accepted in at most one of twenty datasets. Images are treated as independent:
+`analysis/doctor.py` uses one of each group.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from windtunnel.stats.intervals import CONFIDENCE
 from windtunnel.stats.paired import mcnemar, shares_of_change, signed_rank
 
 ALPHA = 0.05
-# A small change of contrast makes every answer a little surer and none better: gains under this, the mean of
-# the labels' log-probabilities in nats, count for nothing.
+# A small change of contrast raises confidence a little without better predictions: smaller mean gains of the
+# labels' log-probabilities, in nats, are ignored.
 LEAST_NATS = 0.05
-# On many images every filter is surely a little better or worse than the one of training: another geometry
-# or filter must be better by so much, at the lower end of its interval.
+# On many images every filter differs significantly from the one of training: another geometry or filter must
+# be better by this much at the lower end of its interval.
 LEAST_GAIN = 0.01
-# Log-probabilities nearer than this are one, but for the last bits of float32.
+# Log-probabilities closer than this are equal up to float32 rounding.
 ROUNDING = 1e-4
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A way to show images to a model and to read its answers.
+    """A combination of preprocessing and label order, with its predictions.
 
     Attributes:
-        changed: what is other than declared.
-        preprocess: how images are shown.
-        order: which output stands for which class.
-        right: the images it is right on.
-        sure: the labels' log-probabilities, images x sharpnesses; None where there are none.
+        changed: the differences from the declaration.
+        preprocess: the preprocessing.
+        order: the class of each output.
+        right: which images are predicted correctly.
+        sure: the labels' log-probabilities, images x sharpnesses; None if there are none.
     """
 
     changed: tuple[str, ...]
@@ -51,15 +51,15 @@ class Trial:
 
     @property
     def accuracy(self) -> float:
-        """Share of right answers."""
+        """Share of correct predictions."""
         return float(self.right.mean())
 
 
 def surer(before: Trial, after: Trial) -> NDArray[np.float64] | None:
-    """What every label's log-probability gains; None where the two cannot be compared by it.
+    """The gain in each label's log-probability; None if the two trials cannot be compared by it.
 
-    Both are taken at the sharpness at which the labels have most of it in both together: of two trials that
-    are equally good neither is favoured, and neither is one that is merely surer.
+    Both use the sharpness that maximises the sum of both log-probabilities: neither of two equally good
+    trials is favoured, nor one that is merely more confident.
     """
     if before.order != after.order or before.sure is None or after.sure is None:
         return None
@@ -70,7 +70,7 @@ def surer(before: Trial, after: Trial) -> NDArray[np.float64] | None:
 
 
 def p_value(before: Trial, after: Trial) -> float:
-    """That two trials are equally good: Wilcoxon's of log-probabilities, or McNemar's mid-p."""
+    """p-value that two trials are equally good: Wilcoxon's of log-probabilities, or McNemar's mid-p."""
     gained = surer(before, after)
     if gained is not None:
         return signed_rank(gained)[1]
@@ -78,23 +78,23 @@ def p_value(before: Trial, after: Trial) -> float:
 
 
 def test_name(before: Trial, after: Trial) -> str:
-    """Which test `p_value` is."""
+    """The name of the test that `p_value` uses."""
     return "McNemar" if surer(before, after) is None else "Wilcoxon, log-probability of the label"
 
 
 def gain(before: Trial, after: Trial) -> tuple[float, float, float]:
-    """What accuracy gains on the same images, and its 95 % interval (Tango)."""
+    """The gain in accuracy on the same images, and its 95 % interval (Tango)."""
     change = shares_of_change(after.right.astype(np.float64) - before.right, 1, None)
     tail = (1 - CONFIDENCE) / 2
     return change.value, change.end(tail), change.end(1 - tail)
 
 
 def surely_better(before: Trial, after: Trial, tried: int) -> bool:
-    """Whether a trial beats another, `tried` being how many changes may be tried in all.
+    """Whether a trial is significantly better than another; `tried` is the number of changes tried in all.
 
-    Its p times `tried` is under 5 % and its accuracy not lower; the labels' log-probabilities gain
-    `LEAST_NATS` in the mean; and if geometries differ, the interval of what accuracy gains is above
-    `LEAST_GAIN`.
+    Its p times `tried` is below 5 % and its accuracy is not lower. The mean gain of the labels'
+    log-probabilities is at least `LEAST_NATS`. If geometries differ, the interval of the gain in accuracy is
+    above `LEAST_GAIN`.
     """
     if tried * p_value(before, after) >= ALPHA:
         return False
@@ -108,11 +108,10 @@ def surely_better(before: Trial, after: Trial, tried: int) -> bool:
 
 
 def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
-    """The best of the trials that are surely better than the centre, or the centre.
+    """The best of the trials that are significantly better than the centre, or the centre.
 
-    The best is that of most log-probability. One that gives up fewer of the things that somebody declared
-    goes before it unless it is surely worse; how an arithmetic is written decides only between two that are
-    the same.
+    The best has the highest log-probability. A trial that changes fewer of the declared settings is preferred
+    unless it is significantly worse. The number of changed fields decides only between equal trials.
     """
     better = _better(centre, trials, tried)
     if not better:
@@ -125,16 +124,16 @@ def choose(centre: Trial, trials: Sequence[Trial], tried: int) -> Trial:
 
 
 def not_told_apart(centre: Trial, chosen: Trial, trials: Sequence[Trial], tried: int) -> tuple[Trial, ...]:
-    """The other trials that are surely better than the centre and not surely worse than the chosen.
+    """The other trials that are significantly better than the centre and not worse than the chosen one.
 
-    What is the chosen to these images (BGR where all are grey) is not another.
+    A trial that equals the chosen one on these images (BGR if all are grey) does not count.
     """
     near = [one for one in _better(centre, trials, tried) if not surely_better(one, chosen, tried)]
     return tuple(_ranked([one for one in near if not _same(one, chosen) and not _no_other(one, chosen)]))
 
 
 def images_needed(tried: int) -> int:
-    """With how many images a change can be surely better at all: if every label gains, each its own."""
+    """The smallest number of images with which a change can be significant, if every label gains."""
     count = 1
     while tried * signed_rank(np.arange(1.0, count + 1))[1] >= ALPHA:
         count += 1
@@ -146,10 +145,10 @@ def _better(centre: Trial, trials: Sequence[Trial], tried: int) -> list[Trial]:
 
 
 def _ranked(trials: Sequence[Trial]) -> list[Trial]:
-    """Best first, by what is tested.
+    """Trials in descending order of the tested quantity.
 
-    Orders of labels are told apart by right answers; trials that share the best order by the labels' mean
-    log-probability, all at the one sharpness that suits them together.
+    Label orders are ranked by accuracy. Trials that share the best order are ranked by the labels' mean
+    log-probability, all at the sharpness that maximises their sum.
     """
     ranked = sorted(trials, key=lambda one: -int(one.right.sum()))
     alike = [one for one in ranked if one.order == ranked[0].order]
@@ -163,14 +162,14 @@ def _ranked(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _same(one: Trial, other: Trial) -> bool:
-    """Whether two trials are one, written in two ways."""
+    """Whether two trials are equivalent."""
     if one.order != other.order or one.preprocess.geometry != other.preprocess.geometry:
         return False
     return one.preprocess.tensor.same_arithmetic(other.preprocess.tensor)
 
 
 def _no_other(one: Trial, other: Trial) -> bool:
-    """Whether two trials say the same of every image."""
+    """Whether two trials have the same predictions on every image."""
     gained = surer(one, other)
     return np.array_equal(one.right, other.right) and (
         gained is None or bool(np.abs(gained).max() < ROUNDING)
@@ -178,7 +177,7 @@ def _no_other(one: Trial, other: Trial) -> bool:
 
 
 def _given_up(before: Trial, after: Trial) -> int:
-    """How many declared things are other: label order, channel order, arithmetic; an assumed one is none."""
+    """Number of declared settings that differ: label order, channel order, arithmetic; not assumed ones."""
     orders = int(before.order != after.order)
     if before.preprocess.assumed:
         return orders
@@ -191,7 +190,7 @@ def _given_up(before: Trial, after: Trial) -> int:
 
 
 def _fields_changed(before: Trial, after: Trial) -> int:
-    """In how many numbers and names two preprocesses differ."""
+    """Number of fields in which the preprocessing of two trials differs."""
     one, two = before.preprocess, after.preprocess
     pairs = ((one.geometry, two.geometry), (one.tensor, two.tensor))
     return sum(getattr(a, item.name) != getattr(b, item.name) for a, b in pairs for item in fields(a))

@@ -1,4 +1,4 @@
-"""Why a model says what it says of an image: the best answers, and the part that one of them hangs on."""
+"""Explanation of a prediction: the top classes, and a saliency map of the regions that one depends on."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ ROWS, COLUMNS = ("top", "middle", "bottom"), ("left", "middle", "right")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A class and how likely the model thinks it."""
+class ClassProbability:
+    """A class and its predicted probability."""
 
     index: int
     name: str
@@ -50,50 +50,50 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Hang:
-    """The patch that the class hangs on most, and what the model says when it is covered.
+class DecisivePatch:
+    """The patch that a class depends on most, and the prediction with that patch covered.
 
     Attributes:
-        patch: where it is, in pixels of the image that the model sees.
-        where: the same in words, by thirds: `top left`, `middle`.
-        before, after: the class's probability, as the image is and with the patch covered.
-        said: the best answer with the patch covered.
+        patch: its position in pixels of the preprocessed image.
+        where: its position as text, by thirds: `top left`, `middle`.
+        before, after: the class's probability without and with the patch covered.
+        said: the predicted class with the patch covered.
     """
 
     patch: Window
     where: str
     before: float
     after: float
-    said: Answer
+    said: ClassProbability
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """An answer and the part of the image it hangs on.
+    """A prediction and its saliency map.
 
     Attributes:
         method: `occlusion` or `grad-cam`.
-        image: what the model saw.
-        top: its best answers.
-        explained: the class that the map is of.
-        score: what falls in the map of occlusion, `probability` or `logit`; None of Grad-CAM.
-        map: a number per pixel. Of occlusion the mean fall of the class's score when the pixel's patches are
-            covered, negative where it rises; of Grad-CAM in units of its own, never negative.
-        hang: the patch with the largest fall; of Grad-CAM, with the largest mean of the map. None where no
+        image: the preprocessed image.
+        top: the top classes.
+        explained: the class that the map explains.
+        score: the score of the occlusion map, `probability` or `logit`; None for Grad-CAM.
+        map: a value per pixel. Occlusion: the mean fall of the class's score when the pixel's patches are
+            covered, negative where it rises. Grad-CAM: in arbitrary units, never negative.
+        hang: the patch with the largest fall; for Grad-CAM, with the largest mean of the map. None if no
             patch lowers the score, or the map is zero everywhere.
-        half_in: the smallest share of the image that holds half of what is positive in the map.
-        patches: how many were covered one by one; 0 of Grad-CAM.
-        lowering: how many of them lower the class's score.
-        changing: how many of them change the best answer.
+        half_in: the smallest share of the image that contains half of the map's positive values.
+        patches: number of patches covered one by one; 0 for Grad-CAM.
+        lowering: number of patches that lower the class's score.
+        changing: number of patches that change the predicted class.
     """
 
     method: Method
     image: Image
-    top: tuple[Answer, ...]
-    explained: Answer
+    top: tuple[ClassProbability, ...]
+    explained: ClassProbability
     score: Kind | None
     map: NDArray[np.float64]
-    hang: Hang | None
+    hang: DecisivePatch | None
     half_in: float
     patches: int
     lowering: int
@@ -101,17 +101,17 @@ class Explanation:
 
     @property
     def words(self) -> str:
-        """What the class hangs on and what covering it does, in words."""
+        """The decisive patch and the effect of covering it, as text."""
         hang, name = self.hang, self.explained.name
         if hang is None and self.method == "grad-cam":
-            return f"no place: Grad-CAM finds none that speaks for {name}"
+            return f"no region: the Grad-CAM map of {name} is zero everywhere"
         if hang is None:
             share = _percent(self.explained.probability)
-            return f"no single patch: whichever is covered, {name} does not fall from {share}"
+            return f"no single patch: covering any one of them does not lower {name} from {share}"
         becomes = "stays" if hang.said.index == self.top[0].index else "becomes"
         return (
-            f"the {hang.where}: with this one patch covered, {name} goes from {_percent(hang.before)} to "
-            f"{_percent(hang.after)}; the answer {becomes} {hang.said.name} "
+            f"the {hang.where}: with this patch covered, {name} goes from {_percent(hang.before)} to "
+            f"{_percent(hang.after)}; the prediction {becomes} {hang.said.name} "
             f"({_percent(hang.said.probability)})"
         )
 
@@ -145,13 +145,12 @@ def explain(
     preprocess: str | Path | None = None,
     progress: Progress = silent,
 ) -> Explanation:
-    """Say what a model sees in an image, and on which part of it an answer hangs.
+    """Explain a model's prediction on an image by a saliency map of one class.
 
     Args:
-        model: whatever `run` takes.
-        image: a file, or an image as a PIL image, array or tensor; brought to the model by its own
-            preprocess.
-        of: the class to explain: its name, WordNet id or index; by default the best answer.
+        model: a model as `run` accepts it.
+        image: a file, or an image as a PIL image, array or tensor; the model's own preprocessing is applied.
+        of: the class to explain: its name, WordNet id or index; by default the predicted class.
         method: `occlusion` covers the image patch by patch, for any model; `grad-cam` needs a torch module.
         cover: of occlusion, `mean` (the image's mean colour) or `blur`.
         kind: what falls in occlusion's map, the class's `probability` or its `logit`.
@@ -161,12 +160,14 @@ def explain(
         progress: counts occluded patches.
 
     Raises:
-        UserError: something given does not fit.
+        UserError: an argument is invalid.
     """
     if method not in get_args(Method):
         raise unknown_name("method", method, get_args(Method))
     if layer is not None and method != "grad-cam":
-        raise UserError(f"a layer ('{layer}') is for grad-cam; occlusion knows no layers.")
+        raise UserError(
+            f"layer is '{layer}', but occlusion has no layers; use method grad-cam, or give no layer."
+        )
     loaded = load_model(model, preprocess)
     target = None if of is None else find_class(loaded, of)
     canvas = _seen(image, loaded)
@@ -186,24 +187,24 @@ def explain_seen(
     name: Callable[[int], str] | None = None,
     progress: Progress = silent,
 ) -> Explanation:
-    """The same by occlusion, of an image as the model takes it.
+    """Explain a prediction by occlusion, given a preprocessed image.
 
-    `projection` is how outputs become classes, as a run's recipe has it, and `name` what a class is called;
-    by default classes are the model's outputs under its own names.
+    `projection` maps outputs to classes, as in a run's recipe, and `name` returns a class's name. By default
+    classes are the model's outputs with its own names.
     """
-    asked = _Asked(model, image, target, cover, projection, name or partial(class_name, model))
+    explainer = _Explainer(model, image, target, cover, projection, name or partial(class_name, model))
     found = occlude(
         model, image, asked.target, cover=cover, kind=kind, projection=projection, progress=progress
     )
     best = int(found.falls.argmax())
-    return asked.explained(
+    return explainer.explained(
         "occlusion",
         kind,
         found.map,
         found.patches[best] if found.falls[best] > 0 else None,
         len(found.patches),
         int((found.falls > 0).sum()),
-        int((found.said != asked.shares.argmax()).sum()),
+        int((found.predicted != explainer.shares.argmax()).sum()),
     )
 
 
@@ -213,20 +214,22 @@ def _by_gradient(
     source = model.gradient_source
     if source is None:
         raise UserError(
-            f"grad-cam needs gradients, and {model.name} is of kind {model.kind}; take occlusion, or give "
+            f"grad-cam needs gradients, and {model.name} is of kind {model.kind}; use occlusion, or give "
             "the torch module (module:factory or file.py:factory)."
         )
-    from windtunnel.analysis.grad_cam import grad_cam  # torch is here by now: the model is made of it
+    from windtunnel.analysis.grad_cam import (
+        grad_cam,  # torch is imported already: the model is a torch module
+    )
 
-    asked = _Asked(model, image, target, cover, None, partial(class_name, model))
-    found = grad_cam(source, image, asked.target, layer)
+    explainer = _Explainer(model, image, target, cover, None, partial(class_name, model))
+    found = grad_cam(source, image, explainer.target, layer)
     patches = patches_of(*image.shape[:2]) if found.max() > 0 else []
     patch = max(patches, key=lambda one: float(inside(found, one).mean()), default=None)
-    return asked.explained("grad-cam", None, found, patch)
+    return explainer.explained("grad-cam", None, found, patch)
 
 
-class _Asked:
-    """A model, an image and a class: what every method's explanation has in common."""
+class _Explainer:
+    """A model, an image and a class, which all methods have in common."""
 
     def __init__(
         self,
@@ -252,7 +255,7 @@ class _Asked:
         lowering: int = 0,
         changing: int = 0,
     ) -> Explanation:
-        """The explanation that a map gives, and the patch that the class hangs on most, if on any."""
+        """The explanation for a map and the patch that the class depends on most, if there is one."""
         best = np.argsort(-self.shares, kind="stable")[:TOP]
         return Explanation(
             method,
@@ -268,12 +271,12 @@ class _Asked:
             changing,
         )
 
-    def _hang(self, patch: Window) -> Hang:
+    def _hang(self, patch: Window) -> DecisivePatch:
         covered = cover_patch(self._image, covered_image(self._image, self._cover), patch)
         after = self._shares_of(covered)
         where = _where(patch, *self._image.shape[:2])
         before, now = float(self.shares[self.target]), float(after[self.target])
-        return Hang(patch, where, before, now, self._answer(after, int(after.argmax())))
+        return DecisivePatch(patch, where, before, now, self._answer(after, int(after.argmax())))
 
     def _shares_of(self, image: Image) -> NDArray[np.float64]:
         shares: NDArray[np.float64] = class_scores(self._model, image[None], "probability", self._projection)[
@@ -281,22 +284,22 @@ class _Asked:
         ]
         return shares
 
-    def _answer(self, shares: NDArray[np.float64], index: int) -> Answer:
-        return Answer(index, self._name(index), float(shares[index]))
+    def _answer(self, shares: NDArray[np.float64], index: int) -> ClassProbability:
+        return ClassProbability(index, self._name(index), float(shares[index]))
 
 
 def half_in(values: NDArray[np.float64]) -> float:
-    """The smallest share of pixels that holds half of the sum of all positive values; 1 without any."""
+    """The smallest share of pixels that contains half of the sum of all positive values; 1 without any."""
     positive = np.sort(values[values > 0])[::-1]
     if not len(positive):
         return 1.0
     held = np.cumsum(positive)
-    # Half, give or take the rounding of the sum.
+    # Half, with a tolerance for rounding of the sum.
     return float(np.searchsorted(held, held[-1] / 2 * (1 - 1e-12)) + 1) / values.size
 
 
 def find_class(model: Model, wanted: str | int) -> int:
-    """The output that a class's name, WordNet id or index stands for."""
+    """The output index of a class, given its name, WordNet id or index."""
     names = _names(model)
     text = str(wanted).strip()
     if text in names and not isinstance(wanted, int):
@@ -313,20 +316,22 @@ def find_class(model: Model, wanted: str | int) -> int:
     found = [index for index, all_ in enumerate(known) if text.lower() in (one.lower() for one in all_)]
     if len(found) > 1:
         which = ", ".join(f"{names[index]} ({index})" for index in found)
-        raise UserError(f"{len(found)} classes of {model.name} are called '{text}': {which}; give the index.")
+        raise UserError(
+            f"{len(found)} classes of {model.name} have the name '{text}': {which}; give the index."
+        )
     if not found:
         raise unknown_name(f"class of {model.name}", text, {class_name(model, n) for n in range(len(names))})
     return found[0]
 
 
 def class_name(model: Model, index: int) -> str:
-    """What people call an output."""
+    """The name of an output for display."""
     name = _names(model)[index]
     return imagenet_names().get(name, name)
 
 
 def _names(model: Model) -> tuple[str, ...]:
-    """The outputs as the model declares them; a thousand undeclared ones are taken for ImageNet's."""
+    """The model's declared classes; 1,000 undeclared outputs are assumed to be ImageNet's."""
     if model.classes:
         return model.classes
     if model.class_count == len(imagenet_1k()):
@@ -335,7 +340,7 @@ def _names(model: Model) -> tuple[str, ...]:
 
 
 def _seen(image: Any, model: Model) -> Image:
-    """An image as the model sees it, by its own preprocess."""
+    """An image after the model's own preprocessing."""
     geometry = model.preprocess.geometry
     content: bytes | Image
     if isinstance(image, str | Path):

@@ -1,16 +1,16 @@
-"""The gate: is a run worse than a stored one by more than is allowed? Worse, not worse, or cannot tell.
+"""The gate: is a run worse than a base run by more than the rules allow? Worse, not worse or unsure.
 
 For a rule `score <= limit` with d the paired difference run - base:
 
 worse       the interval of d lies above the limit
 not worse   the interval of d does not reach above the limit
-unsure      anything else: these images are too few to tell
+unsure      anything else: there are too few images to decide
 
-The end of the interval that faces the alarm is Holm's: rules in the order of their one-sided p, the j-th of
-m (from 0) at level 4 %/(m - j), until the first that raises no alarm; the rest at that one's level. So all
-rules of a gate together raise a false alarm at most 5 % of the time, with room for the tests being
-approximations (`benchmarks/gate_errors.py`). The other end leaves out 5 %: a model that is in
-truth worse than a limit is called "not worse" by that rule at most 5 % of the time.
+The lower end of the interval, which decides "worse", uses Holm's procedure: rules are sorted by their
+one-sided p, and the j-th of m (from 0) is tested at level 4 %/(m - j) until the first that is not worse; the
+rest use that rule's level. All rules together raise a false alarm at most 5 % of the time; 4 % leaves room
+for the tests being approximations (`benchmarks/gate_errors.py`). The other end excludes 5 %: a model that is
+truly worse than a limit is called "not worse" by that rule at most 5 % of the time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy.special import ndtri
 
 from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
 from windtunnel.analysis.missing_scores import has_score, why_no_score
-from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_other_tests
+from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_different_benchmarks
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.core.option_names import option
@@ -37,13 +37,13 @@ from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
 
-# Promised are 5 % false alarms of all rules together; tests at 4 % keep that whatever their approximations.
+# All rules together may raise 5 % false alarms; tests at 4 % guarantee that despite approximations.
 ALARM_LEVEL = 0.04
-# Wrong "not worse" of one rule.
+# Rate of wrong "not worse" outcomes of one rule.
 MISS_LEVEL = 0.05
-# Where more images than this would be needed, the number is not given.
+# If more images than this would be needed, the number is not reported.
 MOST_IMAGES_TO_DECIDE = 1_000_000
-# What a gate without rules holds a run to. Clean rests on one answer per image and is less surely known.
+# Default rules. The clean error has one prediction per image and a wider interval, so its limit is larger.
 DEFAULT_RULES = ("mean_error <= +1", "clean error <= +2")
 DEFAULT_SEQUENCE_RULES = ("mfp <= +1", "clean error <= +2")
 
@@ -54,7 +54,7 @@ Verdict = Literal["passed", "undecided", "failed"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One difference held against one limit."""
+    """One difference tested against one limit."""
 
     rule: Rule
     name: str
@@ -66,22 +66,22 @@ class Trial:
 
 @dataclass(frozen=True)
 class Check:
-    """What became of a rule, or of one condition of a rule with `each`.
+    """The outcome of a rule, or of one condition of a rule with `each`.
 
     Attributes:
-        rule: as written.
-        score: which score, and of which condition.
-        metric: its name.
-        base, run: its value in both runs, fractions; of scores that are no shares, in their own unit.
+        rule: the rule as written.
+        score: the score, with its condition.
+        metric: the name of the metric.
+        base, run: its value in both runs, as a fraction or in the metric's own unit.
         difference: run - base.
-        low, high: the interval the outcome rests on.
-        limit: what the rule allows.
-        level: what the end that faces the alarm leaves out.
-        test: how the interval was made.
+        low, high: the interval that decides the outcome.
+        limit: the change that the rule allows.
+        level: the tail probability at the end that decides "worse".
+        test: the statistical test of the interval.
         outcome: worse, not worse or unsure.
         images: how many images the difference is based on.
-        images_to_decide: of a check that is unsure, about how many images would decide it if the difference
-            stays as it is; None where that is more than MOST_IMAGES_TO_DECIDE.
+        images_to_decide: for an unsure check, about how many images would decide it if the difference
+            stayed the same; None if that is more than MOST_IMAGES_TO_DECIDE.
     """
 
     rule: str
@@ -102,7 +102,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """A default rule on a score that the runs have and that cannot be compared, and why."""
+    """A default rule whose score cannot be compared between the runs, and why."""
 
     rule: str
     why: str
@@ -110,15 +110,15 @@ class Unchecked:
 
 @dataclass(frozen=True)
 class Gate:
-    """What a gate found.
+    """The result of a gate.
 
     Attributes:
         run, base: the run folders.
-        images: how many both runs could score.
+        images: number of images that both runs scored.
         checks: one per rule and condition.
-        unchecked: default rules that are undecided, since their scores cannot be compared.
+        unchecked: default rules that are undecided because their scores cannot be compared.
         unsure: whether undecided rules pass or fail.
-        warnings: what a reader must know.
+        warnings: warnings for the reader.
     """
 
     run: str
@@ -131,18 +131,18 @@ class Gate:
 
     @property
     def failed(self) -> bool:
-        """Whether the run may not pass."""
+        """Whether the run fails the gate."""
         return bool(self.count("worse") or (self.unsure == "fail" and self.count("unsure")))
 
     @property
     def verdict(self) -> Verdict:
-        """`passed` only where every rule is known to hold: what is unsure and does not fail is undecided."""
+        """`passed` only if every rule is known to hold; unsure rules that do not fail are undecided."""
         if self.failed:
             return "failed"
         return "undecided" if self.count("unsure") else "passed"
 
     def count(self, outcome: Outcome) -> int:
-        """How many rules ended so."""
+        """Number of rules by outcome."""
         found = sum(check.outcome == outcome for check in self.checks)
         return found + (len(self.unchecked) if outcome == "unsure" else 0)
 
@@ -158,26 +158,24 @@ def gate(
     *,
     unsure: Unsure = "pass",
 ) -> Gate:
-    """Hold a run against a stored one.
+    """Check that a run is not worse than a base run.
 
     Args:
         run: the new run.
         against: the run it must not be worse than, on the same images with the same seed.
-        rules: such as `mce <= +1.0`; by default the mean error, or of sequences mFP, may grow by 1
-            point and the clean error by 2. Of natural sets the error of each part may grow by 2 points, and
-            pm-k at the largest k, or the AUPR of msp, may fall by 2.
+        rules: such as `mce <= +1.0`. By default the mean error (mFP for sequences) may increase by 1 point
+            and the clean error by 2. On natural sets the error of each part may increase by 2 points, and
+            pm-k at the largest k, or the AUPR of msp, may decrease by 2.
         unsure: whether undecided rules `pass` or `fail`.
 
     Raises:
-        UserError: a rule does not make sense, or the runs cannot be compared image by image.
+        UserError: a rule is invalid, or the runs cannot be compared image by image.
     """
     if unsure not in ("pass", "fail"):
         raise UserError(f"unsure is '{unsure}'; give pass or fail.")
     parsed = [parse_rule(text) for text in ([rules] if isinstance(rules, str) else rules)]
     new, base = open_runs([run, against])
-    if why := why_other_tests([new, base]):
-        raise UserError(f"{new.path} cannot be held against {base.path}: {why}; give two runs of one.")
-    if why := why_other_answers([base, new]):
+    if why := why_different_benchmarks([new, base]):
         raise UserError(
             f"{new.path} cannot be held against {base.path}: {why}; run both with the same "
             f"{option('mask')} and {option('label_map')}."
@@ -185,7 +183,7 @@ def gate(
     joined = join_runs([base, new])
     if not joined.paired:
         raise UserError(
-            f"{new.path} cannot be held against {base.path} image by image: {joined.unpaired_because}; "
+            f"{new.path} cannot be checked against {base.path} image by image: {joined.unpaired_because}; "
             "run both on the same data with the same seed, or use windtunnel compare."
         )
     chosen = parsed or default_rules(joined)
@@ -203,18 +201,18 @@ def gate(
 
 
 def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:
-    """What a reader must know: images left out, and default rules on scores that no run has."""
+    """Warnings on images left out, and on default rules whose score neither run has."""
     lost = max(one.recipe.data.count for one in joined.runs) - len(joined.images)
-    left_out = f"{lost:,} images are left out: not in both runs, or not scored by both."
-    unasked = (f"The default rule {rule} is not checked: neither run has such a score." for rule in absent)
+    left_out = f"{lost:,} images are left out: they are not in both runs, or not scored by both."
+    unasked = (f"The default rule {rule} is not checked: neither run has this score." for rule in absent)
     return (*([left_out] if lost else []), *unasked)
 
 
 def usual_rules(joined: Joined) -> tuple[str, ...]:
-    """What is asked where nobody asks: of corruptions their mean error, of sequences their flips.
+    """The default rules: mean error for corruptions, flips for sequences.
 
-    Of a natural set the error of each part, which rests on one answer per image; before it pm-k of frame
-    sets, or AUPR of images that are out.
+    For a natural set: pm-k of frame sets or AUPR of OOD images, and the error of each part, which has one
+    prediction per image.
     """
     first = joined.runs[0]
     if first.parts:
@@ -225,7 +223,7 @@ def usual_rules(joined: Joined) -> tuple[str, ...]:
 
 
 def default_rules(joined: Joined) -> list[Rule]:
-    """The usual rules that both runs have scores for."""
+    """The default rules whose scores both runs have."""
     found = [parse_rule(text) for text in usual_rules(joined)]
     keys = joined.measures[0]
     fit = [rule for rule in found if (rule.metric, rule.pattern) in keys]
@@ -247,7 +245,7 @@ def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
 
 
 def _no_score(rule: Rule, joined: Joined) -> UserError:
-    """Why the runs have no score in common that a rule on a known metric could hold for."""
+    """The error for a rule on a known metric that the runs do not share."""
     metric = title_of(rule.metric)
     lacking = [run for run in joined.runs if not has_score(run, rule.metric)]
     if not lacking:
@@ -262,22 +260,22 @@ def _no_score(rule: Rule, joined: Joined) -> UserError:
 
 
 def judge(tests: Sequence[Trial]) -> list[Check]:
-    """Every test's outcome, all together raising a false alarm at most 5 % of the time."""
+    """The outcome of every test; all together raise a false alarm at most 5 % of the time."""
     alarms = [_alarm(test) for test in tests]
     levels = holm_levels(alarms)
     return [_check(*each) for each in zip(tests, alarms, levels, strict=True)]
 
 
 def worse(tests: Sequence[Trial]) -> list[bool]:
-    """Which tests raise an alarm, without their intervals."""
+    """Which tests are worse than their limit, without computing intervals."""
     alarms = [_alarm(test) for test in tests]
     return [alarm <= level for alarm, level in zip(alarms, holm_levels(alarms), strict=True)]
 
 
 def holm_levels(p_values: Sequence[float], alpha: float = ALARM_LEVEL) -> list[float]:
-    """The level at which Holm's procedure looks at each p: alpha/(m - j) in ascending order.
+    """The level at which Holm's procedure tests each p: alpha/(m - j) in ascending order.
 
-    After the first p above its level nothing is refused any more: the rest have that level too.
+    After the first p above its level nothing more is rejected: the rest have that level too.
     """
     levels = [alpha] * len(p_values)
     stopped = 0.0
@@ -335,7 +333,7 @@ def _check(test: Trial, alarm: float, level: float) -> Check:
 
 
 def images_to_decide(images: int, alarm: float, level: float) -> int | None:
-    """About how many images would decide a check that is unsure, if the difference stays as it is.
+    """About how many images would decide an unsure check if the difference stayed the same.
 
     A test statistic grows with the square root of the number of images. With z(p) the normal quantile, p the
     one-sided p-value towards the side of the limit that the difference lies on, and a the level asked there:

@@ -32,15 +32,15 @@ Sign = Literal["<=", ">="]
 
 @dataclass(frozen=True)
 class Rule:
-    """What a gate holds a run to.
+    """A rule of a gate.
 
     Attributes:
-        text: as written.
-        each: every matching condition on its own, rather than their mean.
-        pattern: of conditions, or "" for scores over several.
-        metric: which score.
-        sign: `<=` where more is worse, `>=` where less is.
-        limit: change allowed, a fraction; of scores that are no shares, in their own unit.
+        text: the rule as written.
+        each: check every matching condition separately instead of their mean.
+        pattern: pattern of conditions, or "" for scores over several conditions.
+        metric: name of the metric.
+        sign: `<=` if lower is better, `>=` if higher is better.
+        limit: allowed change as a fraction, or in the metric's own unit.
     """
 
     text: str
@@ -52,21 +52,21 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Read one rule; what is wrong with it is said in one line."""
+    """Parse a rule; raises a UserError of one line if it is invalid."""
     found = RULE.fullmatch(text.strip())
     if found is None:
         raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
     words = found["left"].split()
     each = words[0] == "each"
     words = words[each:]
-    # Some names are of two words; a condition and a metric are never one of them.
+    # Some metric names have two words; a condition followed by a metric never matches one of them.
     if metric_of(metric_named(" ".join(words))):
         words = [metric_named(" ".join(words))]
     if not 1 <= len(words) <= 2 or (each and len(words) == 1):
         raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
     metric = metric_named(words[-1])
     pattern = words[0] if len(words) == 2 else ""
-    # `auroc:energy` is what `energy auroc` is.
+    # `auroc:energy` means `energy auroc`.
     detection, _, score = metric.partition(":")
     if score and not pattern and _of_ood_scores(detection):
         metric, pattern = detection, score
@@ -75,7 +75,7 @@ def parse_rule(text: str) -> Rule:
     wanted = ">=" if known and known.direction == "higher" else "<="
     if known and sign != wanted:
         worse, such = ("less", "-1") if wanted == ">=" else ("more", "+1")
-        raise UserError(f"Rule '{text}': {worse} {metric} is worse; write {wanted} {such} or the like.")
+        raise UserError(f"Rule '{text}': {worse} {metric} is worse; write for example {wanted} {such}.")
     limit = float(found["limit"]) / unit_of(metric).scale
     return Rule(text.strip(), each, pattern, metric, sign, limit)
 
@@ -106,7 +106,7 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
         if "" in conditions:
             return [(rule.metric, "")]
         raise UserError(
-            f"Rule '{rule.text}': {rule.metric} belongs to a condition; name one, such as "
+            f"Rule '{rule.text}': {rule.metric} needs a condition; write one, such as "
             f"'{conditions[0]} {rule.metric} {rule.sign} +1', or a pattern such as '*'."
         )
     found = [condition for condition in conditions if condition == rule.pattern]
@@ -116,18 +116,18 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
         named = [condition for condition in conditions if condition]
         if not named:
             raise UserError(
-                f"Rule '{rule.text}': {rule.metric} is over all conditions and takes none; write "
+                f"Rule '{rule.text}': {rule.metric} is over all conditions and takes no condition; write "
                 f"'{rule.metric} {rule.sign} +1'."
             )
         if _of_ood_scores(rule.metric) and rule.pattern in OF_LOGITS:
             raise UserError(
-                f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model gives "
-                f"probabilities, which have lost them; ask for {', '.join(named)}."
+                f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model outputs "
+                f"probabilities; use one of {', '.join(named)}."
             )
         if _of_ood_scores(rule.metric) and rule.pattern == KL_MATCHING:
             raise UserError(
                 f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean images of "
-                f"each class for it; ask for {', '.join(named)}."
+                f"each class for it; use one of {', '.join(named)}."
             )
         units: dict[str, list[str]] = {}
         for condition in named:
@@ -140,7 +140,7 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
             has = f"has level {', '.join(levels)}" if levels else "has no levels"
             example = f"{unit}:{levels[0]}" if levels else unit
             raise UserError(
-                f"Rule '{rule.text}': {unit} {has}, and '{level}' is none of it; write '{example} "
+                f"Rule '{rule.text}': {unit} {has}, not '{level}'; write '{example} "
                 f"{rule.metric} {rule.sign} ...'."
             )
         raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
@@ -148,7 +148,7 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
 
 
 def pooled(measures: Sequence[Measure], name: str) -> Measure:
-    """The mean of several scores as one score over the same images."""
+    """The mean of several measures over the same images, as one measure."""
     first = measures[0]
     if len(measures) == 1:
         return first

@@ -1,4 +1,4 @@
-"""Grad-CAM: which part of an image a torch module's score hangs on, by its gradient.
+"""Grad-CAM: a saliency map of a torch module's class score, from its gradient.
 
 a_k    = mean over all places of d score / d A_k
 map(x) = max(0, sum over k of a_k A_k(x)),  A_k the feature maps that a layer gives
@@ -24,14 +24,14 @@ from windtunnel.models.torch import TorchPredictor
 def grad_cam(
     predictor: TorchPredictor, image: Image, target: int, layer: str | None = None
 ) -> NDArray[np.float64]:
-    """The map of one class, as large as the image.
+    """The map of one class, with the size of the image.
 
     Args:
-        predictor: a torch module and how it is fed.
-        image: the image as the module takes it.
+        predictor: a torch module with its input conversion.
+        image: the preprocessed image.
         target: the output whose score is explained.
-        layer: the name of a part of the module whose output are feature maps; by default the convolution
-            that is used last and still sees where things are.
+        layer: the name of a layer whose output are feature maps; by default the last convolution with
+            spatial resolution.
     """
     name = layer or last_convolution(predictor, image)
     parts = dict(predictor.module.named_modules())
@@ -40,10 +40,10 @@ def grad_cam(
     maps: list[Any] = []
 
     def cut(_part: Any, _given: Any, made: Any) -> Any:
-        """Begin the gradient here; what follows gets a copy, since it may change it in place."""
+        """Start the gradient at this layer; later layers get a copy, since they may change it in place."""
         if not isinstance(made, torch.Tensor) or made.ndim != 4:
             raise UserError(
-                f"layer {name} gives no feature maps (batch, channels, height, width); "
+                f"layer {name} does not output feature maps (batch, channels, height, width); "
                 f"give one of {', '.join(_convolutions(predictor.module))}."
             )
         leaf = made.detach().requires_grad_(True)
@@ -64,10 +64,10 @@ def grad_cam(
 
 
 def last_convolution(predictor: TorchPredictor, image: Image) -> str:
-    """The name of the convolution that is used last and whose maps are larger than one place.
+    """The name of the last convolution used whose feature maps are larger than 1x1.
 
-    Found by using the module: the order in which it is written down need not be the order of use, and
-    convolutions after the pooling see no places.
+    It is found by a forward pass: the order of definition need not be the order of use, and convolutions
+    after the pooling have no spatial resolution.
     """
     used: list[str] = []
     hooks = [
@@ -84,18 +84,18 @@ def last_convolution(predictor: TorchPredictor, image: Image) -> str:
             hook.remove()
     if not used:
         raise UserError(
-            f"{type(predictor.module).__name__} uses no two-dimensional convolution; name a layer that gives "
-            "feature maps, or take occlusion."
+            f"{type(predictor.module).__name__} uses no two-dimensional convolution; give a layer that has "
+            "feature maps, or use occlusion."
         )
     return used[-1]
 
 
 def _gradient(score: Any, maps: list[Any], name: str) -> Any:
     if not maps:
-        raise UserError(f"layer {name} is not used for this image; name another.")
+        raise UserError(f"layer {name} is not used for this image; give another layer.")
     found = torch.autograd.grad(score, maps[-1], allow_unused=True)[0] if score.requires_grad else None
     if found is None:
-        raise UserError(f"the score does not hang on layer {name} by a gradient; name another.")
+        raise UserError(f"the score has no gradient with respect to layer {name}; give another layer.")
     return found[0]
 
 

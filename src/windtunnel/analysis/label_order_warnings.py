@@ -1,4 +1,4 @@
-"""Warnings on a label order that fits better than the declared one: what the test cannot decide."""
+"""Warnings on a label order that fits better than the declared one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from windtunnel.published.imagenet import imagenet_1k, imagenet_names
 
 # The names of label orders that move every class by one output.
 SHIFTS = ("outputs one later", "outputs one earlier")
-# How the names of label orders end where the model has one output for no class.
+# Suffix of the names of label orders in which one output is no class.
 BACKGROUND = "being no class"
 
 
@@ -28,7 +28,7 @@ def label_order_warnings(
     if data_space.name == INDICES and not order.endswith(BACKGROUND):
         wrong = "shifted by one" if order in SHIFTS else "in another order than declared"
         warnings.append(
-            f"Either the model's outputs or the data's class indices are {wrong}; this test cannot tell "
+            f"Either the model's outputs or the data's class indices are {wrong}; this test cannot decide "
             "which."
         )
     known = imagenet_1k().classes

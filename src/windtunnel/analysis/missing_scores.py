@@ -32,12 +32,12 @@ RUNS: dict[Need, tuple[Callable[[ScoredRun], bool], str]] = {
 
 
 def has_score(run: ScoredRun, metric: str) -> bool:
-    """Whether a run's own scores include a metric."""
+    """Whether a run's scores include a metric."""
     return metric in run.metrics and bool(measure_run(run, [metric]))
 
 
 def needed_run(run: ScoredRun, metric: str) -> str:
-    """The kind of run that a metric needs, or "" where the run is of that kind."""
+    """The kind of run that a metric needs, or "" if the run is of that kind."""
     needs = REGISTRY.get(metric).needs
     lacking = (text for need, (has, text) in RUNS.items() if need in needs and not has(run))
     return next(lacking, "")
@@ -52,7 +52,8 @@ def why_no_score(run: ScoredRun, metric: str) -> Missing:
         return Missing("no image has a label and a prediction under every condition", "give labelled images")
     if "probabilities" in known.needs and not run.observed.gives_probabilities:
         return Missing(
-            "the predictions are the best classes, without probabilities", "give the scores of every class"
+            "the predictions have only the top classes, without probabilities",
+            "give the scores of every class",
         )
     if missing := known.why_missing(run):
         return missing
@@ -61,4 +62,4 @@ def why_no_score(run: ScoredRun, metric: str) -> Missing:
             f"suite {run.recipe.suite.name} does not score it",
             f"run a suite that lists {metric} under `metrics`",
         )
-    return Missing("the run has too little data for it", f"see windtunnel report {run.path}")
+    return Missing("the run has too little data for it", f"see the notes of windtunnel report {run.path}")

@@ -1,4 +1,4 @@
-"""Several runs on one page: compared where they are of one test, side by side where they are of several."""
+"""Several runs on one page: compared if they are of one benchmark, otherwise side by side."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Several:
     """Several runs.
 
     Attributes:
-        runs: as given.
-        shifts: what each run's shift costs, in the order of runs.
-        tags: median and best drop by tag and test; empty where no model has a tag.
-        comparison: image by image, where the runs are of one test.
-        not_compared: why there is none, or "".
-        placed: runs among public models, where tables of those were given.
+        runs: the runs as given.
+        shifts: accuracy drop of each run, in the order of runs.
+        tags: median and best drop by tag and benchmark; empty if no model has a tag.
+        comparison: comparison image by image, if the runs are of one benchmark.
+        not_compared: why there is no comparison, or "".
+        placed: runs among public models, if tables of public results were given.
     """
 
     runs: tuple[ScoredRun, ...]
@@ -36,11 +36,11 @@ class Several:
 
 
 def several(*runs: ScoredRun | str | Path, public: str | Path | None = None) -> Several:
-    """Put runs beside each other; those of one test are compared with the first.
+    """Show runs side by side; runs of one benchmark are compared with the first.
 
     Args:
         runs: run folders or runs, two or more.
-        public: a folder of public result tables, or one table, to place runs over natural sets among.
+        public: a folder of public result tables, or one table, to compare runs over natural sets with.
     """
     opened = open_runs(runs)
     why = _why_not_compared(opened)
@@ -56,7 +56,7 @@ def several(*runs: ScoredRun | str | Path, public: str | Path | None = None) -> 
 
 
 def _test_of(run: ScoredRun) -> str:
-    """Which test a run is: a natural set in its version, as its own images' part is called, or a suite."""
+    """The benchmark of a run: a natural set in its version, as its own part is named, or a suite."""
     if not run.natural:
         return run.info.suite
     name, natural = run.natural.set, natural_set(run.natural.set)
@@ -65,11 +65,11 @@ def _test_of(run: ScoredRun) -> str:
 
 
 def _why_not_compared(runs: Sequence[ScoredRun]) -> str:
-    """Why runs are of different tests, or "": other natural sets, or other suites over other images."""
+    """Why runs are of different benchmarks, or "": different natural sets, or suites over other images."""
     sets = list(dict.fromkeys(map(_test_of, runs)))
     if len(sets) < 2:
         return ""
     if any(run.natural for run in runs):
-        return f"they are over different tests ({', '.join(sets)})"
+        return f"they are runs of different benchmarks ({', '.join(sets)})"
     shared = set.intersection(*(set(run.images.values()) for run in runs))
-    return "" if shared else f"they are of different suites ({', '.join(sets)}) and share no image"
+    return "" if shared else f"they are runs of different suites ({', '.join(sets)}) and share no image"

@@ -1,10 +1,10 @@
-"""Occlusion: which part of an image an answer hangs on, found by covering one patch after another.
+"""Occlusion: a saliency map computed by covering one patch of the image after another.
 
 fall(P) = score(image) - score(image with patch P covered)
 map(x)  = mean of fall(P) over the patches P that cover pixel x
 
-Patches stand on a grid, 32 pixels wide and 16 apart on an image of 224, in proportion elsewhere; the last
-ones end at the border. Any model can be asked: nothing but its answers is needed.
+Patches lie on a grid, 32 pixels wide and 16 apart on an image of 224, scaled for other sizes. The last
+patches end at the border. Occlusion works for any model, since it needs only predictions.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from windtunnel.models import Model
 Cover = Literal["mean", "blur"]
 Kind = Literal["probability", "logit"]
 
-# Shares of the short side.
+# Patch size and stride as shares of the short side.
 PATCH = 32 / 224
 STRIDE = 16 / 224
-# The blur that covers, as a share of the patch: nothing smaller than the patch is left to see.
+# Sigma of the covering blur as a share of the patch: it removes all detail smaller than the patch.
 BLUR = 0.5
 
 
 @dataclass(frozen=True)
 class Occlusion:
-    """What a model says of one class while parts of an image are covered.
+    """Scores of one class while patches of an image are covered.
 
     Attributes:
         shape: height and width of the image.
-        patches: what was covered.
-        before: the class's score on the image as it is.
-        after: the same with each patch covered.
-        said: the best-placed class with each patch covered.
+        patches: the covered patches.
+        before: the class's score on the original image.
+        after: the class's score with each patch covered.
+        predicted: the predicted class with each patch covered.
     """
 
     shape: tuple[int, int]
     patches: tuple[Window, ...]
     before: float
     after: NDArray[np.float64]
-    said: NDArray[np.int64]
+    predicted: NDArray[np.int64]
 
     @property
     def falls(self) -> NDArray[np.float64]:
-        """How far the score falls, patch by patch; negative where it rises."""
+        """The fall of the score for each patch; negative where it rises."""
         return self.before - self.after
 
     @property
@@ -76,12 +76,12 @@ def occlude(
     projection: Projection | None = None,
     progress: Progress = silent,
 ) -> Occlusion:
-    """Cover an image patch by patch and note how far a class's score falls.
+    """Cover an image patch by patch and measure how far a class's score falls.
 
     Args:
         model: any model.
-        image: the image as the model takes it.
-        target: the class whose score is watched.
+        image: the preprocessed image.
+        target: the class whose score is measured.
         cover: `mean`, the image's own mean colour, or `blur`, a blur of it as wide as a patch.
         kind: the score: `probability`, or `logit` of models that give logits.
         projection: how the model's outputs become classes; as they are by default.
@@ -90,7 +90,7 @@ def occlude(
     patches = patches_of(*image.shape[:2])
     covering = covered_image(image, cover)
     before = class_scores(model, image[None], kind, projection)[0, target]
-    after, said = [], []
+    after, predicted = [], []
     for start in range(0, len(patches), model.batch):
         some = patches[start : start + model.batch]
         scores = class_scores(
@@ -115,7 +115,7 @@ def patches_of(height: int, width: int) -> tuple[Window, ...]:
 
 
 def covered_image(image: Image, cover: Cover = "mean") -> Image:
-    """What a patch shows when it is covered: the whole image in its mean colour, or blurred."""
+    """The content of covered patches: the whole image in its mean colour, or blurred."""
     if cover not in get_args(Cover):
         raise unknown_name("cover", cover, get_args(Cover))
     if cover == "mean":
@@ -135,15 +135,15 @@ def cover_patch(image: Image, covering: Image, patch: Window) -> Image:
 def class_scores(
     model: Model, images: Image, kind: Kind = "probability", projection: Projection | None = None
 ) -> NDArray[np.float64]:
-    """Scores (n, classes) of a batch; classes that do not count have probability 0, logit minus infinity."""
+    """Scores (n, classes) of a batch; masked classes have probability 0 or logit minus infinity."""
     if kind not in get_args(Kind):
         raise unknown_name("score", kind, get_args(Kind))
     if kind == "logit" and model.outputs != "logits":
-        raise UserError(f"{model.name} gives {model.outputs}, no logits; explain its probability.")
+        raise UserError(f"{model.name} outputs {model.outputs}, not logits; explain the probability.")
     projection = projection or Projection()
     scores = model.predict(images)
     if not np.isfinite(scores).all():
-        raise UserError(f"{model.name} gives numbers that are not finite; nothing can be said of this image.")
+        raise UserError(f"{model.name} outputs values that are not finite; this image cannot be explained.")
     counts = projection.mask_for(model.class_count)
     values = projection.apply(scores).astype(np.float64)
     if model.outputs == "logits":
@@ -154,7 +154,7 @@ def class_scores(
     else:
         values = np.where(counts, values, 0.0).clip(min=0.0)
     total = values.sum(axis=1, keepdims=True)
-    # Where every class that counts has no probability at all, none is likelier than another.
+    # If all competing classes have probability 0, they share the probability equally.
     return np.asarray(np.where(total > 0, values / np.where(total > 0, total, 1), counts / counts.sum()))
 
 
@@ -166,5 +166,5 @@ def _starts(length: int, patch: int, stride: int) -> list[int]:
 
 
 def inside(values: NDArray[Any], patch: Window) -> NDArray[Any]:
-    """The part of an array of pixels or of other numbers that a patch holds (a view)."""
+    """The part of an array of pixels or other values inside a patch (a view)."""
     return values[patch.top : patch.top + patch.height, patch.left : patch.left + patch.width]

@@ -1,4 +1,4 @@
-"""Joining runs: which images and conditions they share, and whether they may be compared in pairs."""
+"""Joining runs: the images and conditions they share, and whether they can be compared image by image."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from windtunnel.metrics.sequence_scores import sequences_of
 from windtunnel.stats.intervals import Groups, unit_count
 from windtunnel.stats.measure import Measure
 
-# Under this share of shared images two runs are about different images.
+# Below this share of shared images, runs are not paired.
 MIN_JOINED = 0.9
 
 # Metric, and condition or "" for several.
@@ -31,16 +31,16 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Joined:
-    """Runs side by side: the first is what the others are compared with.
+    """Several runs, joined for a comparison with the first.
 
     Attributes:
         runs: the runs.
-        rows: for every run, which of its complete images take part, in the same order for all if paired.
-        images: ids of the shared images that every run could score.
-        groups: which of these belong together, a number each, or None; None where the runs are not paired.
-        unpaired_because: why the runs cannot be compared image by image, or "" where they can.
-        measures: for every run, its scores before they are numbers, over those rows, by metric and condition;
-            only what all runs have.
+        rows: for every run, the rows of its complete images that are compared, in the same order if paired.
+        images: ids of the shared images that every run scored.
+        groups: group numbers of these images, or None without groups or if the runs are not paired.
+        unpaired_because: why the runs cannot be compared image by image, or "" if they can.
+        measures: for every run, its measures over those rows, by metric and condition; only those that all
+            runs have.
         not_shared: scores that are not compared, and why.
     """
 
@@ -59,26 +59,26 @@ class Joined:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Conditions all runs have, by the first one's names."""
+        """Conditions that all runs have, by the first run's names."""
         shared = set.intersection(*({one.id for one in run.conditions} for run in self.runs))
         return tuple(one.name for one in self.runs[0].conditions if one.id in shared)
 
     def same_model(self, other: int) -> bool:
-        """Whether a run's model is the first run's: the same weights behind the same preprocess."""
+        """Whether a run's model is the first run's: the same weights with the same preprocessing."""
         first, second = self.runs[0].recipe, self.runs[other].recipe
         return bool(self.paired and first.model == second.model)
 
 
 def open_runs(runs: Sequence[ScoredRun | str | Path]) -> tuple[ScoredRun, ...]:
-    """The runs, opened where paths were given."""
+    """The runs, opened if given as paths."""
     return tuple(one if isinstance(one, ScoredRun) else ScoredRun(one) for one in runs)
 
 
-def why_other_tests(runs: Sequence[ScoredRun]) -> str:
-    """Why runs are of different tests (another natural set, or none), or ""."""
+def why_different_benchmarks(runs: Sequence[ScoredRun]) -> str:
+    """Why runs are of different benchmarks (another natural set, or none), or ""."""
     if len({run.natural and run.natural.set for run in runs}) == 1:
         return ""
-    return f"these are different tests ({' and '.join(dict.fromkeys(run.info.suite for run in runs))})"
+    return f"they are different benchmarks ({' and '.join(dict.fromkeys(run.info.suite for run in runs))})"
 
 
 def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
@@ -90,12 +90,12 @@ def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
     """
     runs = open_runs(given)
     if len(runs) < 2:
-        raise UserError(f"{len(runs)} run given; give two run folders or more.")
+        raise UserError(f"{len(runs)} run given; give two or more run folders.")
     images = [run.images for run in runs]
     shared = set.intersection(*(set(one.values()) for one in images))
     if not shared:
         raise UserError(
-            f"{runs[0].path} and {runs[-1].path} share no image (same id, content and labels); "
+            f"{runs[0].path} and {runs[-1].path} share no image with the same id, content and labels; "
             "compare runs over the same data."
         )
     complete = [{images[place][id_]: row for row, id_ in enumerate(_scored_ids(run))}
@@ -103,7 +103,7 @@ def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
     everywhere = sorted(set.intersection(*(set(one) for one in complete)))
     why = _why_unpaired(runs, [len(one) for one in images], len(shared))
     if not why and not everywhere:
-        raise UserError(f"No image that {runs[0].path} and {runs[-1].path} share could be scored by all.")
+        raise UserError(f"No image that {runs[0].path} and {runs[-1].path} share was scored in all runs.")
     if why:
         rows = tuple(np.arange(len(_scored_ids(run))) for run in runs)
     else:
@@ -128,14 +128,14 @@ def _scored_ids(run: ScoredRun) -> NDArray[Any]:
 
 def _why_unpaired(runs: Sequence[ScoredRun], counts: Sequence[int], shared: int) -> str:
     """Why there are no pairs, or ""."""
-    why = why_other_pixels(runs)
+    why = why_pixels_differ(runs)
     if not why and shared < MIN_JOINED * max(counts):
         return f"only {shared:,} of {max(counts):,} images are the same in all runs"
     return why
 
 
 def _group_column(runs: Sequence[ScoredRun]) -> str:
-    """The column by which some run groups its images, or ""; two are one too many."""
+    """The column by which runs group their images, or ""; two different columns are refused."""
     columns = list(dict.fromkeys(run.group for run in runs if run.group))
     if len(columns) > 1:
         raise UserError(
@@ -146,7 +146,7 @@ def _group_column(runs: Sequence[ScoredRun]) -> str:
 
 
 def _grouped(run: ScoredRun, column: str) -> ScoredRun:
-    """A run in the groups that another run's column names; it needs that column itself."""
+    """A run grouped by another run's column, which its own data must have."""
     if run.group == column:
         return run
     if column not in run.columns:
@@ -158,13 +158,15 @@ def _grouped(run: ScoredRun, column: str) -> ScoredRun:
 
 
 def _shared_groups(runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]]) -> Groups:
-    """Which of the shared images belong together: what some run says holds for the same images in all."""
+    """Groups of the shared images, taken from the first run that has groups."""
     for run, kept in zip(runs, rows, strict=True):
         if run.group:
             whole = run.groups_of(run.scored)
             groups = None if whole is None else whole[kept]
             if unit_count(len(kept), groups) < 2:
-                raise UserError(f"The shared images have one {run.group}; intervals need two groups.")
+                raise UserError(
+                    f"The shared images all have the same {run.group}; intervals need at least two groups."
+                )
             return groups
     return None
 
@@ -172,9 +174,9 @@ def _shared_groups(runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]])
 def _shared_measures(
     runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]]
 ) -> tuple[tuple[dict[Key, Measure], ...], dict[Key, str]]:
-    """Of every run the scores that all have alike, over some images; and of the others why not."""
+    """For every run the measures that all runs share, over some images; and why others are not shared."""
     found = [{(one.metric, one.condition): one for one in measure_run(run)} for run in runs]
-    # Scores over several conditions first: they are the ones missed.
+    # Scores over several conditions come first: their absence matters most.
     every = sorted(dict.fromkeys(key for one in found for key in one), key=lambda key: key[1] != "")
     lacking = {key: why for key in every if (why := _why_not_shared(key, runs, found))}
     measures = []
@@ -188,9 +190,9 @@ def _shared_measures(
 
 
 def _same_rows(measures: tuple[dict[Key, Measure], ...]) -> tuple[dict[Key, Measure], ...]:
-    """Scores of some of the shared images, over those that they rest on in every run.
+    """Measures of parts of the shared images, restricted to the images that they use in every run.
 
-    A frame that one run could not read takes its whole set away there, and so from all runs.
+    A frame that one run could not read removes its whole frame set from all runs.
     """
     found = [dict(one) for one in measures]
     for key in measures[0]:
@@ -209,26 +211,30 @@ def _why_not_shared(key: Key, runs: Sequence[ScoredRun], found: Sequence[dict[Ke
         return "not in every run"
     metric = metric_of(key[0])
     if metric and metric.own_images:
-        return "of the images that each run has right"
+        return "over the images that each run predicts correctly"
     measures = [one[key] for one in found]
     for run, measure in zip(runs, measures, strict=True):
         count = len(_scored_ids(run))
         if measure.rows is None and len(measure.columns) != count:
-            return f"over {len(measure.columns):,} of {count:,} images: the baseline lacks the rest"
+            return (
+                f"over {len(measure.columns):,} of {count:,} images: the others are not in the baseline run"
+            )
     if len({_part_ids(run, measure) for run, measure in zip(runs, measures, strict=True)}) > 1:
-        return _with_reason("of other conditions", runs)
+        return _with_reason("over different conditions", runs)
     return (
-        "" if len({measure.formula for measure in measures}) == 1 else _with_reason("by other formulas", runs)
+        ""
+        if len({measure.formula for measure in measures}) == 1
+        else _with_reason("by different formulas", runs)
     )
 
 
 def _with_reason(what: str, runs: Sequence[ScoredRun]) -> str:
-    """Why scores differ in kind, with what makes them so where one setting does."""
-    why = why_other_conditions(runs)
+    """Why scores are not comparable, with the setting that differs if there is one."""
+    why = why_conditions_differ(runs)
     return f"{what}: {why}" if why else what
 
 
 def _part_ids(run: ScoredRun, measure: Measure) -> tuple[str, ...]:
-    """The ids of the conditions a score is made of."""
+    """The ids of the conditions of a score."""
     ids = {condition.name: condition.id for condition in run.conditions}
     return tuple(ids.get(part, part) for part in measure.parts)

@@ -9,29 +9,29 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.shuffling import probability_of_so_few, right_by_chance
 
 ALPHA = 0.05
-# Less skill is near chance (0 is what shuffled labels give, 1 is every image right). More than 0: outputs one
-# place off still hit neighbouring classes of ImageNet, significantly more often than shuffled labels do.
+# Skill below this is near chance (0 is the level of shuffled labels, 1 is every image correct). It is above 0
+# because outputs shifted by one still match neighbouring ImageNet classes more often than shuffled labels do.
 LEAST_SKILL = 0.15
 DOCTOR = "windtunnel doctor MODEL DATA"
 
 
 def implausible(run: ScoredRun) -> list[str]:
-    """What makes a run's numbers doubtful and what to run next; nothing where all looks well."""
+    """Warnings on implausible numbers of a run with the command to run next; empty if there are none."""
     warnings = [_near_chance(run)]
     if run.info.model.preprocess_assumed:
         warnings.append(
-            "The model's preprocessing was not declared: the default was used, and wrong preprocessing is "
-            f"the commonest cause of a wrong number. Check it with {DOCTOR}, and declare it."
+            "The model's preprocessing is not declared, and the default was used. Wrong preprocessing is the "
+            f"most common cause of wrong scores. Check it with {DOCTOR}, and declare it."
         )
     return [one for one in warnings if one]
 
 
 def _near_chance(run: ScoredRun) -> str:
-    """Why the error on clean images is implausible, or "" where it is not, or too few images show it."""
+    """Why the error on clean images is implausible; "" if it is not or there are too few images to tell."""
     seen, part = run.observed, part_of_role(run, "clean")
     condition = next((name for name in ("native", "clean") if name in seen.conditions), "")
     if run.natural:
-        # Shifted images may be hard enough for any error.
+        # On shifted images any error is plausible.
         if part is None:
             return ""
         seen = seen.over(part.rows)
@@ -48,7 +48,7 @@ def _near_chance(run: ScoredRun) -> str:
     if not accepted:
         return ""
     column = seen.column(condition)
-    # Nothing is right where no output is.
+    # An image whose class has no output is never correct.
     right, count = int((seen.rank[answerable, column] == 0).sum()), len(accepted)
     if len(set(accepted)) == 1:
         # Labels that are all the same cannot be shuffled.
@@ -63,7 +63,7 @@ def _near_chance(run: ScoredRun) -> str:
     cause = "Preprocessing, channel order or label order is probably wrong"
     return (
         f"The {name} error, {100 * (1 - right / len(seen.ids)):.1f} %, is implausible: {right:,} of "
-        f"{count:,} {judged} are right, {source} {by_chance.sum():,.1f} on average, and the model's "
-        f"skill is below {LEAST_SKILL} with {100 * (1 - ALPHA):.0f} % confidence (0 is chance, 1 is every "
-        f"image right). {cause}: run {DOCTOR} before reading anything else."
+        f"{count:,} {judged} are correct, {source} {by_chance.sum():,.1f} on average, and the model's "
+        f"skill is below {LEAST_SKILL} with {100 * (1 - ALPHA):.0f} % confidence (0 is chance, 1 is all "
+        f"correct). {cause}: run {DOCTOR} before using any score."
     )

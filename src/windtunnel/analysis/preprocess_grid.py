@@ -1,4 +1,4 @@
-"""What may be wrong with a declared preprocess: the other arithmetics, geometries and label orders to try."""
+"""Alternatives to a declared preprocessing: arithmetics, geometries, resizers and label orders to try."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DECLARED = "declared"
 
 @dataclass(frozen=True)
 class Order:
-    """Which output stands for which class of the data: -1 for none.
+    """A label order: the output of each class of the data, -1 for none.
 
     Attributes:
-        name: in words.
+        name: its description.
         outputs: for every class its output.
-        by_halves: of an order that images suggest themselves, those that images with even and with odd
-            numbers are judged by, each suggested by the other half; of all others none.
+        by_halves: for an order inferred from the images, the two orders for images with even and with odd
+            numbers, each inferred from the other half; empty for other orders.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Order:
     by_halves: tuple[tuple[int, ...], ...] = ()
 
     def right(self, chosen: NDArray[np.int64], labels: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-        """Which predictions stand for one of their labels; -1 (not finite) is always wrong.
+        """Which predictions are correct; -1 (not finite) is always wrong.
 
         There may be more labels than predictions.
         """
@@ -60,7 +60,7 @@ def grid() -> dict[str, Any]:
 
 
 def other_tensors(model: Model) -> dict[str, Preprocess]:
-    """The declared preprocess with other channel orders and arithmetics, by what is other; none twice."""
+    """The declared preprocessing with other channel orders and arithmetics, by name; no duplicates."""
     declared = model.preprocess
     if model.own_arithmetic:
         return {}
@@ -91,7 +91,7 @@ def _tensors(declared: Tensor) -> Iterator[tuple[str, Tensor]]:
 
 
 def _grey_tensors(declared: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """The grid for one channel: means and deviations are the means of the three."""
+    """The grid for one channel: its mean and deviation are averages over the three channels."""
     if declared.dtype == "uint8":
         return
     for name, row in grid()["tensors"].items():
@@ -100,7 +100,7 @@ def _grey_tensors(declared: Tensor) -> Iterator[tuple[str, Tensor]]:
 
 
 def other_geometries(centre: Preprocess, *, sizes: bool) -> dict[str, Preprocess]:
-    """Other rules, margins and, where the model takes any, sizes."""
+    """Other rules, margins and, if the model accepts any size, sizes."""
     side = centre.geometry.output_px
     if side is None:
         return {}
@@ -116,7 +116,7 @@ def other_geometries(centre: Preprocess, *, sizes: bool) -> dict[str, Preprocess
 
 
 def other_resizers(centre: Preprocess) -> dict[str, Preprocess]:
-    """Other libraries and filters that resize."""
+    """Other resizing libraries and filters."""
     if centre.geometry.rule == "none":
         return {}
     names = grid()["resizers"]["names"]
@@ -125,7 +125,7 @@ def other_resizers(centre: Preprocess) -> dict[str, Preprocess]:
 
 
 def _same(one: Geometry, other: Geometry) -> bool:
-    """Whether two geometries say the same, whatever stands in fields their rule does not read."""
+    """Whether two geometries are equivalent, ignoring fields that their rule does not use."""
     unread = {"exact": ("resize_px", "crop_frac"), "crop-then-resize": ("resize_px",)}.get(
         one.rule, ("crop_frac",)
     )
@@ -133,7 +133,7 @@ def _same(one: Geometry, other: Geometry) -> bool:
 
 
 def _distinct(found: dict[str, Preprocess]) -> dict[str, Preprocess]:
-    """The first of every kind."""
+    """The alternatives without duplicates."""
     kept: dict[tuple[object, object], str] = {}
     for name, one in found.items():
         kept.setdefault((one.geometry, one.tensor), name)
@@ -141,7 +141,7 @@ def _distinct(found: dict[str, Preprocess]) -> dict[str, Preprocess]:
 
 
 def label_orders(space: LabelSpace, declared: Sequence[int], outputs: int) -> list[Order]:
-    """The declared order of outputs and the orders that are often taken for it, the declared one first."""
+    """The declared label order, followed by common wrong ones."""
     count = len(space)
     found = [Order(DECLARED, tuple(declared))]
     own = list(range(count))
@@ -167,17 +167,17 @@ def label_orders(space: LabelSpace, declared: Sequence[int], outputs: int) -> li
 
 
 def orders_not_tried(space: LabelSpace, outputs: int) -> str:
-    """Which of the common label orders `label_orders` does not try for such a model, and why; "" for none."""
+    """The common label orders that `label_orders` does not try for a model, and why; "" for none."""
     if outputs == len(space):
         return ""
     return (
-        "label orders that are reversed or sorted as texts: they need as many outputs as classes, and the "
+        "label orders that are reversed or sorted as text: they need as many outputs as classes, and the "
         f"model has {outputs:,} outputs for {counted(len(space), 'class', 'classes')}"
     )
 
 
 def _full_orders(space: LabelSpace, own: list[int]) -> dict[str, list[int]]:
-    """Orders in which every output stands for a class."""
+    """Label orders in which every output is a class."""
     count = len(own)
     orders = {
         "outputs in the data's own order": own,
@@ -194,7 +194,7 @@ def _full_orders(space: LabelSpace, own: list[int]) -> dict[str, list[int]]:
 
 
 def _places(order: Sequence[int]) -> list[int]:
-    """Where each class stands in an order."""
+    """The position of each class in an order."""
     places = [0] * len(order)
     for place, index in enumerate(order):
         places[index] = place
@@ -202,10 +202,10 @@ def _places(order: Sequence[int]) -> list[int]:
 
 
 def suggested_order(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) -> Order:
-    """The order that answers and labels suggest; each half of the images is judged by that of the other.
+    """The label order that predictions and labels suggest; each half of the images uses the other half's.
 
-    Whoever is judged by an order of these answers, be it other answers to the same images, is judged by
-    the halves: the order that all images suggest flatters them.
+    All predictions on the same images are scored by the order of the other half. The order that all images
+    suggest would overestimate their accuracy.
     """
     parts = (slice(None), slice(1, None, 2), slice(0, None, 2))
     whole, of_odd, of_even = (_fitted(chosen[part], labels[part], count) for part in parts)
@@ -213,7 +213,7 @@ def suggested_order(chosen: NDArray[np.int64], labels: NDArray[np.int64], count:
 
 
 def _fitted(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) -> tuple[int, ...]:
-    """For every class the output that stands for it if as many answers as possible are right."""
+    """For every class its output in the order that maximises the number of correct predictions."""
     from scipy.optimize import linear_sum_assignment
 
     hits = np.zeros((count, count))

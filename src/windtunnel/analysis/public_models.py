@@ -1,7 +1,7 @@
-"""Public models: tables of other people's results, joined by (model, image size), and the line through them.
+"""Public models: tables of published results, joined by (model, image size), and a line fitted to them.
 
 A table is a CSV file with the columns model, img_size and top1 (per cent), and perhaps param_count
-(millions), crop_pct and interpolation. One model may stand in it at several sizes: its name alone is no key.
+(millions), crop_pct and interpolation. A model may be listed at several sizes: its name alone is no key.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from windtunnel import published
 from windtunnel.core.errors import UserError
 
 NEEDED = ("model", "img_size", "top1")
-# The file of clean results beside a table that nothing is known of.
+# The file of clean results next to an unknown table.
 CLEAN_FILE = "results-imagenet.csv"
-# Missing rows that are told by name.
+# Missing rows that are listed by name.
 NAMED = 3
 
 Key = tuple[str, int]
@@ -54,7 +54,7 @@ class Fit:
 
     Attributes:
         correlation: Pearson's, of the two logits.
-        n: how many models it rests on.
+        n: number of models in the fit.
         left_out: models at 0 or 100 %, which have no logit.
     """
 
@@ -65,7 +65,7 @@ class Fit:
     left_out: int
 
     def shifted_at(self, clean: float) -> float:
-        """The shifted accuracy that the line gives for a clean accuracy; of 0 and 1 what it tends to."""
+        """The shifted accuracy on the line at a clean accuracy; the limit at 0 and 1."""
         if clean in (0, 1) and self.slope:
             return float((clean == 1) == (self.slope > 0))
         return 1 / (1 + math.exp(-(self.intercept + self.slope * logit(clean))))
@@ -73,7 +73,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of the tables of one natural set; see `public_tables.toml`."""
+    """Known tables of a natural set; see `public_tables.toml`."""
 
     shifted: str
     clean: str
@@ -90,13 +90,13 @@ class PublicField:
 
     Attributes:
         clean, shifted: the tables' files.
-        pairs: clean and shifted result of every model and size that both have.
-        missing: models and sizes that one of them lacks, a sentence each; those without a known reason at the
-            end, together.
-        missing_count: how many.
-        fit: the line through them; None of fewer than three models.
-        preprocess: in how many ways images were brought to the models.
-        facts: what is known of the tables, or None.
+        pairs: clean and shifted result of every model and size in both tables.
+        missing: models and sizes missing from one table, a sentence each; those without a known reason share
+            the last sentence.
+        missing_count: number of missing models and sizes.
+        fit: the fitted line; None for fewer than three models.
+        preprocess: number of distinct kinds of preprocessing.
+        facts: known facts of the tables, or None.
     """
 
     clean: Path
@@ -111,7 +111,7 @@ class PublicField:
 
 @lru_cache(maxsize=1)
 def known_tables() -> dict[str, Facts]:
-    """What is known of public tables, by natural set."""
+    """Known public tables, by natural set."""
     content = tomllib.loads(published.read_text("public_tables.toml"))
     return {name: Facts(**table) for name, table in content.items()}
 
@@ -122,7 +122,7 @@ def logit(share: float) -> float:
 
 
 def read_table(path: str | Path) -> PublicTable:
-    """Read a table of results; a model that stands twice at one image size is refused."""
+    """Read a table of results; a model listed twice at one image size is refused."""
     path = Path(path)
     if not path.is_file():
         raise UserError(f"No such table: {path}. Give a CSV file with the columns {', '.join(NEEDED)}.")
@@ -141,21 +141,21 @@ def read_table(path: str | Path) -> PublicTable:
                 key = (found.model, found.img_size)
                 if key in rows:
                     raise UserError(
-                        f"{path}, line {reader.line_num}: {found.model} stands twice at {found.img_size} "
+                        f"{path}, line {reader.line_num}: {found.model} is listed twice at {found.img_size} "
                         "pixels; keep one of the rows."
                     )
                 rows[key] = found
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is no CSV file: {error}.") from error
+        raise UserError(f"{path} is not a CSV file: {error}.") from error
     if not rows:
-        raise UserError(f"{path} holds no results.")
+        raise UserError(f"{path} has no results; give a table with a row for each model.")
     if max(one.top1 for one in rows.values()) <= 0.01:
-        raise UserError(f"{path}: top1 is nowhere above 1; give per cent, such as 76.1, not fractions.")
+        raise UserError(f"{path}: no top1 is above 1; give percentages, such as 76.1, not fractions.")
     return PublicTable(path, rows)
 
 
 def join_tables(clean: PublicTable, shifted: PublicTable, facts: Facts | None = None) -> PublicField:
-    """Pair two tables by (model, image size), in the clean table's order, and lay a line through them."""
+    """Join two tables by (model, image size), in the clean table's order, and fit a line to them."""
     pairs = tuple((row, shifted.rows[key]) for key, row in clean.rows.items() if key in shifted.rows)
     if not pairs:
         raise UserError(
@@ -170,7 +170,7 @@ def join_tables(clean: PublicTable, shifted: PublicTable, facts: Facts | None = 
 
 
 def fit_logits(clean: Sequence[float], shifted: Sequence[float]) -> Fit | None:
-    """The line through accuracies on logit axes; None where fewer than three models have logits."""
+    """The line fitted to accuracies on logit axes; None if fewer than three models have logits."""
     usable = [(x, y) for x, y in zip(clean, shifted, strict=True) if 0 < x < 1 and 0 < y < 1]
     across, up = (np.array([logit(pair[place]) for pair in usable]) for place in (0, 1))
     if len(usable) < 3 or not across.std() or not up.std():
@@ -185,9 +185,9 @@ def public_field(source: str | Path, natural: str = "", *, alike: bool = True) -
     """The public models on one natural set.
 
     Args:
-        source: a folder of tables by their usual names, or the shifted set's table, the clean one beside it.
+        source: a folder of tables with their usual names, or the shifted set's table next to the clean one.
         natural: the set, such as imagenet-a; needed for a folder.
-        alike: compare with clean results on the same classes where there are some; else on all of ImageNet.
+        alike: use clean results on the same classes if there are any; otherwise on all of ImageNet.
     """
     path = Path(source)
     if not path.exists():
@@ -201,32 +201,32 @@ def public_field(source: str | Path, natural: str = "", *, alike: bool = True) -
             )
         shifted = path / facts.shifted
         if not shifted.is_file():
-            raise UserError(f"{path} holds no {facts.shifted}, the public results on {natural}.")
+            raise UserError(f"{path} does not contain {facts.shifted}, the public results on {natural}.")
     else:
         refuse_clean_table(path)
         shifted = path
         facts = next((one for one in known_tables().values() if one.shifted == path.name), None)
-    return join_tables(read_table(_clean_beside(shifted, facts, alike)), read_table(shifted), facts)
+    return join_tables(read_table(_clean_table(shifted, facts, alike)), read_table(shifted), facts)
 
 
 def refuse_clean_table(path: Path) -> None:
-    """Refuse a table of clean results where the table of a shifted set is asked for."""
+    """Refuse a table of clean results given as the table of a shifted set."""
     clean = {name for one in known_tables().values() for name in (one.clean, one.alike)} | {CLEAN_FILE}
     if path.name in clean:
         others = ", ".join(one.shifted for one in known_tables().values())
         raise UserError(
-            f"{path} holds results on clean images; give the table of the shifted set beside it "
+            f"{path} contains results on clean images; give the table of the shifted set next to it "
             f"({others}), or their folder."
         )
 
 
-def _clean_beside(shifted: Path, facts: Facts | None, alike: bool) -> Path:
+def _clean_table(shifted: Path, facts: Facts | None, alike: bool) -> Path:
     own = facts.alike if facts else f"{shifted.stem}-clean.csv"
     names = [*([own] if alike and own else []), facts.clean if facts else CLEAN_FILE]
     for name in names:
         if (shifted.parent / name).is_file() and name != shifted.name:
             return shifted.parent / name
-    raise UserError(f"{shifted} needs its clean results beside it: {' or '.join(names)}.")
+    raise UserError(f"{shifted} needs its clean results in the same folder: {' or '.join(names)}.")
 
 
 def _result(row: Mapping[str, str | None], where: str) -> PublicResult:
@@ -235,7 +235,7 @@ def _result(row: Mapping[str, str | None], where: str) -> PublicResult:
         raise UserError(f"{where}: the model has no name.")
     size, top1 = (_number(row, name, where) for name in ("img_size", "top1"))
     if not 0 <= top1 <= 100:
-        raise UserError(f"{where}: top1 is {top1:g}; give per cent, 0 to 100.")
+        raise UserError(f"{where}: top1 is {top1:g}; give a percentage from 0 to 100.")
     millions = _number(row, "param_count", where) if (row.get("param_count") or "").strip() else 0.0
     return PublicResult(
         model,
@@ -248,7 +248,7 @@ def _result(row: Mapping[str, str | None], where: str) -> PublicResult:
 
 
 def _number(row: Mapping[str, str | None], name: str, where: str) -> float:
-    """A number, perhaps with a comma after the thousands."""
+    """A number, possibly with commas as thousands separators."""
     text = (row[name] or "").strip()
     try:
         value = float(text.replace(",", ""))
@@ -260,7 +260,7 @@ def _number(row: Mapping[str, str | None], name: str, where: str) -> float:
 
 
 def _missing(clean: PublicTable, shifted: PublicTable, absent: Mapping[str, str]) -> tuple[str, ...]:
-    """What one of two tables lacks: with its reason where that is known, else together."""
+    """Sentences on rows missing from one table: one for each known reason, and one for the rest."""
     known, others = [], []
     for one, other in ((clean, shifted), (shifted, clean)):
         for key in one.rows:

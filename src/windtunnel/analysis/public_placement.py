@@ -1,4 +1,4 @@
-"""A user's runs among public models: the same natural set, and what is not like with like."""
+"""A user's runs among public models on the same natural set, and differences that limit the comparison."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class OwnPoint:
 
     Attributes:
         run: its folder.
-        name: the model's.
-        part: which images are shifted, such as imagenet-v2-top-images.
+        name: the model's name.
+        part: the shifted images, such as imagenet-v2-top-images.
         clean, shifted: its accuracies.
-        line: the shifted accuracy that the public models' line gives for its clean accuracy; None for none.
-        above: how far the shifted accuracy is above the line; None where that is None.
-        unlike: what is not like with like, a sentence each.
+        line: the shifted accuracy on the public models' line at its clean accuracy, or None.
+        above: shifted accuracy minus `line`, or None.
+        unlike: differences that limit comparability, a sentence each.
     """
 
     run: str
@@ -54,7 +54,7 @@ class Placed:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The place as JSON keeps it, without the public models themselves."""
+        """The placement as a JSON object, without the public models themselves."""
         field = self.field
         return {
             "set": self.natural,
@@ -70,26 +70,28 @@ class Placed:
 
 
 def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
-    """Place runs among the public models on their natural sets.
+    """Compare runs with the public models on their natural sets.
 
     Args:
-        runs: finished runs; those over nothing that the tables have are passed over.
+        runs: finished runs; runs over other sets are skipped.
         source: a folder of public tables, or the table of the shifted set.
 
     Raises:
-        UserError: none of the runs can be placed, or a table cannot be read.
+        UserError: none of the runs can be compared, or a table cannot be read.
     """
     path = Path(source)
     found = []
     for name in dict.fromkeys(_set_of(run) for run in runs):
         own = [(run, shift_of(run)) for run in runs if _set_of(run) == name]
         whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted and not shift.frames]
-        if name and whole and _tells_of(path, name):
+        if name and whole and _may_contain(path, name):
             found.append(_placed(name, whole, public_field(path, name)))
     if not found:
         of = next((name for name, facts in known_tables().items() if facts.shifted == path.name), "")
         if of and path.is_file():
-            raise UserError(f"{path} holds results on {of}, and no run with clean images is over that set.")
+            raise UserError(
+                f"{path} contains results on {of}; give a run over that set with clean images (--clean)."
+            )
         raise UserError(
             f"None of the runs can be placed among {path}: it takes a run over {', '.join(known_tables())} "
             f"with clean images ({option('clean')}), or the CSV file of the shifted set."
@@ -97,8 +99,8 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
     return found
 
 
-def _tells_of(path: Path, natural: str) -> bool:
-    """Whether a folder or file may hold results on a natural set: a file of another set does not."""
+def _may_contain(path: Path, natural: str) -> bool:
+    """Whether a folder or file may contain results on a natural set: a file of another set does not."""
     if not path.is_file():
         return natural in known_tables() or not path.exists()
     return all(facts.shifted != path.name or name == natural for name, facts in known_tables().items())
@@ -122,10 +124,10 @@ def _placed(name: str, own: Sequence[tuple[ScoredRun, Shift]], field: PublicFiel
 
 
 def above_line(clean: Share, shifted: Share, fit: Fit | None) -> tuple[float | None, Share | None]:
-    """What the line gives at a clean accuracy, and how far above it a run is; of 0 and 1 nothing.
+    """The line at a run's clean accuracy, and the run's distance above it; None at 0 and 1.
 
-    Of s - line(c) the interval is Newcombe's square-and-add of s's and line(c)'s, the latter from c's; the
-    line itself is taken as known.
+    The interval of s - line(c) is Newcombe's square-and-add of the intervals of s and line(c), the latter
+    from that of c. The line itself is treated as known.
     """
     if fit is None or not 0 < clean.value < 1:
         return None, None
@@ -138,41 +140,43 @@ def above_line(clean: Share, shifted: Share, fit: Fit | None) -> tuple[float | N
 
 
 def _notes(name: str, field: PublicField) -> list[str]:
-    """What holds for every point: other ways to bring images to models, other classes, missing rows."""
+    """Notes on all points: different preprocessing, different classes, missing rows."""
     lines = []
     if field.preprocess > 1:
         lines.append(
-            f"Public models have each their own image size, crop and filter, {field.preprocess:,} ways in "
-            "all: size and crop alone can move a model by several points."
+            f"Public models use {field.preprocess:,} different combinations of image size, crop and filter: "
+            "size and crop alone can change a model's accuracy by several points."
         )
     facts = field.facts
     if facts and facts.alike and field.clean.name != facts.alike:
         lines.append(
-            f"Public clean results ({field.clean.name}) are over all classes of ImageNet; runs have their "
-            f"clean accuracy on the classes of {natural_set(name).title}, as {facts.alike} would."
+            f"Public clean results ({field.clean.name}) are over all classes of ImageNet; clean accuracies "
+            f"of runs are over the classes of {natural_set(name).title}, as in {facts.alike}."
         )
     if facts is None:
-        lines.append(f"Nothing is known of {field.shifted.name}; that it is of these images is your word.")
+        lines.append(
+            f"{field.shifted.name} is an unknown table; check that its results are on the same images."
+        )
     return [*lines, *field.missing]
 
 
 def _set_of(run: ScoredRun) -> str:
-    """The natural set that a run is over; "" for none."""
+    """The natural set of a run; "" for none."""
     return run.natural.set if run.natural else ""
 
 
 def _other_part(run: ScoredRun, public: str) -> list[str]:
-    """Of sets in several versions: whether a run is over another than the public results, or nobody knows."""
+    """A note if a run is over a different or unknown version of the set than the public results."""
     part = part_of_role(run, "shifted")
     if part is None or part.name == public:
         return []
     natural = natural_set(_set_of(run))
     own = "a version that its folder does not name" if part.name == natural.part else part.name
-    return [f"over {own}, where the public results are over {public}: other images, not like with like"]
+    return [f"over {own}, while the public results are over {public}: different images, not comparable"]
 
 
 def _unlike(run: ScoredRun, shift: Shift, field: PublicField) -> list[str]:
-    """What of a run is other than in the public tables."""
+    """Differences between a run and the public tables."""
     if field.facts is None or shift.clean is None or shift.shifted is None:
         return []
     lines = _other_part(run, field.facts.part)
@@ -181,10 +185,10 @@ def _unlike(run: ScoredRun, shift: Shift, field: PublicField) -> list[str]:
         (shift.clean, "clean", field.facts.clean_images),
     ):
         if share.n != whole:
-            lines.append(f"{share.n:,} {kind} images, where the public results rest on {whole:,}")
+            lines.append(f"{share.n:,} {kind} images, while the public results use {whole:,}")
     natural = natural_set(_set_of(run))
     usual = len(masked_classes(natural.table)) if natural.answers == "mask" else IMAGENET_CLASSES
     counted = run.recipe.counted_classes
     if counted != usual:
-        lines.append(f"{counted:,} outputs may win, where {usual:,} may in the public results")
+        lines.append(f"{counted:,} outputs compete, while {usual:,} compete in the public results")
     return lines

@@ -1,4 +1,4 @@
-"""What every run's shift costs its model: runs over natural sets beside runs over corruptions."""
+"""Accuracy drops of runs: natural shifts and corruptions side by side."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from windtunnel.metrics.score import score_run
 from windtunnel.metrics.scored_run import ScoredRun
 
 NO_TAG = "no tag"
-# What conditions of a kind are called.
+# Names of the kinds of conditions.
 NOUNS = {"corruption": "corrupted condition", "sequence": "sequence", "pipeline": "swapped step"}
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share of images, or a difference of two, with its 95 % interval and number of images."""
+    """A share of images, or a difference of two shares, with its 95 % interval and number of images."""
 
     value: float
     low: float
@@ -32,21 +32,21 @@ class Share:
 
 @dataclass(frozen=True)
 class Shift:
-    """One run: how often its model is right on clean and on shifted images.
+    """A run's accuracy on clean and on shifted images.
 
     Attributes:
         run: its folder.
         model: the model's name.
-        tags: of the model, as declared.
-        suite: what was run, such as imagenet-a@1.
-        data: on what.
-        natural: whether the shift was found rather than made.
-        over: what the shifted accuracy is a mean over.
-        clean: accuracy on clean images; None where there are none.
-        shifted: accuracy on shifted images; None where the run has no such.
-        drop: clean less shifted.
-        frames: of frame sets the score that is `shifted`, such as pm-10, where pm-0 is `clean`; else "".
-        marks: what makes these no numbers like others', a sentence each without its full stop.
+        tags: the model's declared tags.
+        suite: the suite, such as imagenet-a@1.
+        data: the dataset.
+        natural: whether the shift is natural, not synthetic.
+        over: the conditions that the shifted accuracy averages.
+        clean: accuracy on clean images; None if there are none.
+        shifted: accuracy on shifted images; None if there are none.
+        drop: clean minus shifted.
+        frames: for frame sets the score in `shifted`, such as pm-10, with pm-0 in `clean`; else "".
+        marks: caveats, a sentence each without its full stop.
     """
 
     run: str
@@ -64,33 +64,33 @@ class Shift:
 
     @property
     def test(self) -> str:
-        """What drops of two models must share to be compared: suite and data."""
+        """The benchmark: suite and data, which drops must share to be comparable."""
         return f"{self.suite} on {self.data}"
 
     @property
     def of_fewer(self) -> str:
-        """Of how many images the drop is, where it leaves some of the two accuracies' out; else ""."""
+        """Number of images of the drop if it uses fewer than the two accuracies; else ""."""
         if self.clean is None or self.shifted is None or self.drop is None or not self.natural or self.frames:
             return ""
         every = self.clean.n + self.shifted.n
         return f"{self.drop.n:,} of {every:,} images" if self.drop.n < every else ""
 
     def to_json(self) -> dict[str, Any]:
-        """The shift as JSON keeps it."""
+        """The shift as a JSON object."""
         return {**asdict(self), "tags": list(self.tags), "marks": list(self.marks)}
 
 
 @dataclass(frozen=True)
 class TagDrop:
-    """The drops of all runs of one test whose models carry a tag.
+    """The drops of all runs of one benchmark whose models have a tag.
 
     Attributes:
-        tag: or "no tag".
+        tag: the tag, or "no tag".
         test: suite and data.
-        runs: how many.
-        median: of their drops.
-        best: the least drop.
-        best_model: whose.
+        runs: number of runs.
+        median: median of their drops.
+        best: the smallest drop.
+        best_model: the model with that drop.
     """
 
     tag: str
@@ -102,11 +102,11 @@ class TagDrop:
 
 
 def shift_of(run: ScoredRun) -> Shift:
-    """What a run's shift costs.
+    """The accuracy drop of a run.
 
-    Natural sets: accuracy on the clean part less accuracy on the shifted part, different images.
-    Frame sets: pm-0 less pm-k at the largest k, the same anchor frames.
-    Corruptions: accuracy on clean images less the mean over all corrupted conditions, the same images.
+    Natural sets: accuracy on the clean part minus accuracy on the shifted part, different images.
+    Frame sets: pm-0 minus pm-k at the largest k, the same anchor frames.
+    Corruptions: accuracy on clean images minus the mean over all corrupted conditions, the same images.
     """
     model, data = run.info.model, run.info.data
     frames = ""
@@ -147,14 +147,14 @@ def _modifications(run: ScoredRun) -> str:
     """How many conditions of which kind a run has beside its clean ones, in words."""
     kinds: Counter[str] = Counter(one.kind for one in run.conditions)
     found = [counted(kinds[kind], noun) for kind, noun in NOUNS.items() if kinds[kind]]
-    return ", ".join(found) or "clean images alone"
+    return ", ".join(found) or "clean images only"
 
 
 def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
-    """Median and best drop of every tag and test; runs without tags stand together.
+    """Median and best drop of every tag and benchmark; runs without tags form one group.
 
-    Nothing is said of one model alone, or where no model has a tag. Marked runs are left out: what images
-    do to the network that chose them is no drop like others'.
+    Empty for a single model, or if no model has a tag. Runs with caveats are left out: the drop of a network
+    on images that it filtered is not comparable.
     """
     if not any(one.tags for one in shifts) or len({one.model for one in shifts}) < 2:
         return []

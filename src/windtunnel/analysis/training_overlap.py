@@ -2,7 +2,7 @@
 
 `trained_on` is free text. These entries are recognised, in any spelling of the words (`ImageNet_C`):
 
-- a suite's name, or the name of a published corrupted set, perhaps with more words behind it;
+- a suite's name, or the name of a published corrupted set, possibly followed by more words;
 - a corruption or a sequence: `gaussian_noise`, `fog:3`, `seq/tilt`;
 - a family of corruptions: `noise`, `blur`, `weather`, `digital`, `geometry`.
 """
@@ -21,7 +21,7 @@ from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
 from windtunnel.suites.suite_files import load_suite, suite_names
 
-# Published sets that have a suite's corruptions on other images.
+# Published sets with a suite's corruptions on other images.
 SAME_CORRUPTIONS = {
     "cifar-10-c": "imagenet-c",
     "cifar-100-c": "imagenet-c",
@@ -38,7 +38,7 @@ NAMES_SHOWN = 6
 
 
 def training_notes(run: ScoredRun) -> list[str]:
-    """One sentence for scored corruptions the model was trained on, one for each family it has seen."""
+    """Notes on scored corruptions that the model was trained on, and on families that it has seen."""
     scored = tuple(
         dict.fromkeys(bare_name(condition.unit) for condition in run.conditions if condition.is_corrupted)
     )
@@ -49,7 +49,7 @@ def training_notes(run: ScoredRun) -> list[str]:
     if same:
         lines.append(
             f"The model was trained on {_declared(seen[name] for name in same)} (trained_on): scores under "
-            f"{_named_or_counted(same, scored)} say little about robustness."
+            f"{_named_or_counted(same, scored)} are no evidence of robustness."
         )
     families = {family_of(name): text for name, text in seen.items()}
     for family in dict.fromkeys(family_of(name) for name in scored if name not in seen):
@@ -57,15 +57,15 @@ def training_notes(run: ScoredRun) -> list[str]:
             related = [name for name in scored if name not in seen and family_of(name) == family]
             lines.append(
                 f"The model was trained on {families[family]} (trained_on), which has other corruptions of "
-                f"the family {family}: scores under {', '.join(related)} are not those of an unseen family."
+                f"the family {family}: {', '.join(related)} are not an unseen family for this model."
             )
     return lines
 
 
 def corruptions_named(text: str, scored: Sequence[str] = ()) -> tuple[str, ...]:
-    """Bare names of the corruptions and sequences that an entry of `trained_on` stands for; () for none.
+    """Bare names of the corruptions and sequences that an entry of `trained_on` names; () for none.
 
-    `scored` are names that are recognised although windtunnel does not ship the corruption.
+    `scored` are further names to recognise, of corruptions that windtunnel does not ship.
     """
     named = re.sub(r":\d+$", "", text.strip().lower()).removeprefix(SEQUENCE_PREFIX)
     words = re.findall(r"[a-z0-9]+", named)
@@ -110,7 +110,7 @@ def _declared(texts: Iterable[str]) -> str:
 
 
 def _named_or_counted(names: Sequence[str], scored: Sequence[str]) -> str:
-    """Some of the scored corruptions, named where they are few and counted where they are many."""
+    """The scored corruptions as text: by name if they are few, otherwise their number."""
     if len(names) <= NAMES_SHOWN:
         return listed(names)
     return f"all {len(names)} of them" if len(names) == len(scored) else f"{len(names)} of {len(scored)}"

@@ -1,4 +1,4 @@
-"""Corruptions: one file each, holding a pure pixel function and its severity tables.
+"""Corruptions: one file each, with a pure pixel function and its severity tables.
 
 A unit is the function `name(image, rng, **params)` in the file `name.py`, decorated with @corruption.
 """
@@ -24,7 +24,7 @@ EDITIONS = (32, 64, 224, 299)
 SEVERITIES = (1, 2, 3, 4, 5)
 OTHER_KINDS = "windtunnel.transforms takes Pillow images, floats and tensors"
 MIN_SIDE_PX = 32
-# Made once: every call looks at these.
+# Module constants, because every call checks them.
 WHOLE = (int, np.integer)
 BYTES = np.dtype(np.uint8)
 
@@ -39,11 +39,11 @@ class Corruption(Plugin):
         function: the pure pixel function.
         params: the names of the severity parameters, in the order of the tables.
         severities: edition -> five rows of parameter values.
-        imitates: what happens in the real world, in one sentence.
-        source: where the definition comes from.
+        imitates: the real-world effect that it imitates, in one sentence.
+        source: the source of its definition.
         revision: raised whenever the golden digest changes.
         golden: digest of the unit's pixels on the golden image (`windtunnel dev golden NAME`).
-        stage: where in the geometry it acts.
+        stage: the stage of the geometry at which it is applied.
         random: whether it draws random numbers.
         settings: names of texts the function takes in addition to the parameters of its severity.
         note: what a reader of scores must know of the default settings.
@@ -69,7 +69,7 @@ class Corruption(Plugin):
 
     @property
     def name(self) -> str:
-        """The unit's name: its function's, and its file's."""
+        """The unit's name, which is that of its function and its file."""
         return self.function.__name__
 
     def parameters(self, severity: int, edition: int) -> dict[str, float]:
@@ -88,9 +88,9 @@ class Corruption(Plugin):
         edition: int,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> Image:
-        """Corrupt a canvas (uint8 HWC RGB, contiguous); the input is left untouched.
+        """Corrupt a canvas (uint8 HWC RGB, contiguous); the input is not modified.
 
-        Units from outside are not trusted with it: they get a copy, and what they give back is checked.
+        User-defined units get a copy, and their result is checked.
         """
         parameters: dict[str, float | str] = {**self.parameters(severity, edition), **settings}
         if self.is_shipped:
@@ -102,7 +102,7 @@ class Corruption(Plugin):
         if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.shape != image.shape:
             given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
             raise UserError(
-                f"The corruption {self.name} gives {given} for uint8 {image.shape}; it must give the same."
+                f"The corruption {self.name} returned {given}; return uint8 {image.shape} as in the input."
             )
         return out
 
@@ -127,7 +127,7 @@ class Corruption(Plugin):
 
     @cached_property
     def is_shipped(self) -> bool:
-        """Whether the unit comes with the package."""
+        """Whether the unit is part of the package."""
         return is_shipped(self.function)
 
     @cached_property
@@ -135,13 +135,13 @@ class Corruption(Plugin):
         return f"corruption/{self.name}"
 
     def draws(self, seed: int, sample_id: str, severity: int) -> Draws:
-        """The random draws this unit makes on one sample."""
+        """The random draws of this unit for one sample."""
         return Draws(seed, sample_id, self._kind, severity)
 
     def assets(self, settings: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-        """Digests of what the pixels depend on beside the revision.
+        """Digests of everything besides the revision that the pixels depend on.
 
-        The file of a unit from outside, and the files (or the text itself) that settings name.
+        These are the file of a user-defined unit, and the files (or the text itself) named by settings.
         """
         found: dict[str, str] = {}
         if not self.is_shipped:
@@ -173,7 +173,7 @@ def corruption(
     met_by: str = "",
     family: str = "",
 ) -> Callable[[PixelFunction], Corruption]:
-    """Make a pixel function a corruption."""
+    """Turn a pixel function into a corruption."""
     for edition, rows in severities.items():
         if len(rows) != len(SEVERITIES) or any(len(row) != len(params) for row in rows):
             raise UserError(f"Edition {edition} needs {len(SEVERITIES)} rows of {len(params)} values each.")
@@ -209,19 +209,19 @@ def check_severity(severity: int) -> None:
 
 
 def check_seed(seed: int | None) -> None:
-    """Refuse a seed that is no whole number."""
+    """Refuse a seed that is not an integer."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, WHOLE)):
-        raise UserError(f"The seed is {seed!r}; give a whole number, or None to draw afresh.")
+        raise UserError(f"The seed is {seed!r}; give an integer, or None for a random seed.")
 
 
 def check_edition(edition: int | None) -> None:
-    """Refuse an edition there is not."""
+    """Refuse an unknown edition."""
     if edition is not None and edition not in EDITIONS:
         raise UserError(f"The edition is {edition!r}; give {', '.join(map(str, EDITIONS))}, or None.")
 
 
 def edition_of(width: int, height: int) -> int:
-    """The edition whose tables fit an image of this size: by short side, < 48, < 144, < 262, else."""
+    """The edition for an image size by short side: 32 below 48, 64 below 144, 224 below 262, else 299."""
     short = min(width, height)
     return 32 if short < 48 else 64 if short < 144 else 224 if short < 262 else 299
 
@@ -243,16 +243,16 @@ def corrupt(
             shape. At least 32 pixels on each side.
         name: the corruption (`windtunnel list corruptions`).
         severity: 1 to 5.
-        seed: the same seed and sample_id give the same pixels; None draws afresh.
-        sample_id: which image this is, so that two images never share their noise.
-        edition: 32, 64, 224 or 299: whose severity table; chosen by the short side when None.
-        settings: texts the corruption takes, such as {"textures": DIR} for frost.
+        seed: the same seed and sample_id give the same pixels; None uses a random seed.
+        sample_id: identifies the image, so that two images never share their noise.
+        edition: edition of the severity table, 32, 64, 224 or 299; None chooses it by the short side.
+        settings: text settings of the corruption, such as {"textures": DIR} for frost.
 
     Returns:
         A new array of the input's shape.
 
     Raises:
-        UserError: an unknown name, or a severity or image that cannot be used.
+        UserError: the name is unknown, or the severity or image is invalid.
     """
     unit = REGISTRY.get(name)
     check_severity(severity)
@@ -271,9 +271,9 @@ def corrupt(
 
 
 def as_canvas(image: NDArray[np.uint8], other_kinds: str = OTHER_KINDS) -> Image:
-    """An image as units take it: contiguous, writable uint8 HxWx3 of at least 32 pixels a side.
+    """An image in the form that units need: contiguous, writable uint8 HxWx3, at least 32 pixels per side.
 
-    `other_kinds` says what to do with an image of another kind.
+    `other_kinds` is advice for images of another type, for the error message.
     """
     if (
         not isinstance(image, np.ndarray)

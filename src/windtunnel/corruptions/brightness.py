@@ -1,4 +1,4 @@
-"""Brightness: the value of HSV raised."""
+"""Brightness: the V channel of HSV is raised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USUAL = ((0.1,), (0.2,), (0.3,), (0.4,), (0.5,))
 @corruption(
     params=("amount",),
     severities={224: USUAL, 299: USUAL, 64: USUAL, 32: ((0.05,), (0.1,), (0.15,), (0.2,), (0.3,))},
-    imitates="Overexposure: the camera chose too long a time.",
+    imitates="Overexposure: the exposure time is too long.",
     met_by="Car cameras at the end of a tunnel, cameras facing a window, telephones in sun or snow.",
     family="weather",
     source="Hendrycks & Dietterich 2019, ImageNet-C",

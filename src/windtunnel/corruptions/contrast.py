@@ -1,4 +1,4 @@
-"""Contrast: every channel drawn towards its own mean."""
+"""Contrast: every channel is scaled towards its mean."""
 
 from __future__ import annotations
 

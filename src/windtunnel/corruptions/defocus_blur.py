@@ -25,7 +25,7 @@ FIXED_GRID_RADIUS = 8
         64: ((0.5, 0.6), (1, 0.1), (1.5, 0.1), (2.5, 0.01), (3, 0.1)),
         32: ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1)),
     },
-    imitates="A lens focused at another distance than the subject's.",
+    imitates="A lens that is not focused on the subject.",
     met_by="Telephones too close to their subject, fixed-focus cameras, microscopes.",
     family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-C",

@@ -1,4 +1,4 @@
-"""Elastic transform: a random affine jolt, then every pixel displaced by a smooth random field."""
+"""Elastic transform: a random affine warp, then a smooth random displacement of every pixel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windtunnel.kernels.warp import affine_mirrored, displace_mirrored
 @corruption(
     params=("alpha", "sigma", "affine_px"),
     severities={
-        # Multiples of 244 where 224 was meant: the published images have them.
+        # Multiples of 244 instead of 224, as in the published images.
         224: (
             (244 * 2, 244 * 0.7, 244 * 0.1),
             (244 * 2, 244 * 0.08, 244 * 0.2),
@@ -47,7 +47,7 @@ from windtunnel.kernels.warp import affine_mirrored, displace_mirrored
             (32 * 0.1, 32 * 0.03, 32 * 0.03),
         ),
     },
-    imitates="Seen through moving water or hot air, or printed on cloth.",
+    imitates="A view through moving water or hot air, or a print on cloth.",
     met_by="Underwater and long-range cameras, readers of handwriting, cloth and tissue slides.",
     family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
@@ -55,7 +55,7 @@ from windtunnel.kernels.warp import affine_mirrored, displace_mirrored
     golden="c139c209efc2d91a69113ca9733e383b",
 )
 def elastic_transform(image: Image, rng: Draws, *, alpha: float, sigma: float, affine_px: float) -> Image:
-    """Jolt three anchor points by up to affine_px, then displace by alpha times noise smoothed by sigma."""
+    """Move three anchor points by up to affine_px, then displace by alpha times noise smoothed by sigma."""
     height, width = image.shape[:2]
     jolts = rng.uniforms("affine", 6, -affine_px, affine_px).reshape(3, 2)
     warped = affine_mirrored(image, _inverse_affine(height, width, jolts))
@@ -67,7 +67,7 @@ def elastic_transform(image: Image, rng: Draws, *, alpha: float, sigma: float, a
 
 
 def _inverse_affine(height: int, width: int, jolts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The map from the jolted image back, through three anchors a third of the side from the middle."""
+    """The inverse affine map, from three anchors at a third of the side from the centre."""
     middle = np.array([width // 2, height // 2], np.float32)
     arm = min(height, width) // 3
     anchors = np.array([middle + arm, [middle[0] + arm, middle[1] - arm], middle - arm], np.float32)

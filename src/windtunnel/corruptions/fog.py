@@ -1,4 +1,4 @@
-"""Fog: a plasma map laid over the image, the whole dimmed to keep its range."""
+"""Fog: a plasma map is added to the image, and the sum is scaled to keep its range."""
 
 from __future__ import annotations
 

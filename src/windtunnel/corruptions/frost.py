@@ -1,4 +1,4 @@
-"""Frost: ice crystals on the pane, blended over the image."""
+"""Frost: a texture of ice crystals is blended with the image."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _texture(folder: str, number: int, shrink: float) -> Image:
 
 
 def _large_enough(texture: Image, height: int, width: int) -> Image:
-    """The texture, enlarged where an image would not fit into it (the reference refuses such images)."""
+    """The texture, enlarged if the image is larger (the reference refuses such images)."""
     grow = max((height + 1) / texture.shape[0], (width + 1) / texture.shape[1])
     if grow <= 1:
         return texture
@@ -81,10 +81,12 @@ def _large_enough(texture: Image, height: int, width: int) -> Image:
 def _load(folder: str, number: int) -> Image:
     place = Path(folder) if folder else Path(str(files("windtunnel.published") / "frost"))
     if not place.is_dir():
-        raise UserError(f"{place} is no folder; give one with frost1 to frost{TEXTURES}.")
+        raise UserError(f"{place} is not a folder; give one with frost1 to frost{TEXTURES}.")
     found = sorted(place.glob(f"frost{number + 1}.*"))
     if not found:
-        raise UserError(f"{place} holds no frost{number + 1}; give a folder with frost1 to frost{TEXTURES}.")
+        raise UserError(
+            f"{place} does not contain frost{number + 1}; give a folder with frost1 to frost{TEXTURES}."
+        )
     try:
         content = read_file(found[0])
         return decode(content, read_header(content))

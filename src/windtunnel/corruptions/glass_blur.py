@@ -1,4 +1,4 @@
-"""Glass blur: blurred, its pixels smeared over their neighbours, blurred again."""
+"""Glass blur: Gaussian blur, random copies of neighbouring pixels, Gaussian blur again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
         64: ((0.1, 1, 1), (0.5, 1, 1), (0.6, 1, 2), (0.7, 2, 1), (0.9, 2, 2)),
         32: ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
     },
-    imitates="A frosted or ribbed pane before the lens.",
+    imitates="A frosted or ribbed pane in front of the lens.",
     met_by="Cameras behind patterned or privacy glass, or in scratched and steamed-up housings.",
     family="blur",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
@@ -33,8 +33,8 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
     golden="fbd520b1611a9402b8ade2570870c9cd",
 )
 def glass_blur(image: Image, rng: Draws, *, sigma: float, reach_px: float, passes: float) -> Image:
-    """Blur, copy every pixel from a random neighbour up to reach_px away in so many passes, blur again."""
-    # With a fourth channel a pixel is one number to copy, not three.
+    """Blur, copy every pixel from a random neighbour up to reach_px away in several passes, blur again."""
+    # With a fourth channel a pixel is copied as one 32-bit number instead of three bytes.
     work = cv2.cvtColor(blur_bytes(image, sigma), cv2.COLOR_RGB2RGBA)
     pixels = work.view(np.uint32)[:, :, 0]
     for number in range(int(passes)):

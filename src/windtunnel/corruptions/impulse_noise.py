@@ -1,4 +1,4 @@
-"""Impulse noise: coloured salt and pepper, every channel of every pixel by itself."""
+"""Impulse noise: coloured salt and pepper, independent for every channel of every pixel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JPEG compression: stored at a low quality and read again."""
+"""JPEG compression: encoding at a low quality and decoding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windtunnel.imaging.codecs.jpeg import jpeg_round_trip
         64: ((65,), (58,), (50,), (40,), (25,)),
         32: ((80,), (65,), (58,), (50,), (40,)),
     },
-    imitates="An image squeezed by a messenger or a web shop.",
+    imitates="An image compressed by a messenger or a web shop.",
     met_by="Messengers, web shops, social networks, cameras on slow links or small memories.",
     family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C",

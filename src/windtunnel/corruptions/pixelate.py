@@ -1,4 +1,4 @@
-"""Pixelate: shrunk and enlarged again, both by box averages."""
+"""Pixelate: downscaling and upscaling, both with a box filter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from windtunnel.kernels.jit import jit
         64: ((0.9,), (0.8,), (0.7,), (0.6,), (0.5,)),
         32: ((0.95,), (0.9,), (0.85,), (0.75,), (0.65,)),
     },
-    imitates="A thumbnail blown up, or a digital zoom.",
+    imitates="An enlarged thumbnail, or a digital zoom.",
     met_by="Web thumbnails, digital zoom, people far away from a security camera.",
     family="digital",
     source="Hendrycks & Dietterich 2019, ImageNet-C",
@@ -42,7 +42,7 @@ ONE, TWO = np.uint64(1), np.uint64(2)
 
 @lru_cache(maxsize=64)
 def _box_sources(small: int, large: int) -> NDArray[np.int64]:
-    """Which source pixel each pixel of a box enlargement shows: the one its centre falls into."""
+    """The source index of each pixel of a box enlargement: the pixel that contains its centre."""
     return ((np.arange(large) + 0.5) * (small / large)).astype(np.int64)
 
 

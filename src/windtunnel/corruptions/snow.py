@@ -1,4 +1,4 @@
-"""Snow: whitened ground and falling flakes, drawn as thresholded noise blurred along their fall."""
+"""Snow: a whitened image and falling flakes, made of thresholded noise with motion blur."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def snow(
     sigma: float,
     keep: float,
 ) -> Image:
-    """Whiten the image and add noise that is magnified, cut at a threshold and blurred along its fall."""
+    """Whiten the image and add noise that is magnified, thresholded and motion-blurred."""
     height, width = image.shape[:2]
     flakes = draw_flakes(rng.key("field"), height, width, mean, spread, zoom, threshold)
     angle = rng.uniform("angle", *ANGLES)

@@ -1,4 +1,4 @@
-"""Zoom blur: the mean of the image and of itself at growing magnifications."""
+"""Zoom blur: the mean of the image at increasing magnifications."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _grids(height: int, width: int, end: float, step: float) -> tuple[Grid, Grid
         index = np.stack([axis.start + axis.index for axis in axes])
         fraction = np.stack([axis.fraction for axis in axes]).astype(np.float32)
         grids.append((index, fraction))
-    # An even area as the reference's float32 sums leave it: sometimes one level darker.
+    # A uniform area after the reference's float32 sums: sometimes one level darker.
     even = np.arange(256, dtype=np.float32) / np.float32(255)
     total = np.zeros_like(even)
     for _ in factors:

@@ -1,4 +1,4 @@
-"""Shrinking by box averages as Pillow does it: across, then down, each rounded to bytes."""
+"""Downscaling with Pillow's box filter: horizontal, then vertical, each rounded to bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shrink(image: Image, width: int, height: int) -> Image:
 
 @lru_cache(maxsize=64)
 def _axis(large: int, small: int) -> Axis:
-    """For every output sample the first source sample, how many, and the weight each of them has."""
+    """For every output sample: the first source sample, the number of source samples, and their weight."""
     scale = large / small
     centre = (np.arange(small) + 0.5) * scale
     first = np.maximum((centre - scale / 2 + 0.5).astype(np.int64), 0)

@@ -1,4 +1,4 @@
-"""Hue, saturation and value: one image's saturation and value changed, its hue kept.
+"""HSV: change an image's saturation and value and keep its hue.
 
 The arithmetic is float64 in the textbook's order, so that truncation to bytes falls where the
 reference's does; it goes line by line and without branches, so that the compiler can vectorise it.
@@ -41,7 +41,7 @@ def split_value(image: Image) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @jit
 def join_value(values: NDArray[np.float64], shares: NDArray[np.float64], value_shift: float) -> Image:
-    """A split image again, clip(V + shift) in place of its value, truncated."""
+    """Join a split image with clip(V + shift) as its value, truncated."""
     height, width = values.shape
     out, pixels = np.empty((height, width, 3), np.uint8), np.empty(width, np.int32)
     for y in range(height):
@@ -59,9 +59,9 @@ def _split_row(
     values: NDArray[np.float64],
     shares: NDArray[np.float64],
 ) -> None:
-    """Values of one row, and the channels' shares of them once its saturation is changed.
+    """Values of one row, and the channels' shares of them after the change of saturation.
 
-    `unit` are the 256 levels from 0 to 1, `planes` room for the row's channels.
+    `unit` are the 256 levels from 0 to 1, `planes` is a buffer for the row's channels.
     """
     reds, greens, blues = planes[0], planes[1], planes[2]
     new_reds, new_greens, new_blues = shares[0], shares[1], shares[2]
@@ -119,7 +119,7 @@ def _join_row(
     pixels: NDArray[np.int32],
     target: NDArray[np.uint8],
 ) -> None:
-    """One row of a split image again; `pixels` is room for its packed pixels."""
+    """Join one row of a split image; `pixels` is a buffer for its packed pixels."""
     reds, greens, blues = shares[0], shares[1], shares[2]
     for x in range(values.size):
         value = min(max(values[x] + value_shift, 0.0), 1.0)

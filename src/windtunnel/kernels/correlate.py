@@ -1,4 +1,4 @@
-"""Correlation with a small kernel that is the same mirrored either way, such as a softened disc.
+"""Correlation with a small kernel that is symmetric in both axes, such as a softened disc.
 
 Such a kernel is a sum of layers, each a weight times whole numbers. A layer is a sum of bands, centred
 rectangles: of a disc, about two for each step of its edge in a quadrant. Sums over a layer move from row to
@@ -21,7 +21,7 @@ from windtunnel.kernels.jit import jit
 from windtunnel.kernels.mirror import mirror_101
 
 ONE, TWO = np.uint64(1), np.uint64(2)
-# The relative error of a sum over an even area stays below this: it is rounded once, and its weight is.
+# Upper bound of the relative error of a sum over a uniform area: sum and weight are rounded once each.
 FLOAT32_MISS = 2.0**-23
 # A weight that cannot move any sum of bytes by a thousandth of a level, or is not even a normal number.
 NEGLIGIBLE = 1e-9
@@ -84,15 +84,15 @@ def layered_kernel(
 
 
 def _scale(total: float, inside: Weighted, edges: Weighted) -> float:
-    """The factor that gives layers the sum of the kernel they stand for.
+    """The factor that scales the layers to the sum of their kernel.
 
-    Where that sum differs from one in its last digits only, truncation to bytes makes a level of it in
-    every even area. So it is in the reference, and float32 must not round it away.
+    If that sum differs from one only in its last digits, truncation to bytes changes every uniform area by a
+    level. The reference has this effect, and float32 rounding must not remove it.
     """
     found = sum(weight * int(layer.sum()) for weight, layer in inside)
     found += 2 * sum(weight * int(layer.sum()) for weight, layer in edges)
-    beside = math.copysign(FLOAT32_MISS, total - 1) if 0 < abs(total - 1) < FLOAT32_MISS else 0
-    return total / found * (1 + beside)
+    nudge = math.copysign(FLOAT32_MISS, total - 1) if 0 < abs(total - 1) < FLOAT32_MISS else 0
+    return total / found * (1 + nudge)
 
 
 def _layers(weighted: Weighted) -> Layers:
@@ -111,9 +111,9 @@ def _layers(weighted: Weighted) -> Layers:
 
 
 def _edge_effect(grid: NDArray[np.int64], step: int) -> NDArray[np.int64]:
-    """What mirroring changes where a grid is added to itself `step` rows further up and down.
+    """The effect of mirroring if a grid is added to itself, shifted by `step` rows up and down.
 
-    The result has `step` more rows and columns at all sides, for what would fall over the edge.
+    The result has `step` more rows and columns at all sides, for content beyond the edge.
     """
     padded = np.pad(grid, step)
     top = np.zeros_like(padded)
@@ -175,7 +175,7 @@ def _correlate(
 
 @jit
 def _mirrored_columns(width: int, border: int) -> NDArray[np.int64]:
-    """Where the columns of an image with a mirrored border come from."""
+    """Source columns of an image with a mirrored border."""
     columns = np.empty(width + 2 * border, np.int64)
     for x in range(columns.size):
         columns[x] = mirror_101(x - border, width)

@@ -1,8 +1,8 @@
 """Gaussian smoothing as SciPy defines it: sampled weights, cut at `truncate` standard deviations.
 
-The reference sums in float64 and truncates to bytes: in even areas the last bit of the sum decides whether
-a whole level is lost. Fields and narrow blurs are summed as there, in SciPy's order. Wider blurs of bytes are
-summed in float32, half the work, after a nudge that makes even areas come out as in the reference.
+The reference sums in float64 and truncates to bytes: in uniform areas the last bit of the sum can change a
+level. Fields and narrow blurs are summed in the same way, in SciPy's order. Wider blurs of bytes are summed
+in float32, which is half the work, after a small offset that reproduces the reference in uniform areas.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from windtunnel.kernels.jit import jit
 
 Precision = TypeVar("Precision", np.float32, np.float64)
 
-# Where the reference's libraries cut a blur.
+# Truncation of a blur in the reference's libraries, in standard deviations.
 BLUR_TRUNCATE = 4.0
-# Under a narrower bell not only even areas sum to a whole level, but every ramp does, or nearly: there the
-# last bit matters in too many places.
+# With a smaller sigma not only uniform areas but also ramps sum to a whole level, or nearly: the last bit
+# then matters for too many pixels.
 NARROWEST_FLOAT32_SIGMA = 0.875
-# Kept blurs: a sequence has one for each of its frames.
+# Number of cached blurs: a sequence has one for each of its frames.
 _KEPT = 256
 
 
@@ -52,15 +52,15 @@ def blur_bytes(image: Image, sigma: float, truncate: float = BLUR_TRUNCATE) -> I
 
 @lru_cache(maxsize=1)
 def _unit_levels() -> NDArray[np.float64]:
-    """Bytes as the reference's numbers."""
+    """Bytes as numbers on the reference's scale."""
     return np.arange(256) / 255.0
 
 
 @lru_cache(maxsize=_KEPT)
 def _float32_blur(sigma: float, truncate: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Weights, and the levels 0 to 255, each a hair up or down: the way truncation takes an even area of it.
+    """Weights, and the levels 0 to 255 with a small offset that reproduces truncation in uniform areas.
 
-    The hair is wider than what float32 can miss, and too thin to show where levels are mixed.
+    The offset exceeds the float32 rounding error and is too small to affect areas of mixed levels.
     """
     side = weights(sigma, truncate)
     each = np.repeat(np.arange(256, dtype=np.uint8), 3).reshape(256, 1, 1, 3)
@@ -71,7 +71,7 @@ def _float32_blur(sigma: float, truncate: float) -> tuple[NDArray[np.float32], N
 
 
 def _float32_miss(side: NDArray[np.float64]) -> float:
-    """The most that rounding to float32 can add up to in a blur of bytes, in levels.
+    """Upper bound of the float32 rounding error in a blur of bytes, in levels.
 
     A sum of part of the weights is rounded by at most 2**-24 of that part of 255. So are the weights
     themselves, the pairs and the products, together by three times that of all of them; and all this twice.
@@ -90,7 +90,7 @@ def smooth_replicated(field: NDArray[np.float64], sigma: float) -> NDArray[np.fl
 def _blur_bytes(
     image: Image, side: NDArray[Precision], levels: NDArray[Precision], per_unit: Precision
 ) -> Image:
-    """Blur the numbers that stand for bytes; the sum of white is 255 / per_unit.
+    """Blur numbers that represent bytes; the sum of white is 255 / per_unit.
 
     Only the rows within reach are kept as numbers: whole images of them would not fit the cache.
     """

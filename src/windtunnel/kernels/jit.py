@@ -10,7 +10,7 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# No fastmath: it may change low bits from one processor to the next, and pixels must not depend on that.
+# No fastmath: low bits could differ between processors, and pixels must not depend on the processor.
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -20,8 +20,8 @@ def jit(function: F) -> F:
         return cast(F, numba.jit(**OPTIONS, cache=True)(function))
     except RuntimeError:  # numba found no folder it may write to
         warnings.warn(
-            "windtunnel's compiled kernels cannot be cached and are compiled anew in every process; "
-            "set NUMBA_CACHE_DIR to a folder that can be written.",
+            "windtunnel's compiled kernels cannot be cached and are compiled again in every process; "
+            "set NUMBA_CACHE_DIR to a writable folder.",
             stacklevel=2,
         )
         return cast(F, numba.jit(**OPTIONS)(function))

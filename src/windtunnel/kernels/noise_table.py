@@ -1,6 +1,6 @@
 """Pixelwise noise as a table.
 
-Noise that looks only at the value of one channel of one pixel is a 256x256 matrix: row v holds the
+Noise that depends only on the value of one channel of one pixel is a 256x256 matrix: row v holds the
 probabilities of every output byte for the input byte v, with clipping and truncation already in it.
 Sampling a row by the alias method costs one 32-bit draw whatever the distribution: 8 bits choose a
 column, 24 bits choose between that column and its alias.
@@ -102,7 +102,7 @@ def _alias_rows(matrix: NDArray[np.float64]) -> NDArray[np.uint32]:
                 n_large -= 1
                 small[n_small] = rich
                 n_small += 1
-        # What is left differs from 1 by rounding only: the column stands for itself.
+        # The remaining columns differ from 1 by rounding only: each is its own alias.
         for i in range(n_small):
             table[row, small[i]] = (np.uint32(_THRESHOLD_ONE - 1) << np.uint32(8)) | np.uint32(small[i])
         for i in range(n_large):
@@ -111,7 +111,7 @@ def _alias_rows(matrix: NDArray[np.float64]) -> NDArray[np.uint32]:
 
 
 def apply_noise(image: Image, table: NDArray[np.uint32], key: int) -> Image:
-    """Draw every channel of every pixel anew from its row of an alias table."""
+    """Sample every channel of every pixel from its row of an alias table."""
     out = np.empty_like(image)
     _apply(image.reshape(-1), table.reshape(-1), np.uint64(key), out.reshape(-1))
     return out
@@ -121,8 +121,8 @@ def apply_noise(image: Image, table: NDArray[np.uint32], key: int) -> Image:
 def _apply(
     values: NDArray[np.uint8], table: NDArray[np.uint32], key: np.uint64, out: NDArray[np.uint8]
 ) -> np.uint32:
-    """In blocks that stay in the cache, one plain loop per step: the compiler vectorises all but the look."""
-    # One look at every cache line in order, so that the random looks below find the table at hand.
+    """Works in blocks that fit the cache, one loop per step: the compiler vectorises all but the lookup."""
+    # Read every cache line in order, so that the random reads below find the table in the cache.
     seen = np.uint32(0)
     for line in range(0, table.size, _LINE):
         seen |= table[line]
@@ -142,4 +142,4 @@ def _apply(
         for i in range(source.size):
             stays = (bits[i] >> _COLUMN_BITS) < (entry[i] >> _COLUMN_BITS)
             target[i] = np.uint8((bits[i] if stays else entry[i]) & _COLUMN)
-    return seen  # of no use but to keep the looks from being optimised away
+    return seen  # prevents the reads from being optimised away

@@ -38,7 +38,9 @@ def _distances(edges: NDArray[np.uint8]) -> NDArray[np.float32]:
         last = FAR
         for x in range(2, width + 2):
             beside = last + STRAIGHT
-            last = here[x]  # seldom beside: guessed right, a pixel need not wait for the one before
+            last = here[
+                x
+            ]  # rarely adjacent: with correct branch prediction a pixel does not wait for the previous one
             if beside < last:
                 last = beside
                 here[x] = beside

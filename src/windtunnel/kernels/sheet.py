@@ -1,8 +1,8 @@
-"""Sampling an image between its pixels, many times over: packed once, then a row at a time.
+"""Repeated bilinear sampling of an image: it is packed once, then sampled a row at a time.
 
-A sheet holds a word per pixel, one pixel of border all around, and black behind the end, where places
-outside of the image point. So a row of samples is a few plain loops: places and shares of neighbours,
-four looks, a blend. The compiler vectorises all but the looks.
+A sheet has a word per pixel, one pixel of border all around, and black after the end, for positions outside
+the image. A row of samples is then a few plain loops: positions and weights of neighbours, four lookups, a
+blend. The compiler vectorises all but the lookups.
 """
 
 from __future__ import annotations

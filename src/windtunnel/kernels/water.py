@@ -38,7 +38,7 @@ def _lay_water(
 ) -> Image:
     """x + water * liquid * light, the brightest water at `strength`, clipped at white."""
     height, width = image.shape[:2]
-    # A layer without a drop divides nothing by nothing in the reference; here it adds nothing.
+    # A layer without drops is 0/0 in the reference; here it adds nothing.
     brightest = np.int32(1)
     for y in range(height):
         wet, lit = liquid[y], light[y]

@@ -1,4 +1,4 @@
-"""Windows: which rectangle of an image is kept."""
+"""Windows: rectangles of an image that are kept."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Window:
 
 
 def whole(image: Image) -> Window:
-    """The window that keeps everything."""
+    """The window of the whole image."""
     return Window(0, 0, image.shape[0], image.shape[1])
 
 
 def centre_window(image: Image, width: int, height: int, rounding: Rounding = "round") -> Window:
-    """The middle width x height; by default odd margins are split half to even, as the reference does."""
+    """The central width x height window; by default odd margins round half to even, as in the reference."""
     top = ROUNDINGS[rounding]((image.shape[0] - height) / 2)
     left = ROUNDINGS[rounding]((image.shape[1] - width) / 2)
     return Window(top, left, height, width)

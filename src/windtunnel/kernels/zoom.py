@@ -1,4 +1,4 @@
-"""Zooming into the middle as SciPy's linear `zoom` does: corners on corners."""
+"""Zoom into the centre as SciPy's linear `zoom` does, with aligned corners."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Metrics: pure functions of arrays, one file per family, and the scores made of them."""
+"""Metrics: pure functions of arrays, one file per family, and the scores computed from them."""

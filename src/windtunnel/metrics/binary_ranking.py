@@ -1,18 +1,18 @@
-"""How well a score tells images that are out of distribution from those that are in.
+"""OOD detection metrics: how well a score separates out-of-distribution from in-distribution images.
 
-Images are called out where their score is at least t. With R(t) the share of out images called so
-(recall), F(t) the share of in images called so, and P(t) = n_out R / (n_out R + n_in F) the precision,
-over the distinct scores t_1 > t_2 > ... that occur, R_0 = F_0 = 0 and P_0 = 1:
+An image is detected if its score is at least t. R(t) is the share of OOD images detected (recall), F(t) the
+share of ID images detected, and P(t) = n_out R / (n_out R + n_in F) the precision. Over the distinct scores
+t_1 > t_2 > ... that occur, with R_0 = F_0 = 0 and P_0 = 1:
 
 AUROC            = sum over i of (F_i - F_i-1) (R_i + R_i-1) / 2
-AUPR             = sum over i of (R_i - R_i-1) P_i                    average precision; out is positive
-AUPR, trapezoid  = sum over i of (R_i - R_i-1) (P_i + P_i-1) / 2      as other libraries draw the curve
+AUPR             = sum over i of (R_i - R_i-1) P_i                    average precision; OOD is positive
+AUPR, trapezoid  = sum over i of (R_i - R_i-1) (P_i + P_i-1) / 2      as some libraries interpolate the curve
 FPR at 95 %      = F_i at the first i with R_i >= 0.95
 
-A score that says nothing has an AUPR of n_out / (n_out + n_in). Each enters as pseudo-values, one per
-image: the score plus the image's influence on it, out and in images drawn apart (the numbers of both
-are fixed). With g and h the derivatives of the score by R_i and F_i, an out image at place u has the
-influence sum over i >= u of g_i - sum of g_i R_i, times n/n_out; an in image likewise by h and F.
+A random score has an AUPR of n_out / (n_out + n_in). Each metric is computed as pseudo-values, one per image:
+the metric plus the image's influence on it. OOD and ID images are sampled separately, since their numbers are
+fixed. With g and h the derivatives of the metric by R_i and F_i, an OOD image at place u has the influence
+sum over i >= u of g_i - sum of g_i R_i, times n/n_out. ID images likewise use h and F.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Curve:
 
     Attributes:
         recall, fpr: R_i and F_i.
-        place: of every image, the first i at which it is called out.
-        out: which images are out.
+        place: for every image, the first i at which it is detected.
+        out: which images are OOD.
     """
 
     recall: Numbers
@@ -48,12 +48,12 @@ class Curve:
 
     @property
     def n_out(self) -> int:
-        """How many images are out."""
+        """Number of OOD images."""
         return int(self.out.sum())
 
     @property
     def n_in(self) -> int:
-        """How many images are in."""
+        """Number of ID images."""
         return len(self.out) - self.n_out
 
     @cached_property
@@ -75,7 +75,7 @@ Gradient = tuple[float, Numbers, Numbers]
 
 
 def curve(scores: Numbers, out: Truths) -> Curve:
-    """The curve of scores, high for out; both kinds of image must be there."""
+    """The curve of scores that are high for OOD images; both OOD and ID images are required."""
     levels, place = np.unique(-scores, return_inverse=True)
     counts = [np.bincount(place[some], minlength=len(levels)) for some in (out, ~out)]
     recall, fpr = (np.cumsum(one) / one.sum() for one in counts)
@@ -83,7 +83,7 @@ def curve(scores: Numbers, out: Truths) -> Curve:
 
 
 def auroc(drawn: Curve) -> Gradient:
-    """Area under the receiver operating curve: how often an out image scores above an in one, ties half."""
+    """Area under the ROC curve: how often an OOD image scores above an ID image; ties count half."""
     steps, height = _steps(drawn.fpr), _middles(drawn.recall, 0.0)
     return float(steps @ height), (steps + _next(steps)) / 2, height - _next(height)
 
@@ -105,8 +105,8 @@ def trapezoid_precision(drawn: Curve) -> Gradient:
 def fpr_at_recall(drawn: Curve) -> Gradient:
     """False positive rate at the first score whose recall is at least 95 %.
 
-    Its derivative by the recall there is minus the curve's slope dF/dR, taken over the recalls that a recall
-    of 95 % in so many out images may well stand for: 0.95 -+ 1.96 sqrt(0.95 * 0.05 / n_out).
+    Its derivative by the recall there is minus the curve's slope dF/dR. The slope is taken over the 95 %
+    range of the recall at n_out OOD images: 0.95 -+ 1.96 sqrt(0.95 * 0.05 / n_out).
     """
     at = int(np.searchsorted(drawn.recall, RECALL - 1e-12))
     return _rate_at(drawn, at)
@@ -115,7 +115,7 @@ def fpr_at_recall(drawn: Curve) -> Gradient:
 def fpr_near_recall(drawn: Curve) -> Gradient:
     """The same at the recall nearest to 95 %, above or below, as ImageNet-O's published code has it.
 
-    Of several scores at that recall it takes the lowest, which calls most in images out; recalls after the
+    Of several scores at that recall it takes the lowest, which detects most ID images. Recalls after the
     first of 100 % do not count.
     """
     whole = int(np.searchsorted(drawn.recall, 1.0))
@@ -135,28 +135,28 @@ def _rate_at(drawn: Curve, at: int) -> Gradient:
 
 
 def detection_values(scores: Numbers, out: Truths, judge: Callable[[Curve], Gradient]) -> Numbers:
-    """A detection score as one value per image: the score plus the image's influence on it."""
+    """A detection metric as one value per image: the metric plus the image's influence on it."""
     drawn = curve(scores, out)
     value, by_recall, by_fpr = judge(drawn)
     found = np.full(len(scores), value)
     for some, slopes, share in ((out, by_recall, drawn.recall), (~out, by_fpr, drawn.fpr)):
         from_here = np.cumsum(slopes[::-1])[::-1]
         influence = from_here[drawn.place[some]] - float(slopes @ share)
-        # Exactly nothing on average, whatever was rounded, so that the mean is the score.
+        # Influences sum to exactly zero despite rounding, so that the mean is the metric.
         found[some] += (influence - influence.mean()) * (len(scores) / some.sum())
     return found
 
 
 def _steps(values: Numbers) -> Numbers:
-    """From each value to the one before, 0 before the first."""
+    """Difference of each value from the previous one; the value before the first is 0."""
     return np.diff(values, prepend=0.0)
 
 
 def _middles(values: Numbers, first: float) -> Numbers:
-    """Half way between each value and the one before."""
+    """Midpoint of each value and the previous one."""
     return np.asarray((values + np.concatenate([[first], values[:-1]])) / 2, np.float64)
 
 
 def _next(values: Numbers) -> Numbers:
-    """The value after each; after the last 0, since every image is called out there and none can matter."""
+    """The next value of each; 0 after the last, where every image is detected and has no influence."""
     return np.concatenate([values[1:], [0.0]])

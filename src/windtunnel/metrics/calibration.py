@@ -1,4 +1,4 @@
-"""Calibration: does a confidence of 80 % mean right in 80 % of cases?
+"""Calibration: are predictions with a confidence of 80 % correct in 80 % of cases?
 
 With c the confidence (the best-placed class's probability), r 1 where that class is the label and else 0,
 and bins b of n_b out of n predictions:
@@ -6,10 +6,9 @@ and bins b of n_b out of n predictions:
 ECE                    = sum_b n_b/n * |mean c - mean r|         15 bins of equal width in c
 RMS calibration error  = sqrt(sum_b n_b/n * (mean c - mean r)^2)  bins of 100 predictions, sorted by c
 
-Neither is a mean over images. Their intervals rest on each image's influence (the infinitesimal
-jackknife): the score enters as pseudo-values, one per image, whose mean is the score itself. They are
-intervals for the score at this number of images: few images make both scores larger than they would be
-on many, and no interval takes that away.
+Neither is a mean over images. Their intervals use each image's influence (the infinitesimal jackknife): the
+score is computed as pseudo-values, one per image, whose mean is the score itself. The intervals are for the
+score at this number of images: both scores are biased upwards on few images, and so are the intervals.
 """
 
 from __future__ import annotations
@@ -51,16 +50,16 @@ def rms_values(
     With m_b a bin's mean gap, the mean square MS is the mean of 2 m_b (c - r) - m_b^2; the root is taken by
     its derivative: RMS + (that - MS) / (2 RMS), or c - r where RMS is 0. The last bin takes the remainder;
     fewer predictions than a bin holds are one bin. Equal confidences count as right in the share that they
-    are right together, so that their order cannot matter. A prediction still enters with its own c - r, and
-    with the mean m_b and m_b^2 of the bins that its equals are in: their shares are random as well.
+    are right together, so that their order does not matter. A prediction still has its own c - r. It uses the
+    mean m_b and m_b^2 over the bins that its ties are in, because their shares are random as well.
 
     Args:
         confidence: of each prediction.
         right: whether each is right.
         bin_size: predictions per bin.
         compat: as the published code of ImageNet-A computes it: the most confident bin is dropped, while
-            its predictions still count in n, and equal confidences stand in the order given. Of a single
-            bin 0 is left.
+            its predictions still count in n, and equal confidences keep the order given. A single bin
+            gives 0.
     """
     flat = confidence.ravel()
     order = np.argsort(flat, kind="stable" if compat else "quicksort")
@@ -81,7 +80,7 @@ def rms_values(
 
 
 def calibration_interval(measure: Measure) -> tuple[float, float]:
-    """Student's interval of a calibration error; of one image nothing but the limits is known."""
+    """Student's interval of a calibration error; for a single image it is the limits."""
     if measure.units < 2:
         return measure.limits
     right = measure.columns[:, 1]
@@ -96,7 +95,7 @@ class Bin:
         low, high: the confidences it holds.
         n: predictions.
         confidence: their mean.
-        accuracy: share of right answers.
+        accuracy: share of correct predictions.
     """
 
     low: float
@@ -107,7 +106,7 @@ class Bin:
 
 
 def reliability(confidence: Numbers, right: Truths, bins: int = ECE_BINS) -> list[Bin]:
-    """Confidence beside share of right answers, in the ECE's bins that hold a prediction."""
+    """Confidence and accuracy in each bin of the ECE that has predictions."""
     place = _equal_width_bins(confidence, bins).ravel()
     sizes = np.bincount(place, minlength=bins)
     sums = [np.bincount(place, values.ravel(), minlength=bins) for values in (confidence, right)]
@@ -153,7 +152,7 @@ def _equal_count_bins(count: int, bin_size: int) -> NDArray[np.int64]:
 
 
 def calibration_notes(run: ScoredRun) -> list[str]:
-    """Why there is no calibration error as ImageNet-A's code computes it, in a sentence."""
+    """A sentence that states why there is no calibration error as ImageNet-A's code computes it."""
     if "rms_calibration_error_compat" not in run.metrics or not run.observed.gives_probabilities:
         return []
     counts = {one.name: len(one.rows) for one in run.parts if one.labelled}
@@ -162,6 +161,6 @@ def calibration_notes(run: ScoredRun) -> list[str]:
     if not few:
         return []
     return [
-        f"No rms_calibration_error_compat of {' and '.join(few)}: it leaves the most confident bin of "
-        f"{RMS_BIN_SIZE} out, and needs {2 * RMS_BIN_SIZE} images."
+        f"No rms_calibration_error_compat of {' and '.join(few)}: it omits the most confident bin of "
+        f"{RMS_BIN_SIZE} predictions and needs {2 * RMS_BIN_SIZE} images."
     ]

@@ -1,11 +1,11 @@
-"""Against clean: what a condition costs, and how many answers it changes.
+"""Comparison with clean: accuracy lost under a condition, and share of predictions it changes.
 
 residual robustness = accuracy on clean - accuracy under the condition
-flip share          = share of images whose best-placed class differs from that on clean
+flip share          = share of images whose predicted class differs from that on clean
 
-Accuracy hides flips: a model may lose one image and gain another. The clean images of a residual are the
-suite's canvas, those of a flip are stored by the same codec as the condition, so that no flip is blamed on
-the corruption that the codec alone makes.
+Accuracy hides flips: a model may lose one image and gain another. Residual robustness compares with the
+suite's canvas. Flips compare with clean images stored by the same codec as the condition, so that flips
+caused by the codec are not attributed to the corruption.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def flipped(chosen: NDArray[np.int32], reference: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """True where the predicted class differs from the reference's, or either of them is not finite (-1)."""
+    """True where the predicted class differs from the reference's, or either one is not finite (-1)."""
     return np.asarray((chosen != reference) | (chosen < 0), np.bool_)
 
 
 def clean_with_codec_of(run: ScoredRun, condition: Condition) -> str:
-    """The name of the clean condition stored as a condition is, or "" where the run has none."""
+    """The name of the clean condition with the same codec, or "" if the run has none."""
     for other in run.conditions:
         if other.is_clean and other.codec == condition.codec:
             return other.name
@@ -36,7 +36,7 @@ def clean_with_codec_of(run: ScoredRun, condition: Condition) -> str:
 
 
 def why_no_clean(run: ScoredRun) -> Missing | None:
-    """Why a run has no difference to the clean images."""
+    """Why a run has no comparison with the clean images."""
     if "clean" in run.observed.conditions:
         return None
     return Missing("it needs the clean images", "give them with --clean")
@@ -46,4 +46,6 @@ def why_no_clean_codec(run: ScoredRun) -> Missing | None:
     """Why a run has no flips against clean images that are stored with the same codec."""
     if all(clean_with_codec_of(run, one) for one in run.corruptions):
         return None
-    return Missing("there are no clean images stored as the corrupted ones are", "run suite imagenet-c")
+    return Missing(
+        "the run has no clean images stored with the codec of the corrupted ones", "run suite imagenet-c"
+    )

@@ -1,4 +1,4 @@
-"""What must be alike in runs before their answers are set beside each other."""
+"""Comparability of runs: the settings that must be the same before predictions are compared."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 # What a projection lets count, in words.
 KINDS = {
-    "identity": "all outputs count",
-    "mask": "only classes of the data count (--mask)",
-    "collapse": "outputs stand for classes by a map (--map)",
+    "identity": "all outputs compete",
+    "mask": "only classes of the data compete (--mask)",
+    "collapse": "outputs are mapped to classes (--map)",
 }
 
 
@@ -28,47 +28,47 @@ def why_other_pixels(runs: Sequence[ScoredRun]) -> str:
     for values, name in ((seeds, "seed"), (streams, "random stream version")):
         if len(set(values)) > 1:
             shown = " and ".join(map(str, dict.fromkeys(values)))
-            return f"{name}s {shown} differ, so that corrupted pixels do too"
+            return f"{name}s {shown} differ, so the corrupted pixels differ too"
     return ""
 
 
-def why_other_pairs(run: ScoredRun, other: ScoredRun) -> str:
-    """Why frames are not compared alike in two runs of sequences, or ""; the same clips may be."""
-    ours, theirs = difficulty_of(run), difficulty_of(other)
-    if ours == theirs or not (sequences_of(run) and sequences_of(other)):
+def why_frame_pairs_differ(run: ScoredRun, other: ScoredRun) -> str:
+    """Why two runs of sequences compare different pairs of frames, or ""."""
+    first, second = difficulty_of(run), difficulty_of(other)
+    if first == second or not (sequences_of(run) and sequences_of(other)):
         return ""
-    return f"difficulty {ours} in {run.path} and {theirs} in {other.path}"
+    return f"difficulty {first} in {run.path} and {second} in {other.path}"
 
 
-def why_other_conditions(runs: Sequence[ScoredRun]) -> str:
-    """What makes all conditions of some run others than the first one's (difficulty, codec ...), or ""."""
+def why_conditions_differ(runs: Sequence[ScoredRun]) -> str:
+    """Settings that make a run's conditions differ from the first run's (difficulty, codec ...), or ""."""
     first = runs[0]
     found = {
-        name: f"{name} {ours} in {first.path} and {theirs} in {run.path}"
+        name: f"{name} {value} in {first.path} and {other} in {run.path}"
         for run in runs[1:]
-        for name, ours, theirs in differing_settings(first.recipe, run.recipe)
+        for name, value, other in differing_settings(first.recipe, run.recipe)
     }
     return ", ".join(found.values())
 
 
-def why_other_answers(runs: Sequence[ScoredRun]) -> str:
-    """Why a right answer is not as easy in all runs (a mask or a map), or ""."""
+def why_outputs_differ(runs: Sequence[ScoredRun]) -> str:
+    """Why predictions are not over the same outputs in all runs (a mask or a map), or ""."""
     found = [_projection(run) for run in runs]
     if all(one == found[0] for one in found):
         return ""
-    rivals = [_rivals(run) if run.natural else set() for run in runs]
-    if rivals[0] and all(one == rivals[0] for one in rivals):
+    competing = [_competing_classes(run) if run.natural else set() for run in runs]
+    if competing[0] and all(classes == competing[0] for classes in competing):
         return ""
     kinds = list(dict.fromkeys(KINDS[one["kind"]] for one in found))
     if len(kinds) > 1:
         return f"{kinds[0]} in one run and {kinds[1]} in another"
-    return f"{kinds[0]}, but not the same ones in all runs"
+    return f"{kinds[0]}, but the classes differ between runs"
 
 
-def _rivals(run: ScoredRun) -> set[str]:
-    """Of a natural set the classes that compete; none where outputs of other classes may win too.
+def _competing_classes(run: ScoredRun) -> set[str]:
+    """Classes of a natural set that compete; empty if outputs of other classes compete too.
 
-    A network of 200 outputs and the 200 of a network's thousand that count are as easy to be right with.
+    A network with 200 outputs is comparable with one of 1,000 outputs restricted to the same 200.
     """
     recipe, classes = run.recipe.projection, run.info.data.classes
     outputs = len(recipe.outputs) or run.recipe.model.classes
@@ -78,7 +78,7 @@ def _rivals(run: ScoredRun) -> set[str]:
 
 
 def _projection(run: ScoredRun) -> dict[str, Any]:
-    """Which outputs may win, whatever the order in which a model lists its classes."""
+    """The outputs that compete, independent of the order in which a model lists its classes."""
     recipe = run.recipe.projection
     kept, classes = set(recipe.kept), run.class_keys
     names = sorted(classes[label] for label, place in enumerate(recipe.labels) if place in kept)

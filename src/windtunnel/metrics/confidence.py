@@ -1,4 +1,4 @@
-"""What scores of confidence share: which predictions they take, and what equal confidences mean."""
+"""Code that all confidence metrics share: selection of predictions, and ties in confidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IntervalOf = Callable[[Measure], tuple[float, float]]
 
 
 def mean_over_ties(ordered: Numbers, values: Numbers) -> Numbers:
-    """Values averaged where the sorted keys beside them are equal."""
+    """Values averaged over runs of equal sorted keys."""
     begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     group = np.cumsum(begins) - 1
     return np.asarray((np.bincount(group, values) / np.bincount(group))[group], np.float64)
@@ -39,7 +39,7 @@ def confident_measure(
     values: Values,
     interval_of: IntervalOf,
 ) -> Measure:
-    """A score of confidences, from 0 to 1, of predictions (images x conditions pooled).
+    """A confidence metric from 0 to 1 over predictions (images x conditions pooled).
 
     The second column is each image's share of right predictions: it has no weight in the score, only in its
     interval.
@@ -64,9 +64,9 @@ def confident_measure(
 def confident_measures(
     run: ScoredRun, seen: Observed, metric: str, formula: str, values: Values, interval_of: IntervalOf
 ) -> list[Measure]:
-    """A score of confidences under every condition, and pooled over the corruptions.
+    """A confidence metric of every condition, and pooled over the corruptions.
 
-    None where the model gives no probabilities, or a single image.
+    Empty if the model gives no probabilities or there is only one image.
     """
     if not seen.gives_probabilities or len(seen.ids) < 2:
         return []

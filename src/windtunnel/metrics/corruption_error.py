@@ -1,4 +1,4 @@
-"""Corruption error: a model's errors divided by AlexNet's, as ImageNet-C defines it.
+"""Corruption error: a model's errors normalised by AlexNet's, as ImageNet-C defines it.
 
 With E the model's top-1 errors, A AlexNet's, s the five severities and c a corruption:
 
@@ -20,7 +20,6 @@ import numpy as np
 
 from windtunnel import published
 from windtunnel.core.metrics import Missing
-from windtunnel.core.wording import counted
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.precomputed import AS_STORED
 from windtunnel.metrics.clean_comparison import why_no_clean
@@ -57,12 +56,12 @@ def alexnet_errors() -> dict[str, tuple[float, ...]]:
 
 
 def misfit(run: ScoredRun) -> Misfit | None:
-    """Why AlexNet's published errors do not fit this run and what to do, or None where they fit."""
+    """Why AlexNet's published errors do not apply to this run, and what to do; None if they apply."""
     return joined_misfit(misfits(run))
 
 
 def misfits(run: ScoredRun) -> list[Misfit]:
-    """Every reason why AlexNet's published errors do not fit this run.
+    """Every reason why AlexNet's published errors do not apply to this run.
 
     They were measured on the published files: edition 224, its usual canvas, JPEG 85, ImageNet's 1,000
     classes, all five severities.
@@ -84,7 +83,7 @@ def misfits(run: ScoredRun) -> list[Misfit]:
         found.append(Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85"))
     units = set(suite.units)
     if missing := sorted(units - set(alexnet_errors())):
-        none = f"there are none for {', '.join(missing)} at any severity"
+        none = f"they have no errors for {', '.join(missing)}"
         found.append(Misfit(none, "run suite imagenet-c"))
     if not whole_units(run) and units != set(missing):
         found.append(SEVERITIES_LACKING)
@@ -122,12 +121,12 @@ def why_no_relative_mean(run: ScoredRun) -> Missing | None:
 
 
 def _misfits_of_mean(run: ScoredRun) -> tuple[list[Misfit], list[Misfit]]:
-    """Why AlexNet's errors do not fit, and which corruptions the mean lacks."""
+    """Why AlexNet's errors do not apply, and which corruptions the mean lacks."""
     units = set(whole_units(run))
     if units == set(THE_FIFTEEN):
         return misfits(run), []
-    have = counted(len(units & set(THE_FIFTEEN)), "such corruption")
-    reason = f"it is defined over 15 corruptions at 5 severities, and the run has {have}"
+    have = len(units & set(THE_FIFTEEN))
+    reason = f"it is defined over 15 corruptions at 5 severities, and the run has {have} of them"
     found = [one for one in misfits(run) if one != SEVERITIES_LACKING]
     return found, [Misfit(reason, "run suite imagenet-c")]
 

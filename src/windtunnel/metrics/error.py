@@ -1,4 +1,4 @@
-"""Error rates from the rank of the label: 0 is right, 4 still counts among the top five."""
+"""Top-k error rates from the rank of the label: 0 is the predicted class, 4 is still in the top five."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def top_k_wrong(label_rank: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
-    """True where none of an image's labels is among the k best-placed classes: rank >= k."""
+    """True where none of an image's labels is among the top k classes: rank >= k."""
     return label_rank >= k
 
 
 def condition_errors(run: ScoredRun, seen: Observed, k: int, formula: str) -> list[Measure]:
-    """Top-k error of every condition; none where k or fewer classes compete."""
+    """Top-k error of every condition; empty if k or fewer classes compete."""
     if competing_classes(run) <= k:
         return []
     if run.recipe.model.top_k is not None and run.recipe.model.top_k < k:
@@ -34,7 +34,7 @@ def condition_errors(run: ScoredRun, seen: Observed, k: int, formula: str) -> li
 
 
 def competing_classes(run: ScoredRun) -> int:
-    """How many of the model's classes can be predicted."""
+    """Number of the model's classes that can be predicted."""
     return len(run.recipe.projection.kept) or int(run.recipe.model.classes)
 
 

@@ -1,4 +1,4 @@
-"""What a score is of, in columns: corruption or perturbation, severity, and codec."""
+"""Facets of a score as columns: corruption or perturbation, severity, and codec."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def facets_by_condition(run: ScoredRun) -> dict[str, Facets]:
     """The facets of every condition of a run, and of every corruption over all its severities (CE)."""
     if run.parts:
-        return {}  # there scores are of parts of the data
+        return {}  # natural sets are scored by part of the data
     found: dict[str, Facets] = {}
     codecs: dict[str, set[str]] = {}
     for condition in run.conditions:

@@ -1,4 +1,4 @@
-"""Flips and top-5 distances of sequences divided by AlexNet's published ones, or by a stored run's.
+"""Flip rates and top-5 distances of sequences, normalised by AlexNet's published values or a baseline run.
 
 With FP a sequence's flip probability and uT5D its mean top-5 distance (`metrics/sequence_scores.py`), and
 A the same of AlexNet:
@@ -19,7 +19,7 @@ from windtunnel.core.metrics import Missing
 from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.codecs import is_lossless
-from windtunnel.metrics.baseline import Beside, Rows, mean_of_ratios, same_images
+from windtunnel.metrics.baseline import PairedValues, Rows, mean_of_ratios, same_images
 from windtunnel.metrics.misfit import Misfit, joined_misfit, not_normalised, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.published_results import STORED, perturbation_normalisers, perturbations_of
@@ -44,28 +44,28 @@ if TYPE_CHECKING:
 
 # mFR and mT5D are defined over these and no others; the other four are for validation.
 THE_TEN = perturbations_of("test")
-# Of every sequence of the published set, which was stored as lossy video.
+# The codec of every sequence of the published set, which is stored as lossy video.
 PUBLISHED_CLIPS = 50_000
 STORED_LOSSLESS = {f"{STORED}-png", f"{STORED}-array"}
 ALEXNET_EDITION = 224
-# AlexNet's figures fit video as published, and are near enough for lossless frames; JPEG makes other flips.
+# AlexNet's figures apply to video as published and approximately to lossless frames. JPEG flips differ.
 ALEXNET_VIDEO = {H264, STORED}
 ALEXNET = "AlexNet's published one (50,000 clips stored as H.264, edition 224, difficulty 1)"
 
 
 def never_compressed(codecs: Iterable[str]) -> bool:
-    """Whether frames stored with these codecs have the pixels they were made with."""
+    """Whether all of these codecs are lossless."""
     return all(codec in STORED_LOSSLESS or is_lossless(codec) for codec in codecs)
 
 
 def ratio(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """Every sequence's score divided by a stored run's, or by AlexNet's where that fits."""
+    """The score of every sequence, normalised by the baseline run, or by AlexNet's figures if these apply."""
     if run.baseline:
-        both = joined(kind, run, run.baseline)
+        both = pair_changes(kind, run, run.baseline)
         return [
             divided(kind, kind.ratio, name(one), both, run, [one])
             for one in sequences_of(run)
-            if not why_not_divided(kind, both, one)
+            if not why_no_ratio(kind, both, one)
         ]
     if misfit(run):
         return []
@@ -78,13 +78,13 @@ def ratio(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
 
 
 def mean_ratio(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """The mean of those ratios, where the run has exactly the ten sequences."""
+    """The mean of those ratios, for runs with exactly the ten sequences."""
     found = sequences_of(run)
     if {bare(one) for one in found} != set(THE_TEN):
         return []
     if run.baseline:
-        both = joined(kind, run, run.baseline)
-        if any(why_not_divided(kind, both, one) for one in found):
+        both = pair_changes(kind, run, run.baseline)
+        if any(why_no_ratio(kind, both, one) for one in found):
             return []
         return [divided(kind, kind.mean_ratio, "", both, run, found)]
     if misfit(run) or any(map(_why_other_frames, found)):
@@ -98,33 +98,37 @@ def _alexnet(kind: Kind, condition: Condition) -> float:
     return perturbation_normalisers()[bare(condition)][kind.normaliser]
 
 
-def joined(kind: Kind, run: ScoredRun, baseline: ScoredRun) -> Beside:
-    """The images that both runs have in full, and the sequences that both have."""
-    return clips_beside(kind, run, baseline, *same_images(run, run.clips.ids, baseline, baseline.clips.ids))
+def pair_changes(kind: Kind, run: ScoredRun, baseline: ScoredRun) -> PairedValues:
+    """Changes between frames in run and baseline, for all images and sequences that both have."""
+    return changes_on(kind, run, baseline, *same_images(run, run.clips.ids, baseline, baseline.clips.ids))
 
 
-def clips_beside(kind: Kind, run: ScoredRun, baseline: ScoredRun, ours: Rows, theirs: Rows) -> Beside:
-    """Every image's mean over compared frames, in these rows of either; their frames compared as ours."""
+def changes_on(
+    kind: Kind, run: ScoredRun, baseline: ScoredRun, run_rows: Rows, baseline_rows: Rows
+) -> PairedValues:
+    """Each image's mean change over compared frames, in these rows; both compare frames as the run does."""
     where = {one.id: name(one) for one in sequences_of(baseline)}
     shared = [one for one in sequences_of(run) if one.id in where]
-    mine = [changes(kind, run.clips, name(one), run, one)[ours].mean(axis=1) for one in shared]
-    others = [changes(kind, baseline.clips, where[one.id], run, one)[theirs].mean(axis=1) for one in shared]
+    run_means = [changes(kind, run.clips, name(one), run, one)[run_rows].mean(axis=1) for one in shared]
+    baseline_means = [
+        changes(kind, baseline.clips, where[one.id], run, one)[baseline_rows].mean(axis=1) for one in shared
+    ]
     groups = groups_of(run)
-    return Beside(
+    return PairedValues(
         baseline.info.model.name,
         tuple(map(name, shared)),
         tuple(one.unit for one in shared),
-        np.array(mine, np.float64).reshape(len(shared), len(ours)).T,
-        np.array(others, np.float64).reshape(len(shared), len(ours)).T,
-        None if groups is None else groups[ours],
+        np.array(run_means, np.float64).reshape(len(shared), len(run_rows)).T,
+        np.array(baseline_means, np.float64).reshape(len(shared), len(run_rows)).T,
+        None if groups is None else groups[run_rows],
     )
 
 
-def why_not_divided(kind: Kind, found: Beside, condition: Condition) -> str:
-    """Why a sequence cannot be divided by the baseline's on the same images, or "" where it can."""
+def why_no_ratio(kind: Kind, found: PairedValues, condition: Condition) -> str:
+    """Why a sequence cannot be normalised by the baseline on the same images, or "" if it can."""
     unit = condition.unit
     if not found.columns(unit):
-        return f"the baseline lacks {name(condition)}"
+        return f"the baseline does not have {name(condition)}"
     if found.divides(unit):
         return ""
     value = found.sums(unit, relative=False)[1].mean()
@@ -135,11 +139,11 @@ def divided(
     kind: Kind,
     metric: str,
     condition: str,
-    found: Beside,
+    found: PairedValues,
     run: ScoredRun,
     sequences: Sequence[Condition],
 ) -> Measure:
-    """Ratios to a stored run on the same images."""
+    """The mean over sequences of the run's score divided by the baseline's, on the same images."""
     number = counted(len(sequences), "sequence")
     over = f"mean over {number}, difficulty {difficulty_of(run)}, of: {kind.words}"
     formula = (
@@ -150,12 +154,12 @@ def divided(
 
 
 def misfit(run: ScoredRun) -> Misfit | None:
-    """Why AlexNet's published figures do not fit this run and what to do, or None where they fit."""
+    """Why AlexNet's published figures do not apply to this run, and what to do; None if they apply."""
     return joined_misfit(misfits(run))
 
 
 def misfits(run: ScoredRun) -> list[Misfit]:
-    """Every reason why AlexNet's published figures do not fit this run."""
+    """Every reason why AlexNet's published figures do not apply to this run."""
     sequences, found, edition = sequences_of(run), [], run.recipe.canvas.edition
     if edition != ALEXNET_EDITION:
         found.append(
@@ -179,7 +183,7 @@ def misfits(run: ScoredRun) -> list[Misfit]:
     if others := sorted(codec for codec in codecs if not never_compressed([codec])):
         found.append(
             Misfit(
-                f"they hold for H.264 video and are near for lossless frames, these are {', '.join(others)}",
+                f"they hold for H.264 video and nearly for lossless frames, this run has {', '.join(others)}",
                 f"run with --codec {H264}",
             )
         )
@@ -201,13 +205,13 @@ def why_no_mean(run: ScoredRun) -> Missing | None:
 
 
 def _why_other_frames(condition: Condition) -> str:
-    """Why AlexNet's figure does not fit this one sequence, or "": it is of so many frames."""
+    """The name and length of a sequence to which AlexNet's figure does not apply, or ""."""
     frames, usual = condition.frames, published_frames(condition.unit, ALEXNET_EDITION)
     return "" if frames == usual else f"{name(condition)} ({counted(frames, 'frame')} of {usual})"
 
 
 def sequence_notes(run: ScoredRun) -> list[str]:
-    """What a reader of flip rates and top-5 distances must know."""
+    """Notes on flip rates and top-5 distances."""
     found = sequences_of(run)
     if not found or (not run.baseline and "flip_rate" not in run.metrics):
         return []
@@ -215,48 +219,49 @@ def sequence_notes(run: ScoredRun) -> list[str]:
         return [*_baseline_notes(run, run.baseline, found), *_too_few(found)]
     if wrong := misfit(run):
         return [
-            f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not fit, {wrong.reason}. {wrong.advice} "
-            "Otherwise read mFP and uT5D."
+            f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not apply, {wrong.reason}. {wrong.advice} "
+            "Otherwise use mFP and uT5D, which are not normalised."
         ]
     other = [why for one in found if (why := _why_other_frames(one))]
     lines = _too_few(found)
     if other:
         lines = [
-            f"AlexNet's figures are of whole clips: no FR and no T5D of {', '.join(other)}; no mFR, no mT5D."
+            f"AlexNet's figures need whole clips: no FR and no T5D of {', '.join(other)}; no mFR, no mT5D."
         ]
     codecs = {one.codec for one in found}
     published = codecs == {STORED} and run.recipe.data.count == PUBLISHED_CLIPS
     if published or len(other) == len(found):
         return lines
-    what = "FR and T5D of each sequence divide" if lines else "FR, mFR, T5D and mT5D divide"
-    how = ", and frames that were never compressed" if never_compressed(codecs) else ""
+    what = "FR and T5D of each sequence are" if lines else "FR, mFR, T5D and mT5D are"
+    how = " and lossless frames" if never_compressed(codecs) else ""
     return [
         *lines,
-        f"{what} by AlexNet's figures on 50,000 published H.264 clips; these are other "
-        f"images{how}, so that they are only near what the same model would get there.",
+        f"{what} normalised by AlexNet's figures on the 50,000 published H.264 clips. This run has different "
+        f"images{how}, so its scores only approximate those of the same model on the published clips.",
     ]
 
 
 def _baseline_notes(run: ScoredRun, baseline: ScoredRun, found: Sequence[Condition]) -> list[str]:
-    """What is divided by a stored run, and what cannot be."""
+    """Notes on scores that are normalised by a baseline run, and on those that cannot be."""
     reasons = {}
     for kind in (FLIPS, TOP_FIVE):
-        both = joined(kind, run, baseline)
-        reasons[kind.title] = [why_not_divided(kind, both, one) for one in found]
+        both = pair_changes(kind, run, baseline)
+        reasons[kind.title] = [why_no_ratio(kind, both, one) for one in found]
     whole = " and ".join(title for title, whys in reasons.items() if not all(whys))
     divides = (
-        f"{whole} divide by {baseline.info.model.name} ({baseline.path}) on the same "
-        "images, not by AlexNet's published figures: not comparable with the paper's."
+        f"{whole} are normalised by {baseline.info.model.name} ({baseline.path}) on the same images, "
+        "not by AlexNet's published figures. They are not comparable with the paper's."
     )
     lines = (f"No {title}: {why}." for title, whys in reasons.items() for why in dict.fromkeys(whys) if why)
     return [*([divides] if whole else []), *lines]
 
 
 def _too_few(found: Sequence[Condition]) -> list[str]:
-    """Why there is no mean of ratios, where that is for the sequences there are."""
+    """Why there is no mFR and no mT5D, if the run's sequences are the reason."""
     ten = sum(bare(one) in THE_TEN for one in found)
     if ten == len(found) == len(THE_TEN):
         return []
     others = f" and {len(found) - ten} other" if len(found) > ten else ""
-    here = f"here {'is' if len(found) == 1 else 'are'} {ten}{others}"
-    return [f"No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and {here}."]
+    return [
+        f"No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and the run has {ten}{others}."
+    ]

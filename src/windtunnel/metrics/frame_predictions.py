@@ -1,4 +1,4 @@
-"""What a model said of every frame: best classes and scores, sequence by sequence."""
+"""Predictions on every frame of a run's sequences: top five classes and scores."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Clips:
     """The frames of a finished run's sequences.
 
-    An image that fails in one frame leaves all sequences, so that every score rests on the same images.
-    A frame whose prediction is not finite is no failure: every pair it is in counts as changed.
-    Labels are not needed: stability asks whether answers change, not whether they are right. Where some
-    images have labels, the others leave here too.
+    An image that fails in one frame is excluded from all sequences, so that all scores use the same images.
+    A prediction that is not finite is no failure: every pair with that frame counts as changed.
+    Stability needs no labels, since it measures changes between predictions. Where some images have
+    labels, images without labels are excluded here too.
 
     Attributes:
         kept: which of the run's images are complete.
@@ -47,7 +47,7 @@ class Clips:
         return np.array(self._run.samples["id"].to_pylist(), object)[self.kept]
 
     def top(self, condition: str) -> NDArray[np.int32]:
-        """The best classes, images x frames x 5, best first; -1 where there are fewer.
+        """The top five classes, images x frames x 5, best first; -1 where there are fewer classes.
 
         All five are -1 where the prediction is not finite.
         """
@@ -58,13 +58,13 @@ class Clips:
         return self.top(condition)[:, :, 0] < 0
 
     def once(self, key: Hashable, measure: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-        """What `measure` finds, asked only the first time: many scores rest on the same distances."""
+        """The result of `measure`, cached because several scores use the same distances."""
         if key not in self._measured:
             self._measured[key] = measure()
         return self._measured[key]
 
     def scores(self, condition: str) -> Iterator[NDArray[np.float32]]:
-        """The score of every class that counts, frames x classes, image by image; only where kept.
+        """Scores of all competing classes, frames x classes, image by image; only if the run stored them.
 
         NaN where the prediction is not finite.
         """

@@ -1,4 +1,4 @@
-"""Frame sets of videos (pm-k): is a model still right when the camera moves a few frames on?
+"""Frame sets of videos (pm-k): are predictions still correct a few frames away?
 
 A set is an anchor frame a and N_k(a), the accepted frames within k frames of it. With r(f) = 1 where the
 model is right on frame f, and A anchors:
@@ -8,8 +8,8 @@ pm-k                   = 1/A sum over a of r(a) * min over f in N_k(a) of r(f)
 pm-k, anchor excluded  = 1/A sum over a of min over f in N_k(a) of r(f); where N_k(a) is empty the min is 1
 drop                   = pm-0 - pm-k
 
-The published scorers require the anchor to be right too; the formula as printed leaves it out. An anchor
-without accepted frames counts as its anchor alone does. A set with a frame that failed leaves whole.
+The published scorers require the anchor to be correct too; the formula in the paper omits it. For an anchor
+without accepted frames, only the anchor counts. A set with a failed frame is excluded as a whole.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class FrameSets:
     """Which frames belong to which anchor.
 
     Attributes:
-        names: of the sets.
-        anchors: of every set, the row of its anchor among the images.
-        rows: of every neighbour, its row among the images.
-        owner: of every neighbour, its set.
-        offsets: of every neighbour, how many frames after the anchor it is.
-        left_out: sets left out because a frame of theirs is not among the images.
+        names: names of the sets.
+        anchors: for every set, the row of its anchor among the images.
+        rows: for every neighbour, its row among the images.
+        owner: for every neighbour, its set.
+        offsets: for every neighbour, its offset from the anchor in frames.
+        left_out: number of sets left out because one of their frames is not among the images.
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class FrameSets:
 
     @cached_property
     def distances(self) -> list[int]:
-        """How far from their anchors frames are, ascending: between these pm-k stays what it is."""
+        """Distances of frames from their anchors, ascending: pm-k changes only at these k."""
         return [int(one) for one in np.unique(np.abs(self.offsets[self.offsets != 0]))]
 
     @property
@@ -70,7 +70,7 @@ class FrameSets:
 def frame_sets(table: pa.Table, ids: NDArray[np.object_]) -> FrameSets:
     """The sets of a table (group, sample_id, offset, role) whose frames are all among these images.
 
-    Sets stand in the order of their anchors, neighbours in the order of their sets.
+    Sets are in the order of their anchors, neighbours in the order of their sets.
     """
     rows = {one: row for row, one in enumerate(ids.tolist())}
     frames = np.array([rows.get(one, -1) for one in table["sample_id"].to_pylist()], np.int64)
@@ -96,13 +96,13 @@ def frame_sets(table: pa.Table, ids: NDArray[np.object_]) -> FrameSets:
 
 
 def worst_within(sets: FrameSets, anchor_right: Truths, right: Truths, k: int) -> Truths:
-    """Of every set, whether its anchor and all frames within k of it are right.
+    """For every set, whether its anchor and all frames within k of it are correct.
 
     Args:
         sets: the sets.
-        anchor_right: of every set, whether its anchor is right; all true to leave anchors out.
-        right: of every neighbour, whether it is right.
-        k: how far from the anchor frames count.
+        anchor_right: for every set, whether its anchor is correct; all true to leave anchors out.
+        right: for every neighbour, whether it is correct.
+        k: the largest distance from the anchor at which frames count.
     """
     wrong = np.bincount(sets.owner[sets.within(k) & ~right], minlength=len(sets.names))
     return np.asarray(anchor_right & (wrong == 0), np.bool_)
@@ -111,7 +111,7 @@ def worst_within(sets: FrameSets, anchor_right: Truths, right: Truths, k: int) -
 def mean_over_frames(
     sets: FrameSets, anchor_right: Truths, right: Truths
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of every set, how many of its frames are right, the anchor among them, and how many there are."""
+    """For every set, its number of correct frames and of all frames, anchor included."""
     count = len(sets.names)
     near = np.bincount(sets.owner, right, minlength=count), np.bincount(sets.owner, minlength=count)
     return np.asarray(anchor_right + near[0], np.float64), np.asarray(1 + near[1], np.float64)
@@ -119,12 +119,12 @@ def mean_over_frames(
 
 @dataclass(frozen=True)
 class Judged:
-    """A run's frame sets, and where it is right.
+    """A run's frame sets, and which frames it predicts correctly.
 
     Attributes:
         sets: the sets whose frames were all predicted.
-        anchor_right: of every set, whether its anchor is right.
-        right: of every neighbour, whether it is right.
+        anchor_right: for every set, whether its anchor is correct.
+        right: for every neighbour, whether it is correct.
     """
 
     sets: FrameSets
@@ -132,13 +132,13 @@ class Judged:
     right: Truths
 
     def pm(self, k: int, *, anchor: bool = True) -> Truths:
-        """Of every set, whether all frames within k are right, the anchor among them or left out."""
+        """For every set, whether all frames within k are correct, with or without the anchor."""
         held = self.anchor_right if anchor else np.ones_like(self.anchor_right)
         return worst_within(self.sets, held, self.right, k)
 
 
 def judge_frames(run: ScoredRun) -> Judged | None:
-    """A run's frame sets, and where it is right by each frame's labels; None where it has no whole set."""
+    """A run's frame sets and correct frames, by each frame's labels; None if no set is complete."""
     if run.frame_sets is None:
         return None
     seen = run.observed
@@ -150,28 +150,30 @@ def judge_frames(run: ScoredRun) -> Judged | None:
 
 
 def frame_notes(run: ScoredRun) -> list[str]:
-    """What a reader of pm-k must know."""
+    """Notes on pm-k."""
     found = judge_frames(run)
-    # Of frames that could not be read the plan knows; a model fails on others.
+    # The plan lists unreadable frames; the model may fail on others.
     one_video = run.group_found and len(run.group_values(run.observed.kept)) == 1
     lines = [ONE_VIDEO] if one_video else []
     if found is None:
-        return [*lines, "No pm-k: no frame set is whole."] if run.frame_sets is not None else []
+        return [*lines, "No pm-k: no frame set is complete."] if run.frame_sets is not None else []
     sets = found.sets
     lines += [
-        "pm-k asks that the anchor is right too, as the published scorers do; pm_k_anchor_excluded is the "
-        "formula as printed, which leaves it out."
+        "pm-k requires a correct anchor too, as the published scorers do. pm_k_anchor_excluded is the "
+        "paper's formula, which omits the anchor."
     ]
     alone = len(sets.names) - len(np.unique(sets.owner))
     if alone:
-        lines.append(f"{alone:,} anchors have no frame beside them: pm-k takes them as their anchor is.")
+        lines.append(
+            f"{alone:,} anchors have no other accepted frame: for them pm-k is the accuracy on the anchor."
+        )
     if sets.left_out:
-        lines.append(f"{sets.left_out:,} frame sets are left out whole: a frame of theirs failed.")
+        lines.append(f"{sets.left_out:,} frame sets are left out because one of their frames failed.")
     return lines
 
 
 def errors_by_offset(found: Judged, metric: str, formula: str, counted: Truths) -> list[Measure]:
-    """Errors of the frames at each offset, of the sets that count."""
+    """Error of the frames at each offset, over the given sets."""
     sets, measures = found.sets, []
     for offset in np.unique(sets.offsets[sets.offsets != 0]):
         here = np.flatnonzero((sets.offsets == offset) & counted[sets.owner])
@@ -190,7 +192,7 @@ def anchor_share(
     values: NDArray[Any],
     sets: Places | None = None,
 ) -> Measure:
-    """A share of anchors, or of some of them, with the exact interval."""
+    """A share of all or of some anchors, with the exact interval."""
     some = np.arange(len(found.sets.names)) if sets is None else sets
     return Measure(
         metric,
@@ -205,10 +207,10 @@ def anchor_share(
 
 
 def all_within(k: int) -> str:
-    """In words, which frames must be right."""
+    """A description of the frames that must be correct."""
     return f" together with every accepted frame within {k} frame{'s' if k > 1 else ''}"
 
 
 def left_out(sets: FrameSets) -> str:
-    """In words, how many sets are left out; "" for none."""
-    return f"{sets.left_out:,} sets left out, a frame of theirs failed" if sets.left_out else ""
+    """The number of sets left out as text; "" for none."""
+    return f"{sets.left_out:,} sets left out because a frame failed" if sets.left_out else ""

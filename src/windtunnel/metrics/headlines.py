@@ -1,4 +1,4 @@
-"""Which scores stand at the head of a report, and what people call them there."""
+"""Headline scores of a report, and their titles."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from windtunnel.metrics.sequence_scores import TOP_FIVE
 # Metric, and condition or "" for several.
 Key = tuple[str, str]
 
-# The out-of-distribution score by which the paper of ImageNet-O judges models.
+# The OOD score that the ImageNet-O paper reports.
 PAPERS_SCORE = "msp"
 PM_0 = "pm-0"
 
 
 def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str]:
-    """The scores that head a report, in the order given, each with its title.
+    """The headline scores of a report, in the order given, each with its title.
 
     Args:
-        keys: every score there is.
-        parts: of a natural set, the parts whose errors head it too.
+        keys: all scores of the run.
+        parts: parts of a natural set whose errors are headline scores too.
     """
     every = list(keys)
     farthest = farthest_pm(every)
     titles: dict[Key, str] = {("pm_k", PM_0): PM_0, ("pm_k", farthest): farthest}
-    titles[("pm_drop", farthest)] = f"{PM_0} less {farthest}"
+    titles[("pm_drop", farthest)] = f"{PM_0} minus {farthest}"
     titles |= {
         (metric, PAPERS_SCORE): f"{title} of {PAPERS_SCORE}"
         for metric, title in headline_titles(of_ood_scores=True).items()
@@ -37,18 +37,18 @@ def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str
 
 
 def headline_formula(formula: str) -> str:
-    """A formula in fewer words; in full it stands with the scores."""
+    """A shorter form of a formula; the table of scores has the full one."""
     return formula.replace(TOP_FIVE.words, TOP_FIVE.short)
 
 
 def farthest_pm(keys: Iterable[Key]) -> str:
-    """The condition of pm-k whose frames reach farthest from their anchor; "" where there is none."""
+    """The condition of pm-k with the largest k; "" if there is none."""
     conditions = [condition for metric, condition in keys if metric == "pm_k"]
     return max(conditions, key=lambda one: int(one.removeprefix("pm-")), default="")
 
 
 def natural_head(keys: Iterable[Key], shifted: Sequence[str]) -> Key | None:
-    """The score that orders models on a natural set: pm-k, the paper's AUPR, or the shifted part's error."""
+    """The score by which models are ranked on a natural set: pm-k, the paper's AUPR, or the shifted error."""
     every = list(keys)
     wanted = [("pm_k", farthest_pm(every)), ("aupr", PAPERS_SCORE), *(("top1_error", one) for one in shifted)]
     return next((key for key in wanted if key in every), None)

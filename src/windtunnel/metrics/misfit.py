@@ -12,29 +12,29 @@ from windtunnel.core.metrics import Missing
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
 
-# What helps wherever they do not apply.
+# The action that is always possible.
 OTHER_BASELINE = "normalise by a stored run on the same images: windtunnel score RUN --baseline OTHER_RUN"
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """A reason, to follow "they do not fit:", and an action; "" where no other run of this data has a fit."""
+    """A reason why the published errors do not apply, and an action; "" if no option can change that."""
 
     reason: str
     cure: str = ""
 
     @property
     def advice(self) -> str:
-        """What to do, as a sentence."""
+        """The action as a sentence."""
         ways = [*([self.cure] if self.cure else []), OTHER_BASELINE]
         text = "; or ".join(ways)
         return f"{text[0].upper()}{text[1:]}."
 
 
 def joined_misfit(found: Sequence[Misfit]) -> Misfit | None:
-    """Several misfits as one that gives every reason and every action; None where there are none.
+    """Several misfits joined into one with every reason and every action; None if there are none.
 
-    Where one of them has no action, the others would not help either.
+    If one of them has no action, the actions of the others are omitted: they would not help.
     """
     if not found:
         return None
@@ -43,20 +43,20 @@ def joined_misfit(found: Sequence[Misfit]) -> Misfit | None:
 
 
 def not_normalised(found: Sequence[Misfit], others: Sequence[Misfit] = ()) -> Missing | None:
-    """Why there is no score that is normalised by AlexNet's errors; None where nothing is in the way.
+    """Why a score normalised by AlexNet's errors is missing; None if it is not.
 
     Args:
-        found: why AlexNet's published errors do not fit the run.
-        others: what else the score lacks.
+        found: why AlexNet's published errors do not apply to the run.
+        others: other reasons why the score is missing.
     """
-    prefix = "AlexNet's published errors do not fit, "
+    prefix = "AlexNet's published errors do not apply, "
     first = [replace(one, reason=prefix + one.reason) for one in found[:1]]
     joined = joined_misfit([*first, *found[1:], *others])
     return Missing(joined.reason, joined.cure or "use a metric that is not normalised") if joined else None
 
 
 def other_classes(run: ScoredRun) -> Misfit | None:
-    """Why a run's classes are not ImageNet's 1,000 as all outputs of a model, or None where they are."""
+    """Why a run's predictions are not over all of ImageNet's 1,000 classes; None if they are."""
     reason = "they hold for ImageNet's 1,000 classes"
     projection, space = run.projection, run.recipe.data.label_space
     if not projection.counts_all:
@@ -66,7 +66,7 @@ def other_classes(run: ScoredRun) -> Misfit | None:
         return None
     if space == INDICES and len(run.info.data.classes) <= 1000 <= run.recipe.model.classes:
         return Misfit(
-            f"{reason}, and this run's are unnamed class indices",
+            f"{reason}, and this run has unnamed class indices",
             "if these are ImageNet-1k's, run with --labels imagenet-1k, or declare "
             '`labels = "imagenet-1k"` in the model\'s TOML',
         )

@@ -1,4 +1,4 @@
-"""Predictions that are not finite: how many a run has, and how they count.
+"""Predictions that are not finite: how many a run has, and how metrics count them.
 
 A prediction with a NaN or an infinity among its outputs is wrong: its label ranks behind every class, it is
 fully confident (1), it differs from every other prediction, and as an OOD score it is on the wrong side.
@@ -20,7 +20,7 @@ CONDITIONS_SHOWN = 3
 
 
 def not_finite_under(run: ScoredRun, seen: Observed, conditions: Iterable[str]) -> int:
-    """How many predictions of the scored images are not finite under these conditions."""
+    """Number of predictions on scored images that are not finite, under these conditions."""
     found = 0
     for name in conditions:
         if name in seen.conditions:
@@ -31,7 +31,7 @@ def not_finite_under(run: ScoredRun, seen: Observed, conditions: Iterable[str]) 
 
 
 def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[str]) -> str:
-    """What a score says of such predictions under the conditions it is made of, "" without any."""
+    """A note on such predictions under the conditions of a score; "" if there are none."""
     names = {condition.name for condition in run.conditions}
     lost = not_finite_under(run, seen, [part for part in parts if part in names] or seen.conditions)
     if not lost:
@@ -42,7 +42,7 @@ def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[st
 
 
 def not_finite_section(run: ScoredRun) -> dict[str, Any]:
-    """How many predictions and images are concerned, and by condition, the most first."""
+    """Number of affected predictions and images, and counts by condition in descending order."""
     seen = run.observed.answered
     if run.parts:
         by_condition = {part.name: int(seen.not_finite[part.rows].sum()) for part in run.parts}
@@ -63,7 +63,7 @@ def not_finite_section(run: ScoredRun) -> dict[str, Any]:
 
 
 def not_finite_note(run: ScoredRun) -> str:
-    """One sentence on such predictions for terminal and report, "" without any."""
+    """One sentence on such predictions for terminal and report; "" if there are none."""
     found = not_finite_section(run)
     if not found["predictions"]:
         return ""

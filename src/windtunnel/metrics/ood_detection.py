@@ -1,4 +1,4 @@
-"""Detection scores of a run: every out-of-distribution score, judged on the run's out and clean images."""
+"""OOD detection metrics of a run: every OOD score, evaluated on the run's OOD and clean (ID) images."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from windtunnel.stats.measure import Measure, log_odds_interval
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
 
-# A mean of fewer images is no template of a class.
+# Images that a class template needs.
 LEAST_TEMPLATES = 2
 
 
-class Outside:
-    """Every out-of-distribution score of a run's out and clean images, read from its shards in blocks.
+class OodScores:
+    """Every OOD score of a run's OOD and clean (ID) images, computed from its shards in blocks.
 
     Attributes:
         rows: which of the run's scored images these are, ascending.
-        out: which of them are out.
-        not_finite: which of them have outputs that are not finite, and so no score: an image that is out is
-            then ranked below every other, one that is in above.
-        template: which of them KL-matching's templates are made of: about half of the ID images, chosen by a
-            hash of their ids, or about half of the groups, so that no group is on both sides. Of these, the
+        out: which of them are OOD.
+        not_finite: which of them have outputs that are not finite and therefore no score. Such an OOD image
+            is ranked below all others, such an ID image above.
+        template: images that KL-matching's templates are computed from: about half of the ID images, chosen
+            by a hash of their ids, or about half of the groups, so that no group is on both sides. Only
             images with finite outputs.
-        values: by score, a number per image.
-        few: how many classes of the in images have too few templates for KL-matching, and of how many.
+        values: by OOD score, a number per image.
+        few: number of ID classes with too few template images for KL-matching, and number of ID classes.
     """
 
     def __init__(self, run: ScoredRun, rows: NDArray[np.int64], out: Truths) -> None:
@@ -75,7 +75,7 @@ class Outside:
                     found[where] = templates.distance(shares)
 
     def _classes_with_few(self, run: ScoredRun) -> tuple[int, int]:
-        """How many classes have fewer template images than a mean needs, and how many classes there are."""
+        """Number of classes with fewer than LEAST_TEMPLATES template images, and number of classes."""
         labels = [run.observed.labels[row] for row in self.rows]
         taken = Counter(one for row, made in zip(labels, self.template, strict=True) if made for one in row)
         there = {one for row, out in zip(labels, self.out, strict=True) if not out for one in row}
@@ -91,7 +91,7 @@ class Outside:
         return found or Templates(0)
 
     def _blocks(self, run: ScoredRun) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Which of these images, and every class's score as the recipe counts them, shard by shard.
+        """Places of images and their scores of all competing classes, shard by shard.
 
         Images without finite outputs are left out.
         """
@@ -110,7 +110,7 @@ class Outside:
             before += images
 
     def taken_by(self, score: str) -> NDArray[np.int64]:
-        """Rows a score is judged on: all, but for KL-matching none of its templates' images or groups."""
+        """Images that a score is evaluated on: all, or for KL-matching those outside its templates."""
         if score == KL_MATCHING:
             return np.flatnonzero(~self._left_out)
         return np.arange(len(self.rows))
@@ -122,21 +122,18 @@ class Outside:
 
     @property
     def why_no_kl_matching(self) -> str:
-        """The reason, where there is no KL-matching."""
+        """Why there is no KL-matching."""
         few, classes = self.few
         if 2 * few > classes or self._both_sides_scored:
             return (
-                f"{few:,} of {classes:,} classes have fewer than {LEAST_TEMPLATES} of the clean "
-                "images that its templates are made of, about half of all"
+                f"{few:,} of {classes:,} classes have fewer than {LEAST_TEMPLATES} template images; "
+                "about half of the clean images are template images"
             )
-        return (
-            "its templates are made of about half of the groups, and without these no ID or no OOD image is "
-            "left to score"
-        )
+        return "its templates use about half of the groups, and the rest have no ID or no OOD image to score"
 
 
 def template_split(units: NDArray[np.object_], out: Truths) -> tuple[Truths, Truths]:
-    """Which images are chosen for KL-matching's templates, and which ones it does not score.
+    """Images chosen for KL-matching's templates, and images that it does not score.
 
     The choice depends on the units (image ids or groups) alone and not on the outputs. An image without
     finite outputs therefore leaves the scored side as often as any other, although no template uses it. OOD
@@ -148,7 +145,7 @@ def template_split(units: NDArray[np.object_], out: Truths) -> tuple[Truths, Tru
 
 
 def _template_units(run: ScoredRun, rows: NDArray[np.int64]) -> NDArray[np.object_]:
-    """Per row, what is drawn for templates as a whole: the image's group, or else its id."""
+    """The sampling unit of each row for templates: the image's group, or its id without groups."""
     ids: NDArray[np.object_] = run.observed.ids[rows]
     if run.groups_of(run.observed.kept) is None:
         return ids
@@ -156,8 +153,8 @@ def _template_units(run: ScoredRun, rows: NDArray[np.int64]) -> NDArray[np.objec
     return np.where(groups == "", ids, groups)
 
 
-def outside_of(run: ScoredRun) -> Outside | None:
-    """The out-of-distribution scores of a run that has out and clean images; None for others."""
+def ood_scores_of(run: ScoredRun) -> OodScores | None:
+    """The OOD scores of a run that has OOD and clean images; None for others."""
     out, inside = part_of_role(run, "out"), part_of_role(run, "clean")
     if out is None or inside is None or not len(out.rows) or not len(inside.rows):
         return None
@@ -167,39 +164,39 @@ def outside_of(run: ScoredRun) -> Outside | None:
             f"{option('keep', 'logits')}."
         )
     rows = np.sort(np.concatenate([out.rows, inside.rows]))
-    return Outside(run, rows, np.isin(rows, out.rows))
+    return OodScores(run, rows, np.isin(rows, out.rows))
 
 
-def out_and_in(out: Truths) -> Truths:
-    """Both sides: an area is as sure as the smaller one."""
+def ood_and_id(out: Truths) -> Truths:
+    """Both sides: the smaller one limits the precision of an area."""
     return np.column_stack([out, ~out])
 
 
-def in_alone(out: Truths) -> Truths:
-    """The side of the in images: a false positive rate is a share of them."""
+def id_only(out: Truths) -> Truths:
+    """The ID images alone: a false positive rate is a share of them."""
     return ~out[:, None]
 
 
 @dataclass(frozen=True)
-class Judge:
-    """One way to judge a score.
+class DetectionMetric:
+    """A metric that evaluates an OOD score.
 
     Attributes:
         metric: its name.
-        words: what it is.
-        of: what makes it of a curve.
-        chance: whether a score that says nothing has the share of out images.
-        sides: from which images are out to the sides that it rests on, images x sides.
+        words: its formula in words.
+        of: computes it from a curve.
+        chance: whether its value for a random score is the share of OOD images.
+        sides: from OOD labels to the sides that the metric depends on, images x sides.
     """
 
     metric: str
     words: str
     of: Callable[[detection.Curve], detection.Gradient]
     chance: bool = False
-    sides: Callable[[Truths], Truths] = out_and_in
+    sides: Callable[[Truths], Truths] = ood_and_id
 
     def measure(self, values: Numbers, out: Truths) -> Measure:
-        """It, of images with these values of which these are out."""
+        """The metric of an OOD score, given scores and OOD labels."""
 
         def remake(some: NDArray[np.int64]) -> Numbers:
             if out[some].all() or not out[some].any():
@@ -219,77 +216,76 @@ class Judge:
         )
 
 
-AUROC = Judge("auroc", "area under the receiver operating curve, out against in", detection.auroc)
-AUPR = Judge(
+AUROC = DetectionMetric("auroc", "area under the ROC curve, OOD against ID images", detection.auroc)
+AUPR = DetectionMetric(
     "aupr",
-    "area under the precision-recall curve as average precision, out positive",
+    "area under the precision-recall curve (average precision), OOD images positive",
     detection.average_precision,
     chance=True,
 )
-AUPR_TRAPEZOID = Judge(
+AUPR_TRAPEZOID = DetectionMetric(
     "aupr_trapezoid",
-    "area under the precision-recall curve by trapezoids, out positive",
+    "area under the precision-recall curve by trapezoids, OOD images positive",
     detection.trapezoid_precision,
     chance=True,
 )
-FPR95 = Judge(
+FPR95 = DetectionMetric(
     "fpr95",
-    "share of in images called out at the first threshold that finds 95 % of the out ones",
+    "false positive rate on ID images at the first threshold with a recall of 95 % of OOD images",
     detection.fpr_at_recall,
-    sides=in_alone,
+    sides=id_only,
 )
-FPR95_COMPAT = Judge(
+FPR95_COMPAT = DetectionMetric(
     "fpr95_compat",
-    "share of in images called out at the threshold whose recall of out images is nearest to 95 %, as in "
+    "false positive rate on ID images at the threshold whose recall of OOD images is nearest to 95 %, as in "
     "ImageNet-O's code",
     detection.fpr_near_recall,
-    sides=in_alone,
+    sides=id_only,
 )
 
 
-def judged(judge: Judge, run: ScoredRun, _seen: Observed, only: str = "") -> list[Measure]:
-    """A detection metric of every score, or of one; none where the run has no out images."""
+def measure_detection(
+    metric: DetectionMetric, run: ScoredRun, _seen: Observed, only: str = ""
+) -> list[Measure]:
+    """A detection metric of every OOD score, or only of one; empty if the run has no OOD images."""
     found = run.detectors
     if found is None:
         return []
     if only:
         _check_asked(only, found)
-    return [_measure(judge, score, found) for score in ([only] if only else found.values)]
+    return [_measure(metric, score, found) for score in ([only] if only else found.values)]
 
 
-def _check_asked(score: str, found: Outside) -> None:
+def _check_asked(score: str, found: OodScores) -> None:
     if score not in WORDS:
         raise unknown_name("out-of-distribution score", score, WORDS)
     if score in OF_LOGITS and score not in found.values:
         allowed = ", ".join(found.values)
-        raise UserError(
-            f"{score} needs logits, and the model gives probabilities, which have lost them; ask for "
-            f"{allowed}."
-        )
+        raise UserError(f"{score} needs logits, and this model outputs probabilities; use one of {allowed}.")
     if score not in found.values:
         raise UserError(
-            f"There is no {score}: {found.why_no_kl_matching}; give more clean images of each class."
+            f"The run has no {score}: {found.why_no_kl_matching}; give more clean images of each class."
         )
 
 
-def _measure(judge: Judge, score: str, found: Outside) -> Measure:
+def _measure(metric: DetectionMetric, score: str, found: OodScores) -> Measure:
     taken = found.taken_by(score)
     out = found.out[taken]
     made_of = f"; templates of {found.template.sum():,} images" if score == KL_MATCHING else ""
-    chance = f"; a score that says nothing has {100 * out.mean():.1f} %" if judge.chance else ""
+    chance = f"; a random score has {100 * out.mean():.1f} %" if metric.chance else ""
     lost = int(found.not_finite[taken].sum())
-    ranked = f"; {counted(lost, 'output is', 'outputs are')} not finite and ranked wrong" if lost else ""
+    ranked = f"; {counted(lost, 'output is', 'outputs are')} not finite and ranked as wrong" if lost else ""
     return replace(
-        judge.measure(found.values[score][taken], out),
+        metric.measure(found.values[score][taken], out),
         condition=score,
-        formula=f"{judge.words}; score: {WORDS[score]}",
+        formula=f"{metric.words}; OOD score: {WORDS[score]}",
         rows=found.rows[taken],
-        detail=f"{out.sum():,} out, {(~out).sum():,} in{made_of}{chance}{ranked}",
+        detail=f"{out.sum():,} OOD, {(~out).sum():,} ID{made_of}{chance}{ranked}",
     )
 
 
 def lost_scores(run: ScoredRun) -> list[str]:
-    """Which out-of-distribution scores a run does not have, and why, a sentence each."""
+    """The OOD scores that a run does not have, a sentence with the reason for each."""
     if not part_of_role(run, "out") or not needing("ood scores", run.metrics):
         return []
     found = run.detectors
@@ -297,7 +293,7 @@ def lost_scores(run: ScoredRun) -> list[str]:
         return []
     lacking = [one for one in OF_LOGITS if one not in found.values]
     lines = (
-        [f"No {', no '.join(lacking)}: the model gives probabilities, which have lost what they measure."]
+        [f"No {', no '.join(lacking)}: they need logits, and the model outputs probabilities."]
         if lacking
         else []
     )
@@ -305,17 +301,19 @@ def lost_scores(run: ScoredRun) -> list[str]:
 
 
 def detection_notes(run: ScoredRun) -> list[str]:
-    """What a reader of detection scores must know."""
+    """Notes on OOD detection metrics."""
     if not part_of_role(run, "out") or not needing("ood scores", run.metrics):
         return []
     found = run.detectors
-    lines = ["AUPR depends on how many images are out: compare it only at the same numbers of both."]
+    lines = [
+        "AUPR depends on the share of OOD images: compare it only at the same numbers of OOD and ID images."
+    ]
     if found and KL_MATCHING in found.values:
         scored = found.out[found.taken_by(KL_MATCHING)]
         fewer = int((~found.out).sum() - (~scored).sum())
         lines.append(
-            f"{KL_MATCHING} is judged on {fewer:,} fewer ID images, those chosen for its templates: its AUPR "
-            "has a different chance level and must not be ranked with the others."
+            f"{KL_MATCHING} is evaluated on {fewer:,} fewer ID images, those chosen for its templates: its "
+            "AUPR has a different chance level and must not be ranked with the others."
         )
         unused = fewer - int(found.template.sum())
         if unused:
@@ -327,6 +325,6 @@ def detection_notes(run: ScoredRun) -> list[str]:
         if shared:
             lines.append(
                 f"{KL_MATCHING} leaves out {counted(shared, 'OOD image')}: their groups also have images "
-                "that its templates are made of."
+                "that its templates use."
             )
     return lines + lost_scores(run)

@@ -1,6 +1,6 @@
-"""Out-of-distribution scores: from what a model says of an image to one number, high where it is out.
+"""OOD scores: from a model's outputs for an image to one number, high for out-of-distribution images.
 
-With z the logits over the classes that count, p their softmax, p1 and p2 its two largest:
+With z the logits of the competing classes, p their softmax, p1 and p2 its two largest values:
 
 msp          = -max p                            the published code of ImageNet-O
 max_logit    = -max z
@@ -10,7 +10,7 @@ margin       = -(p1 - p2)
 gen          = sum over the M largest p of (p (1 - p))^gamma     gamma 0.1, M 100, or all classes if fewer
 kl_matching  = min over classes c of KL(p || d_c), d_c the mean p of template images predicted as c
 
-Max logit and energy need logits: a softmax has lost what they measure.
+Max logit and energy need logits: they cannot be computed from a softmax.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 GEN_GAMMA = 0.1
 GEN_LARGEST = 100
-# A probability of 0 counts as the least that float32 holds in full.
+# A probability of 0 is replaced by the smallest normal float32.
 LEAST = float(np.finfo(np.float32).tiny)
 
 Numbers = NDArray[np.float64]
@@ -51,7 +51,7 @@ def entropy(log_share: Numbers) -> Numbers:
 
 
 def margin(log_share: Numbers) -> Numbers:
-    """The two largest probabilities' difference, negated: -(p1 - p2); of a single class -p1."""
+    """Negative difference of the two largest probabilities: -(p1 - p2); -p1 with a single class."""
     if log_share.shape[1] < 2:
         return msp(log_share)
     best = np.exp(np.partition(log_share, -2, axis=1)[:, -2:])
@@ -62,7 +62,7 @@ def gen(log_share: Numbers, gamma: float = GEN_GAMMA, largest: int = GEN_LARGEST
     """Generalised entropy: sum over the largest p of (p (1 - p))^gamma."""
     kept = min(largest, log_share.shape[1])
     best = np.partition(log_share, -kept, axis=1)[:, -kept:]
-    # 1 - p by expm1, since p near 1 is where this score looks.
+    # expm1 keeps 1 - p exact for p near 1, where this score is sensitive.
     spread = np.exp(best) * -np.expm1(np.minimum(best, 0.0))
     return np.asarray((spread**gamma).sum(axis=1), np.float64)
 
@@ -80,7 +80,7 @@ def energy(logits: NDArray[np.float32]) -> Numbers:
 
 
 class Templates:
-    """KL-matching's templates: the mean softmax of images predicted as each class, gathered in blocks."""
+    """KL-matching's templates: the mean softmax of images predicted as each class, summed in blocks."""
 
     def __init__(self, classes: int) -> None:
         self._sums = np.zeros((classes, classes))
@@ -88,11 +88,11 @@ class Templates:
 
     @property
     def count(self) -> int:
-        """How many images they are made of."""
+        """Number of images that the templates are computed from."""
         return int(self._counts.sum())
 
     def add(self, log_share: Numbers) -> None:
-        """Take these images in."""
+        """Add images, given their log-probabilities."""
         share, chosen = np.exp(log_share), log_share.argmax(axis=1)
         for place in np.unique(chosen):
             self._sums[place] += share[chosen == place].sum(axis=0)
@@ -108,7 +108,7 @@ class Templates:
         return np.asarray(-nearest - entropy(log_share), np.float64)
 
 
-# By name, what is made of the probabilities alone and what needs logits.
+# OOD scores by name: those computed from probabilities, and those that need logits.
 OF_SHARES: dict[str, Callable[[Numbers], Numbers]] = {
     "msp": msp,
     "entropy": entropy,
@@ -118,7 +118,7 @@ OF_SHARES: dict[str, Callable[[Numbers], Numbers]] = {
 OF_LOGITS: dict[str, Callable[[NDArray[np.float32]], Numbers]] = {"max_logit": max_logit, "energy": energy}
 KL_MATCHING = "kl_matching"
 
-# In the order of reports, with the words of a score's formula.
+# Formulas in words, in the order of reports.
 WORDS = {
     "msp": "negative maximum softmax probability",
     "max_logit": "negative largest logit",
@@ -127,8 +127,7 @@ WORDS = {
     "margin": "negative difference of the two largest probabilities",
     "gen": f"generalised entropy, gamma {GEN_GAMMA:g}, the {GEN_LARGEST} largest probabilities",
     KL_MATCHING: (
-        "least Kullback-Leibler divergence from the mean softmax of a class; these means are of about half "
-        "of the in-distribution images, drawn by id, or by group where there are groups, which are left "
-        "out here"
+        "smallest Kullback-Leibler divergence from the mean softmax of a class; the means use about half of "
+        "the ID images, chosen by id, or by group where there are groups; these images are not scored"
     ),
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """Some of a run's images that scores stand for on their own.
+    """A part of a run's images that is scored separately.
 
     Attributes:
         name: the condition under which they are scored, such as `imagenet-a` or `clean`.
@@ -28,12 +28,12 @@ class Part:
 
     @property
     def labelled(self) -> bool:
-        """Whether its images have labels."""
+        """Whether the part's images have labels."""
         return self.role != "out"
 
 
 def parts_of(run: ScoredRun) -> tuple[Part, ...]:
-    """The parts of a run over a natural set, as the data says; () for other runs."""
+    """The parts of a run over a natural set, as the data declares them; () for other runs."""
     if run.natural is None:
         return ()
     names = np.array(run.columns["part"], object)[run.observed.kept]
@@ -41,5 +41,5 @@ def parts_of(run: ScoredRun) -> tuple[Part, ...]:
 
 
 def part_of_role(run: ScoredRun, role: str) -> Part | None:
-    """The part that plays a role, or None where there is none."""
+    """The part with this role, or None."""
     return next((part for part in run.parts if part.role == role), None)

@@ -1,13 +1,13 @@
-"""Steps of the pipeline: what swapping one costs, how many answers it changes, how an axis scatters.
+"""Deployment pipeline steps: accuracy lost and predictions changed by swapping a step, and spread per axis.
 
 step cost         = accuracy before the swap - accuracy after it, on the same images
-step flip share   = share of images whose best-placed class differs after the swap
+step flip share   = share of images whose predicted class differs after the swap
 axis mean, std    = mean and sample standard deviation (n - 1) of the accuracies of an axis's methods
-axis std corrected = sqrt(max(0, std^2 - what chance adds to it on this many images))
+axis std corrected = sqrt(max(0, std^2 - the sampling variance on this many images))
 axis range        = largest accuracy minus smallest
-axis flip share   = share of images whose best-placed class is not the same by every method
+axis flip share   = share of images whose predicted class is not the same with every method
 
-The methods of an axis are its steps and what the canvas has itself.
+The methods of an axis are its steps and the canvas's own method.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ def step_columns(run: ScoredRun) -> list[int]:
 
 
 def reference_of(seen: Observed) -> str:
-    """The condition no step of which is swapped: the suite's canvas, or the model's own preprocess."""
+    """The reference condition, without a swapped step: the suite's canvas, or the model's preprocessing."""
     return "clean" if "clean" in seen.conditions else "native"
 
 
 def identical_steps(run: ScoredRun, seen: Observed) -> set[str]:
-    """The steps that changed no pixel of any image, though they might have."""
+    """The steps that changed no pixel of any image, apart from numerics, which never change pixels."""
     columns = [column for column in step_columns(run) if axis_of(seen.conditions[column]) != "numerics"]
     return {seen.conditions[column] for column in columns if (seen.pixel_change[:, column] == 0).all()}
 
 
-def step_remark(step: str, same: set[str]) -> str:
-    """What else is to be said of a step, behind its formula."""
+def step_note(step: str, same: set[str]) -> str:
+    """A note that follows the formula of a step whose pixels are identical, or ""."""
     return f"; {IDENTICAL}" if step in same else ""
 
 
 def distinct_methods(seen: Observed, parts: Sequence[str]) -> int:
-    """How many of an axis's methods differ; the first is the canvas.
+    """Number of distinct methods of an axis; the first is the canvas's.
 
-    Those whose pixels are equally far from the canvas's on every image, mean and largest, are taken for the
-    same. Other arithmetic is always another method.
+    Methods count as the same if their mean and largest pixel difference from the canvas are equal on every
+    image. Numerics always count as distinct.
     """
     steps = [seen.column(part) for part in parts[1:]]
     if axis_of(parts[1]) == "numerics":
@@ -69,25 +69,25 @@ def distinct_methods(seen: Observed, parts: Sequence[str]) -> int:
 
 
 def with_noise(right: NDArray[np.bool_], groups: Groups) -> NDArray[np.float64]:
-    """The answers by every method, and beside them what chance adds to their accuracies' variance."""
+    """Correct predictions of every method, and a last column with the sampling variance of the accuracies."""
     noise = noise_variance(right, groups)
     return np.column_stack([right, np.full(len(right), noise)])
 
 
 def corrected_std(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The standard deviation of all means but the last, less the last one's variance."""
+    """Standard deviation of all means but the last, with the variance in the last one subtracted."""
     variance = means[..., :-1].var(axis=-1, ddof=1) - means[..., -1]
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)), np.float64)
 
 
 def _over(parts: tuple[str, ...], distinct: int) -> str:
-    """Over which methods a score of an axis is, in words."""
+    """The methods of an axis as text."""
     same = f", {distinct} of them distinct" if distinct < len(parts) else ""
     return f"over {len(parts)} methods ({', '.join(parts)}){same}"
 
 
 def _limits(distinct: int) -> tuple[float, float]:
-    """What a difference over an axis can be: the same pixels have the same answers, whatever chance does."""
+    """Limits of a difference over an axis: 0 where all pixels, and so all predictions, are the same."""
     return (0.0, 1.0) if distinct > 1 else (0.0, 0.0)
 
 
@@ -107,8 +107,8 @@ def accuracy_of_axis(
     yield Measure(
         f"{axis}_accuracy_std",
         "",
-        f"sample standard deviation (n - 1) of top-1 accuracy {over}; few images raise it, the interval is "
-        "for what it is without that",
+        f"sample standard deviation (n - 1) of top-1 accuracy {over}; biased upwards on few images, "
+        "the interval is corrected for this bias",
         parts,
         right,
         combine=lambda means: means.std(axis=-1, ddof=1),
@@ -118,8 +118,8 @@ def accuracy_of_axis(
     yield Measure(
         f"{axis}_accuracy_std_corrected",
         "",
-        f"sample standard deviation (n - 1) of top-1 accuracy {over}, less what chance adds to it on this "
-        "many images",
+        f"sample standard deviation (n - 1) of top-1 accuracy {over}, corrected for the sampling "
+        "variance on this many images",
         parts,
         with_noise(right, groups),
         combine=corrected_std,
@@ -130,8 +130,8 @@ def accuracy_of_axis(
     yield Measure(
         f"{axis}_accuracy_range",
         "",
-        f"largest minus smallest top-1 accuracy {over}; few images raise it, the interval is for what "
-        "it is without that",
+        f"largest minus smallest top-1 accuracy {over}; biased upwards on few images, the "
+        "interval is corrected for this bias",
         parts,
         right,
         combine=lambda means: means.max(axis=-1) - means.min(axis=-1),
@@ -141,11 +141,11 @@ def accuracy_of_axis(
 
 
 def flips_of_axis(axis: str, parts: tuple[str, ...], distinct: int, chosen: NDArray[np.int32]) -> Measure:
-    """Share of images whose predicted class is not the same by every method of an axis."""
+    """Share of images whose predicted class is not the same with every method of an axis."""
     return Measure(
         f"{axis}_flip_share",
         "",
-        f"share of images whose best-placed class is not the same {_over(parts, distinct)}",
+        f"share of images whose predicted class is not the same {_over(parts, distinct)}",
         parts,
         np.asarray(flipped(chosen, chosen[:, :1]).any(axis=1, keepdims=True)),
         limits=_limits(distinct),

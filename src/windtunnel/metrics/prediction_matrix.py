@@ -1,4 +1,4 @@
-"""What a model said, as matrices: a row for every complete image, a column for every condition."""
+"""A run's predictions as matrices: a row for every complete image, a column for every condition."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def _tied(values: pa.Array, places: int) -> pa.Array:
-    """Whether two neighbours among so many best scores are equal."""
+    """Whether two neighbours among this many best scores are equal."""
     best = [pc.list_element(values, place) for place in range(places)]
     return reduce(pc.or_, (pc.equal(*two).fill_null(False) for two in pairwise(best)))
 
 
-# What is read of every prediction: name here, column of the store, and how one becomes the other.
+# Columns read from the store: name here, name in the store, and conversion.
 READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "ok": ("status", lambda values: pc.is_in(values, pa.array(classification.predicted))),
     "rank": ("label_rank", lambda values: values.fill_null(-1)),
@@ -38,16 +38,16 @@ READ: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "logsumexp": ("logsumexp", lambda values: values),
     "sum_p2": ("sum_p2", lambda values: values),
 }
-# The same of runs that swap steps of the pipeline.
+# Further columns of runs that swap pipeline steps.
 READ_OF_STEPS: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "pixel_change": ("pixel_change", lambda values: values),
     "pixel_change_max": ("pixel_change_max", lambda values: values),
 }
-# The same of runs over sequences, whose distances hang on all five ranks.
+# Further columns of runs of sequences, whose distances depend on the top five classes.
 READ_OF_FRAMES: dict[str, tuple[str, Callable[[pa.Array], pa.Array]]] = {
     "tied_frames": ("top_score", partial(_tied, places=TOP)),
 }
-# Predictions that are converted at a time: shard by shard, converting would take longer than reading.
+# Predictions converted at a time: converting shard by shard would take longer than reading.
 BLOCK = 200_000
 
 
@@ -57,9 +57,9 @@ class Unscored:
 
     Attributes:
         image: its id.
-        conditions: how many of its predictions failed: conditions, and frames of sequences.
+        conditions: number of its predictions that failed: conditions, and frames of sequences.
         condition: the first of them.
-        status, reason: of the first of them.
+        status, reason: status and reason of the first failure.
     """
 
     image: str
@@ -70,23 +70,22 @@ class Unscored:
 
 
 class Observed:
-    """The predictions of a finished run, read in one pass, since opening shards is what takes time.
+    """The predictions of a finished run, read in one pass because opening shards is slow.
 
-    An image that fails under one condition leaves all of them, so that every condition rests on the same
-    images; images without a label leave too, since every score needs one, unless they are of a part that
-    is out of distribution and has none.
+    An image that fails under one condition is excluded from all, so that all conditions have the same
+    images. Images without a label are excluded too, unless they belong to an OOD part, which has no labels.
 
     Attributes:
-        conditions: those of one image each, in the run's order; frames of sequences are `Run.clips`.
-        complete: which of the run's images were predicted under every condition, in every frame.
+        conditions: the conditions with one image each, in the run's order; `Run.clips` has the sequences.
+        complete: which of the run's images were predicted under every condition and in every frame.
         kept: which of the run's images are scored.
         left_out: images that failed under some condition.
         unlabelled: complete images without a label.
         unscored: the images that failed.
-        answered: the same of every complete image, in a run that swaps steps of the pipeline and has no
-            label at all, for what asks only whether answers change; otherwise this very object.
-        tie_share: share of predictions in which class order decided: the two best scores are equal, or in a
-            frame of a sequence two neighbours among the five best.
+        answered: the predictions on all complete images, for runs that swap pipeline steps and have no
+            labels: used by metrics of changed predictions. Otherwise this object itself.
+        tie_share: share of predictions decided by class order: the two best scores are equal, or, in a frame
+            of a sequence, two neighbours among the five best.
     """
 
     def __init__(self, run: ScoredRun) -> None:
@@ -94,7 +93,7 @@ class Observed:
         self._ids = np.array(run.samples["id"].to_pylist(), object)
         single = [not condition.is_sequence for condition in run.conditions]
         self.conditions = tuple(one.name for one, taken in zip(run.conditions, single, strict=True) if taken)
-        # Where their rows stand among an image's; the rest are frames of sequences.
+        # Positions of their rows among an image's rows; the rest are frames of sequences.
         frames = [condition.frames for condition in run.conditions]
         of_images = np.repeat(single, frames)
         self._views = np.repeat([condition.name for condition in run.conditions], frames)
@@ -121,14 +120,14 @@ class Observed:
                 answered + int(ok.sum()),
             )
             for name, values in block.items():
-                # Of 50,000 images the columns of all frames would take a gigabyte.
+                # For 50,000 images the columns of all frames would take a gigabyte.
                 parts.setdefault(name, []).append(values if all(single) else values[:, of_images])
         found, expected = images * run.views, run.expected_rows
         if found != expected:
-            nothing = "" if found else ": nothing is stored to score yet"
+            nothing = "" if found else " and has no stored predictions yet"
             raise UserError(
                 f"{run.path} is not finished ({found:,} of {expected:,} predictions){nothing}; "
-                "run the same command to go on."
+                "repeat the run command to resume it."
             )
         self.tie_share = ties / answered if answered else 0.0
         self.complete: NDArray[np.bool_] = np.concatenate(complete)
@@ -138,20 +137,20 @@ class Observed:
         self.unlabelled = int((self.complete & ~with_label).sum())
         whole = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
         self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
-        # Of images without labels only what steps of the pipeline change is scored.
+        # Images without labels are scored only for changes by pipeline steps.
         self.answered: Observed = self
         if run.pipeline_steps and not self.kept.any():
             answers = {name: one[self.complete] for name, one in whole.items()}
             self.answered = self._like(self.complete, answers)
 
     def over(self, rows: NDArray[np.int64]) -> Observed:
-        """The same of some of the scored images, given in ascending order."""
+        """The same predictions for a subset of the scored images, given in ascending order."""
         kept = np.zeros_like(self.kept)
         kept[np.flatnonzero(self.kept)[rows]] = True
         return self._like(kept, {name: values[rows] for name, values in self._values.items()})
 
     def _like(self, kept: NDArray[np.bool_], values: dict[str, NDArray[Any]]) -> Observed:
-        """The same with other images kept."""
+        """The same predictions with a different selection of images."""
         found = Observed.__new__(Observed)
         for name in ("_run", "_ids", "conditions", "unscored", "tie_share", "complete", "left_out",
                      "unlabelled"):  # fmt: skip
@@ -160,7 +159,7 @@ class Observed:
         return found
 
     def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:
-        """The images of a block that failed; `before` it stand so many images."""
+        """The images of a block that failed; `before` is the number of images before the block."""
         found = []
         for row in np.flatnonzero(~ok.all(axis=1)):
             place = int(row) * ok.shape[1] + int(ok[row].argmin())
@@ -182,7 +181,7 @@ class Observed:
 
     @property
     def rank(self) -> NDArray[np.int32]:
-        """The label's place among the outputs, 0 for the best."""
+        """The label's rank among the outputs, 0 for the best."""
         return self._values["rank"]
 
     @property
@@ -192,12 +191,12 @@ class Observed:
 
     @property
     def not_finite(self) -> NDArray[np.bool_]:
-        """Which predictions are not finite: wrong, and as sure of it as a prediction can be."""
+        """Which predictions are not finite; they count as wrong with full confidence."""
         return self.chosen < 0
 
     @property
     def best_score(self) -> NDArray[np.float32]:
-        """The best-placed class's score, as the model gives it."""
+        """The predicted class's score, as the model outputs it."""
         return self._values["best_score"]
 
     @property
@@ -207,12 +206,12 @@ class Observed:
 
     @cached_property
     def pixel_change(self) -> NDArray[np.float64]:
-        """How far pixels are from the canvas, mean in grey levels; NaN where that cannot be said."""
+        """Mean absolute pixel difference from the canvas in grey levels; NaN where it is undefined."""
         return self._values["pixel_change"].astype(np.float64)
 
     @cached_property
     def pixel_change_max(self) -> NDArray[np.float64]:
-        """The same, of the pixel that is farthest."""
+        """Largest absolute pixel difference from the canvas in grey levels."""
         return self._values["pixel_change_max"].astype(np.float64)
 
     @cached_property
@@ -227,34 +226,34 @@ class Observed:
 
     @property
     def gives_probabilities(self) -> bool:
-        """Whether every class's probability was known; of the best few classes alone it is not."""
+        """Whether every class's probability is known; runs that store only top classes do not have them."""
         return bool(self._run.recipe.model.outputs in ("logits", "probabilities"))
 
     @cached_property
     def label_log_probability(self) -> NDArray[np.float64]:
-        """The logarithm of the label's probability; of several labels, of the best-placed one's.
+        """The logarithm of the label's probability, or of the highest-ranked one of several labels.
 
-        Where the prediction is not finite, that of a probability of 0.
+        A prediction that is not finite counts as probability 0.
         """
         least = np.log(np.finfo(np.float32).tiny)
         return np.where(self.not_finite, least, self._log_probability(self._values["label_score"]))
 
     def _log_probability(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The logarithm of the probability that a score stands for, image by image.
+        """Log-probabilities from stored scores, image by image.
 
-        A stored probability of 0 counts as the least that float32 holds in full, 1.2e-38.
+        A stored probability of 0 is replaced by the smallest normal float32, 1.2e-38.
         """
         if self.gives_logits:
             return np.asarray(scores - self._values["logsumexp"], np.float64)
         return np.asarray(np.log(np.maximum(scores, np.finfo(np.float32).tiny)), np.float64)
 
     def column(self, condition: str) -> int:
-        """Where a condition stands."""
+        """The column of a condition."""
         return self.conditions.index(condition)
 
 
 def _blocks(shards: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in fewer tables."""
+    """The same rows, merged into fewer tables."""
     waiting: list[pa.Table] = []
     for shard in shards:
         waiting.append(shard)

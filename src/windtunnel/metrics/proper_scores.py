@@ -5,7 +5,7 @@ With p the probabilities and l the label:
 Brier = sum_k (p_k - [k = l])^2 = sum_k p_k^2 - 2 p_l + 1      from 0 to 2
 NLL   = -ln p_l                                                in nats
 
-Of an image with several labels the best-placed one counts as the label.
+If an image has several labels, the highest-ranked one counts as the label.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def negative_log_likelihood(label_log_probability: Numbers) -> Numbers:
 def condition_means(
     run: ScoredRun, seen: Observed, metric: str, formula: str, values: Numbers, limits: tuple[float, float]
 ) -> list[Measure]:
-    """The mean value of every condition, and over all corruptions."""
+    """The mean of every condition, and the mean over all corruptions."""
     if len(seen.ids) < 2:
         return []
     found = [

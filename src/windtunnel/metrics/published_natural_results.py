@@ -1,4 +1,4 @@
-"""Published results on natural sets: rows of tables, and what a run over such a set was measured on."""
+"""Published results on natural sets, and the measurement setup of runs over such sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
 
 OWN_PREPROCESSING = "the model's own preprocessing"
-# By source, the columns of `testbed_rows.csv` and the metrics they hold.
+# By source, the columns of `testbed_rows.csv` and their metrics.
 TESTBED = {
     "testbed-a": {"imagenet_a_pct": "accuracy"},
     "testbed-objectnet": {"objectnet_pct": "accuracy"},
@@ -21,7 +21,7 @@ TESTBED = {
 
 
 def natural_rows() -> Iterator[PublishedModel]:
-    """Figures that papers on natural sets state."""
+    """Results stated in papers on natural sets."""
     columns = {f"{metric}_pct": metric for metric in ("accuracy", "msp_aupr", "pm_0", "pm_10")}
     for row in rows_of("natural_rows.csv"):
         values = {metric: fraction(row[column]) for column, metric in columns.items() if row[column]}
@@ -29,7 +29,7 @@ def natural_rows() -> Iterator[PublishedModel]:
 
 
 def testbed_rows() -> Iterator[PublishedModel]:
-    """Figures of imagenet-testbed, source by source."""
+    """Results of imagenet-testbed, source by source."""
     for source, columns in TESTBED.items():
         for row in rows_of("testbed_rows.csv"):
             if any(row[column] for column in columns):
@@ -39,7 +39,7 @@ def testbed_rows() -> Iterator[PublishedModel]:
 
 
 def natural_measured_on(run: ScoredRun) -> Measured:
-    """What the scores of a run over a natural set were measured on."""
+    """The measurement setup of a run over a natural set."""
     from windtunnel.metrics.frame_sets import judge_frames
 
     assert run.natural is not None

@@ -1,4 +1,4 @@
-"""Published results as rows, and where a score of one's own falls among them."""
+"""Published results as rows, and the rank of a user's score among them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USUAL_CANVAS = "the edition's own"
 
 @dataclass(frozen=True)
 class Metric:
-    """How people write a figure, whether less of it is better, and what of `Measured` does not matter."""
+    """Title and direction of a published metric, and the fields of `Measured` that do not affect it."""
 
     title: str
     lower_is_better: bool = True
@@ -60,22 +60,22 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """What a figure was measured on.
+    """The measurement setup of a published figure or of a run.
 
     Attributes:
         benchmark: one of `BENCHMARKS`.
-        edition: whose severity table, in pixels; 0 for natural sets, which have none.
-        images: how many.
-        files: `published` (the benchmark's own), `stored` (a finished set that does not say who made it,
-            taken for the published one) or `made` (from images at hand).
-        canvas: how an image becomes what is corrupted.
-        codec: how it is stored before the model sees it.
-        normaliser: whose errors divide mCE and its like, "" for nobody's.
-        classes: how many outputs compete.
+        edition: edition of the severity tables, in pixels; 0 for natural sets, which have none.
+        images: number of images.
+        files: `published` (the benchmark's own files), `stored` (a finished set without a declared origin,
+            treated as the published one) or `made` (from the user's images).
+        canvas: the geometry that is applied before the corruption.
+        codec: how the corrupted image is stored before the model reads it.
+        normaliser: the model and data whose errors normalise mCE and similar metrics, "" for none.
+        classes: number of outputs that compete.
         own_frost: frost was made with windtunnel's textures.
-        difficulty: of sequences.
-        unit: what is counted in `images`.
-        id_images: how many ID images the OOD images are compared with.
+        difficulty: difficulty of sequences.
+        unit: the unit of `images`.
+        id_images: number of ID images that the OOD images are compared with.
     """
 
     benchmark: str
@@ -92,11 +92,11 @@ class Measured:
     id_images: int = 0
 
     def describe(self) -> str:
-        """The same in words."""
+        """The setup as text."""
         if not self.edition:
             clean = f" and {self.id_images:,} ID images" if self.id_images else ""
             return f"{self.images:,} {self.files} {self.unit}{clean}, {self.classes:,} classes compete"
-        by = f", divided by {self.normaliser}" if self.normaliser else ""
+        by = f", normalised by {self.normaliser}" if self.normaliser else ""
         hard = f", difficulty {self.difficulty}" if self.difficulty != 1 else ""
         return (
             f"{self.images:,} {self.files} images, edition {self.edition}, canvas {self.canvas}, "
@@ -106,7 +106,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Source:
-    """Where figures come from, what they were measured on, and how far they can be trusted."""
+    """A source of published figures: where they are from, their setup, and how reliable they are."""
 
     name: str
     file: str
@@ -121,11 +121,11 @@ class PublishedModel:
     """One model's published figures, as fractions.
 
     Attributes:
-        name: as the source writes it.
-        source: where they stand, and what they were measured on.
+        name: the model's name in the source.
+        source: the source of the figures.
         values: metric to figure.
         cells: metric to condition or unit to figure.
-        note: what a reader must know of this row.
+        note: a note on this row.
     """
 
     name: str
@@ -140,7 +140,7 @@ class PublishedModel:
         return self.source.measured.benchmark
 
     def to_json(self) -> dict[str, Any]:
-        """The row as JSON keeps it."""
+        """The row as a JSON object."""
         return {
             "name": self.name,
             "benchmark": self.benchmark,
@@ -153,7 +153,7 @@ class PublishedModel:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A published figure beside one's own; `unlike` says why the two cannot be compared, "" if they can."""
+    """A published figure to compare with a user's; `unlike` states why it is not comparable, "" if it is."""
 
     model: PublishedModel
     value: float
@@ -162,10 +162,10 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a score falls among published ones, best first.
+    """The rank of a score among published figures, best first.
 
     Attributes:
-        metric, value: what is placed.
+        metric, value: the score to rank.
         better: models with a better figure.
         others: models with an equal or worse one.
     """
@@ -177,21 +177,21 @@ class Place:
 
     @property
     def rank(self) -> int:
-        """1 for a score that no published figure beats."""
+        """The rank: 1 if no published figure is better."""
         return len(self.better) + 1
 
     @property
     def of(self) -> int:
-        """How many take part, one's own included."""
+        """Number of ranked scores, the user's included."""
         return len(self.better) + len(self.others) + 1
 
     def describe(self) -> str:
-        """The place in one sentence, with how many of the others are like with like."""
+        """The rank in one sentence, with the number of comparable figures."""
         fair = sum(not one.unlike for one in (*self.better, *self.others))
         shown = f"{100 * self.value:.{unit_of(self.metric).decimals}f} {unit_of(self.metric).name}"
         return (
-            f"{METRICS[self.metric].title} {shown} is number {self.rank} of {self.of}; "
-            f"{fair} of the {self.of - 1} published figures are like with like."
+            f"{METRICS[self.metric].title} {shown} ranks {self.rank} of {self.of}; "
+            f"{fair} of the {self.of - 1} published figures are comparable."
         )
 
 
@@ -244,14 +244,14 @@ def perturbations_of(part: str) -> tuple[str, ...]:
 def place_among(
     value: float, metric: str, measured: Measured, *, source: str = "", benchmark: str = ""
 ) -> Place:
-    """Where a score falls among the published ones of its benchmark, each beside why it may not compare.
+    """Rank a score among the published figures of its benchmark, each with the reason if not comparable.
 
     Args:
         value: the score, a fraction.
         metric: `mce`, `mean_error`, `mfr` ... (`METRICS`).
-        measured: what it was measured on; `measured_on(run)` says it of a run.
-        source: only this source's figures.
-        benchmark: another benchmark than `measured` names.
+        measured: its measurement setup; `measured_on(run)` returns it for a run.
+        source: use only the figures of this source.
+        benchmark: use this benchmark instead of the one in `measured`.
     """
     if metric not in METRICS:
         raise unknown_name("metric", metric, METRICS, "windtunnel list published")
@@ -273,34 +273,34 @@ def place_among(
 
 
 def unlike(yours: Measured, theirs: Measured, metric: str = "mce") -> str:
-    """In one sentence, why two figures are not like with like; "" where they are."""
+    """A sentence that states why two figures are not comparable; "" if they are."""
     ignored = METRICS[metric].ignores
     reasons = [reason for about, reason in _differences(yours, theirs) if about not in ignored]
-    return f"Not like with like: {'; '.join(reasons)}." if reasons else ""
+    return f"Not comparable: {'; '.join(reasons)}." if reasons else ""
 
 
 def _differences(yours: Measured, theirs: Measured) -> Iterator[tuple[str, str]]:
-    """What differs, and how to say it."""
+    """The differences between two setups, as texts."""
     for about in ("benchmark", "edition", "difficulty", "canvas"):
         mine, other = getattr(yours, about), getattr(theirs, about)
         if mine != other:
-            yield about, f"{about} {mine}, theirs {other}"
+            yield about, f"{about} {mine}, published {other}"
     if yours.files == MADE and theirs.files == PUBLISHED:
-        yield "files", "made from images at hand, theirs are the published files"
+        yield "files", "made from your images, not the published files"
     if yours.images != theirs.images:
-        yield "images", f"{yours.images:,} {theirs.unit}, theirs {theirs.images:,}"
+        yield "images", f"{yours.images:,} {theirs.unit}, published {theirs.images:,}"
     elif theirs.edition and yours.images != PUBLISHED_IMAGES:
         yield "images", f"both {yours.images:,} images, but perhaps not the same ones"
     if yours.id_images != theirs.id_images:
-        yield "id_images", f"{yours.id_images:,} ID images, theirs {theirs.id_images:,}"
+        yield "id_images", f"{yours.id_images:,} ID images, published {theirs.id_images:,}"
     if yours.codec not in (theirs.codec, STORED):
-        yield "codec", f"codec {yours.codec}, theirs {theirs.codec}"
+        yield "codec", f"codec {yours.codec}, published {theirs.codec}"
     if yours.classes != theirs.classes:
-        yield "classes", f"{yours.classes:,} outputs compete, theirs {theirs.classes:,}"
+        yield "classes", f"{yours.classes:,} outputs compete, published {theirs.classes:,}"
     if yours.own_frost != theirs.own_frost:
-        yield "own_frost", f"frost of {_textures(yours)}, theirs of {_textures(theirs)}"
+        yield "own_frost", f"frost with {_textures(yours)}, published with {_textures(theirs)}"
     if yours.normaliser != theirs.normaliser:
-        yield "normaliser", f"divided by {_whose(yours)}, theirs by {_whose(theirs)}"
+        yield "normaliser", f"normalised by {_whose(yours)}, the published figure by {_whose(theirs)}"
     elif yours.normaliser in (ALEXNET_50K, ALEXNET_CLIPS) and (
         yours.files == MADE or yours.images != PUBLISHED_IMAGES
     ):
@@ -316,7 +316,7 @@ def _whose(measured: Measured) -> str:
 
 
 def measured_on(run: ScoredRun) -> Measured:
-    """What a run's scores were measured on."""
+    """The measurement setup of a run."""
     if run.natural:
         from windtunnel.metrics.published_natural_results import natural_measured_on
 
@@ -344,7 +344,7 @@ def measured_on(run: ScoredRun) -> Measured:
 
 
 def _benchmark(run: ScoredRun) -> str:
-    """The published benchmark a run is, whatever its suite is called, or else the suite's name."""
+    """The published benchmark that a run corresponds to, or the suite's name."""
     from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
     from windtunnel.metrics.sequence_scores import bare, sequences_of
 
@@ -374,7 +374,7 @@ def _everything() -> tuple[PublishedModel, ...]:
     )
 
 
-# Which of a table's columns belong to which benchmark, and which cells.
+# Columns and cells of each table, by benchmark.
 _FIGURES = {"c": ("clean_error", "mce", "relative_mce"), "p": ("clean_error", "mfr", "mt5d")}
 _CELLS = {"c": ("ce", "relative_ce"), "p": ("fr", "t5d")}
 
@@ -427,16 +427,16 @@ _IMAGENET_S_REST = ("table", "model", "training", "mean", "std", "printed_mean",
 
 
 def _figures(row: Mapping[str, str], kind: str) -> dict[str, float]:
-    """The figures of a row that belong to a benchmark and are there."""
+    """The figures of a row that belong to a benchmark and are not empty."""
     found = {name: row.get(f"{name}_pct", "") for name in _FIGURES[kind]}
     return {name: fraction(text) for name, text in found.items() if text}
 
 
 def fraction(per_cent: str) -> float:
-    """Per cent as printed, as a fraction with no digits that were not printed."""
+    """A printed percentage as a fraction, rounded to the printed digits."""
     return float(Decimal(per_cent) / 100)
 
 
 def rows_of(name: str) -> Iterator[dict[str, str]]:
-    """The rows of one of this folder's tables."""
+    """The rows of a table in `published/`."""
     return csv.DictReader(io.StringIO(published.read_text(name)))

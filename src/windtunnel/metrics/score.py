@@ -1,4 +1,4 @@
-"""Scores: a number with its interval, its n, its formula in words, and the conditions it is made of."""
+"""Scores: a value with its interval, number of images, formula in words, and conditions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def measure_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Measure]:
-    """Every score a run's suite asks for, before it is a number; without labels those that need none.
+    """The measures of all metrics of a run's suite; without labels, those that need none.
 
-    Weights ask for the weighted error, a baseline for what is divided by it. Images of one group stay
-    together in every interval.
+    Weights add the weighted error, a baseline adds the metrics normalised by it. All intervals are clustered
+    by group.
     """
     seen = run.observed
     labelled = bool(len(seen.ids))
@@ -48,12 +48,12 @@ def measure_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Me
         for metric in wanted
         for one in _measured(metric, run, seen)
     ]
-    # What is divided by a baseline rests on fewer images and has their groups already.
+    # Measures normalised by a baseline have fewer images and already have their groups.
     return [one if one.groups is not None else one.in_groups(run.groups) for one in found]
 
 
 def _check_known(run: ScoredRun) -> None:
-    """Refuse a run whose suite scores a metric of a user's file that was not given again."""
+    """Refuse a run whose suite has a user-defined metric that is not registered."""
     for name in run.metrics:
         if name not in REGISTRY.names():
             raise UserError(
@@ -63,7 +63,7 @@ def _check_known(run: ScoredRun) -> None:
 
 
 def _measured(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
-    """A metric of a run; where its images are of several parts, of each part under the part's name."""
+    """A metric of a run, or of each part of a natural set under the part's name."""
     if not run.parts or _metric(asked).across_parts:
         return [_with_detail(one, run, seen) for one in measured_by(asked, run, seen)]
     found = []
@@ -76,7 +76,7 @@ def _measured(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
 
 
 def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
-    """The same score with the number of its predictions that are not finite; OOD metrics count their own."""
+    """The measure with a note on predictions that are not finite; OOD metrics have their own note."""
     metric = metric_of(measure.metric)
     if metric and metric.of_ood_scores:
         return measure
@@ -90,35 +90,35 @@ def _divided_metrics(run: ScoredRun) -> list[str]:
 
 
 def score_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Score]:
-    """Every score a run's suite asks for, or other ones."""
+    """The scores of a run: all metrics of its suite, or the metrics given."""
     measures = measure_run(run, metrics)
     together = _bootstrapped([one for one in measures if one.combine is not None and one.interval_of is None])
     return [measure.score(run.digest, together.get(id(measure))) for measure in measures]
 
 
 def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]:
-    """Bootstrap intervals of many measures from the same draws, since drawing is what takes time."""
+    """Bootstrap intervals of many measures from the same draws, because drawing is slow."""
     found: dict[int, tuple[float, float]] = {}
     for key in {_drawn_as(measure) for measure in measures}:
-        alike = [measure for measure in measures if _drawn_as(measure) == key]
-        widths = np.cumsum([measure.columns.shape[1] for measure in alike])[:-1]
-        drawn: list[list[NDArray[np.float64]]] = [[] for _ in alike]
-        columns = np.hstack([measure.columns for measure in alike])
-        for means in replicated_means(columns, groups=alike[0].groups):
+        drawn_together = [measure for measure in measures if _drawn_as(measure) == key]
+        widths = np.cumsum([measure.columns.shape[1] for measure in drawn_together])[:-1]
+        drawn: list[list[NDArray[np.float64]]] = [[] for _ in drawn_together]
+        columns = np.hstack([measure.columns for measure in drawn_together])
+        for means in replicated_means(columns, groups=drawn_together[0].groups):
             for place, part in enumerate(np.split(means, widths, axis=1)):
                 drawn[place].append(part)
-        for measure, replicates in zip(alike, drawn, strict=True):
+        for measure, replicates in zip(drawn_together, drawn, strict=True):
             found[id(measure)] = measure.within_limits(measure.ends_of(np.concatenate(replicates)))
     return found
 
 
 def _drawn_as(measure: Measure) -> tuple[int, bytes]:
-    """What two measures must share to be bootstrapped together: as many images, in the same groups."""
+    """The key of measures that are bootstrapped together: the same number of images and the same groups."""
     return len(measure.columns), b"" if measure.groups is None else measure.groups.tobytes()
 
 
 def _metric(asked: str) -> Metric:
-    """The metric behind a name; `auroc:energy` is an OOD metric of one OOD score."""
+    """The metric of a name; `auroc:energy` is an OOD metric of one OOD score."""
     name, _, score = asked.partition(":")
     if name not in REGISTRY.names() or (score and not REGISTRY.get(name).of_ood_scores):
         raise unknown_name("metric", asked, REGISTRY.names(), REGISTRY.command)
@@ -126,7 +126,7 @@ def _metric(asked: str) -> Metric:
 
 
 def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
-    """What a metric's function returns, checked where the function is a user's."""
+    """The measures that a metric's function returns, checked if the metric is user-defined."""
     metric, score = _metric(asked), asked.partition(":")[2]
     given = {"only": score} if score else {}
     if metric.name in REGISTRY.shipped():
@@ -145,7 +145,7 @@ def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
 
 
 def _why_not_measures(found: object, metric: Metric) -> str:
-    """What is wrong with what a metric's function returned, or ""."""
+    """What is wrong with the result of a metric's function, or ""."""
     if not isinstance(found, list | tuple) or not all(isinstance(one, Measure) for one in found):
         return f"returned {type(found).__name__}, not a list of Measure"
     for one in found:

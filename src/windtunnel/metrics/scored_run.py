@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError, unknown_name
 from windtunnel.data.label_spaces import class_keys
 from windtunnel.metrics.frame_predictions import Clips
-from windtunnel.metrics.ood_detection import Outside, outside_of
+from windtunnel.metrics.ood_detection import OodScores, ood_scores_of
 from windtunnel.metrics.parts import Part, parts_of
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.store.run import StoredRun
@@ -27,8 +27,8 @@ class ScoredRun(StoredRun):
 
     Attributes:
         baseline: the run whose errors normalise this one's; None for none.
-        group: the column of the data's table that says which images belong together, "" for none.
-        group_found: whether nobody asked for these groups: videos, detected in the data.
+        group: the column of the data's table by which images are grouped, "" for none.
+        group_found: whether the groups were detected in the data (videos) and not given by the user.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -39,17 +39,18 @@ class ScoredRun(StoredRun):
 
     @cached_property
     def class_keys(self) -> list[str]:
-        """What identifies each class in other runs: its name, or the index of a class of ImageNet-1k.
+        """A key that identifies each class in other runs: its name, or the index of an ImageNet-1k class.
 
-        A run that reads class indices as ImageNet-1k's then joins one over the same data that does not.
+        A run that reads class indices as ImageNet-1k's is then comparable with one over the same data that
+        does not.
         """
         return class_keys(self.recipe.data.label_space, [*map(str, self.info.data.classes)])
 
     @cached_property
     def images(self) -> dict[str, ImageIdentity]:
-        """By id, what makes an image the same in two runs: id, content and its classes' keys.
+        """By id, the key that identifies an image in two runs: id, content and the keys of its classes.
 
-        The content is the source's, so that finished images are those they were made of.
+        The content is that of the source image, so that stored corrupted images match their sources.
         """
         classes = self.class_keys
         content = self.samples["content"]
@@ -64,17 +65,17 @@ class ScoredRun(StoredRun):
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The parts of a natural set (shifted or out, and clean); () for ordinary runs."""
+        """The parts of a natural set (shifted or OOD, and clean); () for other runs."""
         return parts_of(self)
 
     @cached_property
-    def detectors(self) -> Outside | None:
-        """Every out-of-distribution score of out and clean images; None for runs without either."""
-        return outside_of(self)
+    def detectors(self) -> OodScores | None:
+        """Every OOD score of OOD and clean images; None for runs without them."""
+        return ood_scores_of(self)
 
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
-        """Of every scored image the number of its group, or None where every one stands for itself."""
+        """The group number of every scored image, or None without groups."""
         return self.groups_of(self.scored)
 
     @property
@@ -83,7 +84,7 @@ class ScoredRun(StoredRun):
         return self.clips.kept if self.sequences else self.observed.answered.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
-        """The same of any images; one of which the column says nothing is its own group."""
+        """The group numbers of any images; an image without a value in the column is its own group."""
         if not self.group:
             return None
         if self.group not in self.columns:
@@ -94,29 +95,31 @@ class ScoredRun(StoredRun):
         if self.group_found and len(self.group_values(kept)) < 2:
             return None
         if len(names) < 2:
-            raise UserError(f"All images of {self.path} have one {self.group}; intervals need two groups.")
+            raise UserError(
+                f"All images of {self.path} have the same {self.group}; intervals need at least two groups."
+            )
         return None if len(names) == len(number) else number
 
     def group_values(self, kept: NDArray[np.bool_]) -> set[str]:
-        """What the column to group by says of some images, where it says anything."""
+        """The values of the grouping column for some images, where it has any."""
         return {
             value for value, is_kept in zip(self.columns[self.group], kept, strict=True) if value and is_kept
         }
 
     @cached_property
     def observed(self) -> Observed:
-        """What the model said of every complete image under every condition."""
+        """The predictions on every complete image under every condition."""
         return Observed(self)
 
     @cached_property
     def clips(self) -> Clips:
-        """What the model said of every frame of every sequence."""
+        """The predictions on every frame of every sequence."""
         return Clips(self)
 
     def scored_as(
         self, baseline: str | Path | ScoredRun | None = None, group: str | None = None
     ) -> ScoredRun:
-        """The same predictions with another baseline or other groups; None leaves either as it is."""
+        """The same run with another baseline or other groups; None keeps the current one."""
         from windtunnel.metrics.baseline import check_baseline
 
         if baseline is None and group is None:

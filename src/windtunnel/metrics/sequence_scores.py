@@ -1,7 +1,7 @@
-"""Scores of perturbation sequences: how often and how far answers change between frames.
+"""Scores of perturbation sequences: how often and how far predictions change between frames.
 
 Flip probabilities, top-5 distances (`metrics/stability.py`) and their means over the run's sequences. The
-image is the unit: its pairs of frames, and its sequences, do not count as many images.
+image is the sampling unit: its pairs of frames and its sequences do not count as separate images.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SIGMA = "sigma(i) being the later frame's rank of the earlier frame's i-th class"
 
 Numbers = NDArray[np.float64]
-# From best classes (images, frames, 5) and pairs of frames to images x pairs.
+# From top five classes (images, frames, 5) and pairs of frames to images x pairs.
 Distance = Callable[[NDArray[np.int32], tuple[NDArray[np.int64], NDArray[np.int64]]], NDArray[Any]]
 
 
@@ -54,7 +54,7 @@ def bare(condition: Condition) -> str:
 
 
 def pairs_of(run: ScoredRun, condition: Condition) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which of a sequence's frames are compared; a temporal one's difficulty is the stride."""
+    """The pairs of frames that are compared; the difficulty of a temporal sequence is the stride."""
     return frame_pairs(condition.frames, type_of(condition), difficulty_of(run))
 
 
@@ -69,12 +69,12 @@ def difficulty_of(run: ScoredRun) -> int:
 
 
 def rivals_of(run: ScoredRun) -> int:
-    """How many classes may win."""
+    """Number of classes that compete."""
     return int(run.projection.mask_for(run.recipe.model.classes).sum())
 
 
 def flips_of(run: ScoredRun, condition: Condition) -> NDArray[np.bool_]:
-    """Whether the answer changes, images x compared pairs of frames."""
+    """Whether the predicted class changes, images x compared pairs of frames."""
     return changes(FLIPS, run.clips, name(condition), run, condition)
 
 
@@ -94,9 +94,9 @@ def _distances(
 
 @dataclass(frozen=True)
 class Kind:
-    """One way to measure change: names, words, greatest value, and AlexNet's figure by sequence.
+    """A measure of change between frames: names, formula in words, maximum, and AlexNet's figures.
 
-    `most` is the greatest value among so many classes; `short` says in few words what `words` define.
+    `most` is the maximum for a number of classes; `short` is a shorter form of `words`.
     """
 
     each: str
@@ -134,7 +134,7 @@ def each(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
 
 
 def mean(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """The mean over the run's sequences, however many there are."""
+    """The mean over all sequences of the run."""
     found = sequences_of(run)
     if not found:
         return []
@@ -143,7 +143,7 @@ def mean(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
 
 
 def discounted(metric: str, weight: Weight, words: str, run: ScoredRun, _seen: Observed) -> list[Measure]:
-    """A distance over the whole ranking, of every sequence; it needs every class's score of every frame."""
+    """A distance between full rankings, for every sequence; it needs all class scores of every frame."""
     found = []
     for one in sequences_of(run):
         if name(one) not in run.recipe.keep:
@@ -174,7 +174,7 @@ def discounted(metric: str, weight: Weight, words: str, run: ScoredRun, _seen: O
 
 
 def name(condition: Condition) -> str:
-    """What scores call a sequence."""
+    """The name of a sequence in scores."""
     return condition.name
 
 
@@ -187,7 +187,7 @@ def weighted(
     found: Sequence[Condition],
     factors: Sequence[float] | None = None,
 ) -> Measure:
-    """The mean over sequences, each counting alike, or each times its factor."""
+    """The mean over sequences, each with equal weight or multiplied by its factor."""
     parts = [changes(kind, run.clips, name(one), run, one) for one in found]
     weights = np.concatenate(
         [
@@ -196,7 +196,7 @@ def weighted(
         ]
     )
     columns = np.hstack(parts)
-    # Flips are truth values, whose interval follows from that.
+    # Flips are booleans and get the interval of shares.
     interval_of = None if columns.dtype == np.bool_ else partial(bounded_interval, answers=len(weights))
     return Measure(
         metric,
@@ -212,9 +212,9 @@ def weighted(
 
 
 def changes(kind: Kind, clips: Clips, named: str, run: ScoredRun, condition: Condition) -> NDArray[Any]:
-    """Images x pairs of a sequence in some clips, its frames compared as the run compares them.
+    """Changes of a sequence in some clips, images x pairs; frames are compared as in the run.
 
-    A prediction that is not finite differs from every other as far as can be, from another such one too.
+    A prediction that is not finite has the maximum distance from every other, including another such one.
     """
 
     def measure() -> NDArray[Any]:
@@ -228,17 +228,17 @@ def changes(kind: Kind, clips: Clips, named: str, run: ScoredRun, condition: Con
 
 
 def groups_of(run: ScoredRun) -> Groups:
-    """Which of the complete images were drawn together."""
+    """The groups of the complete images."""
     return run.groups_of(run.clips.kept)
 
 
 def formula_of(run: ScoredRun, kind: Kind, condition: Condition) -> str:
-    """What is measured of a sequence, in words."""
+    """The formula of a sequence's score in words."""
     return f"{kind.words} ({compared(run, condition)})"
 
 
 def compared(run: ScoredRun, condition: Condition) -> str:
-    """Which frames of a sequence are compared, in words."""
+    """A description of the compared frames of a sequence."""
     if type_of(condition) == "noise":
         return "each frame against the first, which is clean"
     stride = difficulty_of(run)

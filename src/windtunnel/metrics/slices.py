@@ -5,9 +5,9 @@ order of the rest goes by a shrunk value:
 
 shrunk = overall + (mean - overall) * B / (B + V),  B = variance between slices, V = variance of the mean
 
-by the moments of the analysis of variance. Where every image stands for itself V = W / n, with W the
-variance within slices and n the slice's images; for error rates the shrunk value then is the posterior mean
-of the beta-binomial model. Where images belong to groups (patients), W = P + G, of images within groups
+by the moments of the analysis of variance. Without groups V = W / n, with W the variance within slices and n
+the slice's images; for error rates the shrunk value then is the posterior mean of the beta-binomial model.
+Where images belong to groups (patients), W = P + G, of images within groups
 and of groups: V = (P * n + G * sum of m^2) / n^2, with m the images of each group in the slice. Where
 slices differ no more than chance makes them, all shrink to the overall mean.
 """
@@ -39,12 +39,12 @@ NO_VALUE = "(none)"
 
 @dataclass(frozen=True)
 class Slice(Score):
-    """A score of some images.
+    """A score of a subset of images.
 
     Attributes:
-        by: what divides the images: `class`, `size` or a column.
-        group: which of them these are.
-        shrunk: the score drawn towards that of all images, by which slices are ordered.
+        by: the slicing key: `class`, `size` or a column.
+        group: the value of the key.
+        shrunk: the score shrunk towards that of all images; slices are ordered by it.
     """
 
     by: str = ""
@@ -66,9 +66,10 @@ def slices(
         run: a finished run.
         by: `class`, `size` (short side in pixels), or a column of the data's table.
         metric: a metric that is a mean over images.
-        condition: as `fog:3`; by default clean, or all corruptions for metrics over several conditions, or of
-            a natural set its own images.
-        minimum: images a slice needs, at least 1; one image alone has no interval and is never a slice.
+        condition: such as `fog:3`; by default clean, or all corruptions for metrics over several conditions,
+            or the shifted images of a natural set.
+        minimum: minimum number of images in a slice, at least 1; a slice of one image has no interval and is
+            never shown.
     """
     _check_minimum(minimum)
     measure = _measure(run, metric, condition)
@@ -90,8 +91,8 @@ class Omitted:
     """Slices that are not shown.
 
     Attributes:
-        small: those with fewer images than the minimum, and how many they have.
-        alone: those of one image, or whose images are all of one group: they have no interval.
+        small: slices with fewer images than the minimum, and their numbers of images.
+        alone: slices with one image, or with images of one group only: they have no interval.
     """
 
     small: dict[str, int]
@@ -106,7 +107,7 @@ def omitted_slices(
     *,
     minimum: int = MINIMUM,
 ) -> Omitted:
-    """Which slices `slices` leaves out, and why; the arguments are the same."""
+    """The slices that `slices` leaves out, and why; takes the same arguments."""
     _check_minimum(minimum)
     parts = _parts(run, by, _measure(run, metric, condition))
     small = {group: len(part.columns) for group, part in parts.items() if len(part.columns) < minimum}
@@ -117,11 +118,11 @@ def omitted_slices(
 
 def _check_minimum(minimum: int) -> None:
     if minimum < 1:
-        raise UserError(f"The minimum is {minimum} images in a slice; give 1 or more.")
+        raise UserError(f"The minimum number of images in a slice is {minimum}; give 1 or more.")
 
 
 def _parts(run: ScoredRun, by: str, measure: Measure) -> dict[str, Measure]:
-    """A score of every slice that has images; of a natural set the score may be of one part only."""
+    """The measure of every slice that has images; on a natural set the measure may cover one part only."""
     every = {group: measure.over(rows) for group, rows in group_of_images(run, by).items()}
     return {group: part for group, part in every.items() if len(part.columns)}
 
@@ -131,12 +132,12 @@ def shrink(
     overall: float,
     groups: Sequence[NDArray[np.int64]] | None = None,
 ) -> NDArray[np.float64]:
-    """Each slice's mean, drawn towards the overall mean: overall + (mean - overall) * B / (B + V).
+    """Each slice's mean, shrunk towards the overall mean: overall + (mean - overall) * B / (B + V).
 
     Args:
         slices: the images' values, slice by slice.
-        overall: what to draw towards.
-        groups: of the same images the number of their group; None where every one stands for itself.
+        overall: the overall mean.
+        groups: the group numbers of the same images; None without groups.
     """
     sizes = np.array([len(one) for one in slices], np.float64)
     means = np.array([one.mean() for one in slices])
@@ -161,7 +162,7 @@ def _chance(
     """The variance of every slice's mean, and of the mean of all, if slices differed by chance alone.
 
     P and G by the moments of the nested analysis of variance: cells are the images of one group in one
-    slice. None where every slice is one cell: what slices and what groups do then looks the same.
+    slice. None if every slice is one cell: effects of slices and groups are then not separable.
     """
     values = np.concatenate(slices)
     place = np.repeat(np.arange(len(slices)), [len(one) for one in slices])
@@ -178,15 +179,15 @@ def _chance(
     squares = np.bincount(slice_of, in_cell**2)
     spread = float((in_cell * (cell_means - slice_means[slice_of]) ** 2).sum())
     expected = (len(slice_of) - len(slices)) * images
-    alike = max(0.0, (spread - expected) / (len(values) - float((squares / in_slice).sum())))
+    of_groups = max(0.0, (spread - expected) / (len(values) - float((squares / in_slice).sum())))
     in_group = np.bincount(np.unique(group, return_inverse=True)[1].ravel()).astype(np.float64)
-    of_means = (images * in_slice + alike * squares) / in_slice**2
-    of_centre = (images * len(values) + alike * float((in_group**2).sum())) / len(values) ** 2
+    of_means = (images * in_slice + of_groups * squares) / in_slice**2
+    of_centre = (images * len(values) + of_groups * float((in_group**2).sum())) / len(values) ** 2
     return np.asarray(of_means, np.float64), of_centre
 
 
 def group_of_images(run: ScoredRun, by: str) -> dict[str, NDArray[np.int64]]:
-    """Which of the scored images belong to which slice; one with several classes belongs to each."""
+    """Rows of the scored images by slice; an image with several classes is in the slice of each."""
     found: dict[str, list[int]] = {}
     for row, names in enumerate(_names(run, by)):
         for name in names:
@@ -221,7 +222,7 @@ def size_bucket(side_px: int) -> str:
 
 
 def _condition_named(written: str, conditions: Sequence[str]) -> str:
-    """The condition written so, perhaps without codec or, of a sequence, prefix and level; "" for none."""
+    """The condition with this name, also without codec or a sequence's prefix and level; "" for none."""
     if written in conditions:
         return written
     bare = {one.partition("+")[0]: one for one in reversed(conditions)}
@@ -230,7 +231,7 @@ def _condition_named(written: str, conditions: Sequence[str]) -> str:
 
 
 def _sequence_name(condition: str) -> str:
-    """A sequence's name alone, "" of any other condition."""
+    """The bare name of a sequence; "" for any other condition."""
     unit = condition.partition(":")[0]
     return unit.removeprefix(SEQUENCE_PREFIX) if unit.startswith(SEQUENCE_PREFIX) else ""
 
@@ -242,7 +243,7 @@ def _measure(run: ScoredRun, metric: str, condition: str | None) -> Measure:
         raise unknown_name("metric to slice (it must be a mean over images)", metric, sliceable)
     found = {measure.condition: measure for measure in measure_run(run, [metric])}
     if not found:
-        raise UserError(f"{run.path} has no {metric}; windtunnel report says why.")
+        raise UserError(f"{run.path} has no {metric}; windtunnel report {run.path} shows why.")
     if condition is None and run.parts:
         return next(iter(found.values()))
     if condition is None:

@@ -1,17 +1,18 @@
-"""Stability: how often and how far answers change between frames that hardly differ, as ImageNet-P has it.
+"""Stability: how often and how far predictions change between similar frames, as in ImageNet-P.
 
 A noise sequence compares every frame with the first, which is clean; a temporal one every frame with the one
 `stride` before it. With tau the ranking of classes and sigma(i) the rank in the later frame of the class
 ranked i in the earlier one:
 
-flip probability   FP   = mean over images and pairs of [best class differs]
+flip probability   FP   = mean over images and pairs of [predicted class differs]
 top-5 distance     d    = sum over i = 1..5 of |i - min(sigma(i), 6)|
                    uT5D = mean over images and pairs of d
 discounted         d_w  = sum over i = 1..K of w_i * |w_i - w_sigma(i)|
                    w_i  = 1/i (Zipf), or 1/log2(i + 1)
 
-The distance has a direction: if the last class comes first and the others fall by one it is 5, the other way
-9. Its maximum is 18, the two last coming first and the others leaving; with fewer than eight classes less.
+The distance is not symmetric: if the last class moves to first place and the others fall by one it is 5, in
+the other direction 9. Its maximum is 18: the two last classes move to the front and the others leave the top
+five. With fewer than eight classes the maximum is smaller.
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ TOP = 5
 
 
 def frame_pairs(frames: int, comparison: Comparison, stride: int = 1) -> tuple[Places, Places]:
-    """Which frames are compared: the earlier ones and the later ones.
+    """The compared frames: the earlier and the later one of every pair.
 
-    Every frame of a noise sequence with the first; of a temporal one with that `stride` before, so that all
-    phases count.
+    A noise sequence compares every frame with the first, a temporal one with the frame `stride` before.
     """
     least = least_frames(comparison, stride)
     if frames < least:
-        raise UserError(f"A clip of {counted(frames, 'frame')} cannot be compared; it needs {least}.")
+        raise UserError(
+            f"A clip of {counted(frames, 'frame')} is too short to compare frames; it needs {least}."
+        )
     if comparison == "noise":
         later = np.arange(1, frames)
         return np.zeros_like(later), later
@@ -49,7 +51,7 @@ def frame_pairs(frames: int, comparison: Comparison, stride: int = 1) -> tuple[P
 
 
 def flips(best: Classes, pairs: tuple[Places, Places]) -> NDArray[np.bool_]:
-    """Whether the best class changes, images x pairs, of best classes (images, frames)."""
+    """Whether the predicted class changes, images x pairs, given predicted classes (images, frames)."""
     earlier, later = pairs
     return np.asarray(best[:, earlier] != best[:, later])
 
@@ -64,7 +66,7 @@ def top5_distance(earlier: Classes, later: Classes) -> NDArray[np.int64]:
 
 @lru_cache
 def farthest_top5(classes: int) -> int:
-    """The greatest top-5 distance among so many classes: of few, not all five can leave."""
+    """The maximum top-5 distance for a number of classes: with few classes, not all five can leave."""
     best = range(1, min(TOP, classes) + 1)
     later = [*best, *[TOP + 1] * min(max(classes - TOP, 0), TOP)]
     orders = permutations(later, len(best))
@@ -77,7 +79,7 @@ def zipf_weight(rank: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def log_weight(rank: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1/log2(i + 1), the discount of search engines' rankings."""
+    """1/log2(i + 1), the discount of DCG."""
     return 1 / np.log2(rank + 1)
 
 
@@ -94,13 +96,13 @@ def discounted_distance(
 
 
 def farthest_discounted(classes: int, weight: Weight) -> float:
-    """A bound of that distance, whatever the rankings: sum over i of w_i * max(w_1 - w_i, w_i - w_K)."""
+    """An upper bound of that distance: sum over i of w_i * max(w_1 - w_i, w_i - w_K)."""
     weights = weight(np.arange(1, classes + 1, dtype=np.float64))
     return float((weights * np.maximum(weights[0] - weights, weights - weights[-1])).sum())
 
 
 def ranks(scores: NDArray[np.float32]) -> Places:
-    """The place of every class, 0 for the best; equal scores by rising class."""
+    """The rank of every class, 0 for the best; ties by ascending class index."""
     order = np.argsort(-scores, axis=-1, kind="stable")
     found = np.empty_like(order)
     np.put_along_axis(found, order, np.broadcast_to(np.arange(scores.shape[-1]), order.shape), axis=-1)

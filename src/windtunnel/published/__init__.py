@@ -1,18 +1,18 @@
-"""Facts as data: label tables, preprocess presets, normalisers and published results.
+"""Published data: label tables, preprocessing presets, normalisers and published results.
 
-Facts and figures only. `metrics/published_results.py` reads the results; `sources.toml` says of each where
-it comes from, what it was measured on, and what of the original is certain. Columns that end
-in `_pct` are per cent as printed.
+This folder contains data only. `metrics/published_results.py` reads the results. `sources.toml` states the
+source of each, its measurement setup, and which figures are certain. Columns that end in `_pct` are
+percentages as printed.
 
 imagenet_1k.csv   the 1,000 classes in the order of their sorted WordNet ids (ILSVRC2012), and which of
                   them ImageNet-A, -O and -R use
-natural.toml      natural sets: layout, how predictions are counted, who filtered them (read by
+natural.toml      natural sets: layout, how predictions are counted, which networks filtered them (read by
                   `natural_sets.py`)
 objectnet_113.csv ObjectNet's folders that overlap with ImageNet, and the ids that are right for each
-vid_classes.csv, ytbb_classes.csv  which ImageNet classes stand for which class of the two video sets
-c_bar_strengths.csv  by which strengths ImageNet-C-bar's script names its severity folders
+vid_classes.csv, ytbb_classes.csv  ImageNet classes of each class of the two video sets
+c_bar_strengths.csv  strengths by which ImageNet-C-bar's script names its severity folders
 stored_corruptions.csv  the corruptions of published sets that are read, not made
-presets.toml      the common preprocesses of published classifiers
+presets.toml      common preprocessing of published classifiers
 alexnet_corruption_errors.csv  AlexNet's top-1 errors on ImageNet-C by severity, from the README of
                   hendrycks/robustness (October 2019 to May 2020): certain to 1/50,000; `paper_pct` is the
                   paper's rounded average
@@ -25,7 +25,7 @@ robustbench_5k.csv  RobustBench's 12 models on its fixed 5,000 images: certain; 
 natural_rows.csv  figures that the texts of the ImageNet-A and -O paper and of the video paper state: certain
 testbed_rows.csv  some rows of imagenet-testbed's table, top-1 accuracy and pm-k: certain, to two decimals
 imagenet_s_decoders.csv, imagenet_s_resizes.csv  ImageNet-S tables 2 to 5, top-1 accuracy in per cent:
-                  certain by cell; `mean` and `std` are computed anew, `printed_mean` and `printed_std` are
+                  certain by cell; `mean` and `std` are recomputed, `printed_mean` and `printed_std` are
                   the paper's (its resize means of tables 2 and 3 are 6/7 of the true ones)
 """
 

@@ -19,7 +19,7 @@ def imagenet_1k() -> LabelSpace:
 
 @lru_cache(maxsize=1)
 def imagenet_names() -> dict[str, str]:
-    """What people call the classes of ILSVRC2012, by WordNet id: the first of each one's names."""
+    """Display names of the classes of ILSVRC2012, by WordNet id: the first name of each class."""
     return {wnid: names[0] for wnid, names in imagenet_synonyms().items()}
 
 

@@ -1,4 +1,4 @@
-"""The facts of natural sets: `natural.toml`, and the tables of classes it names."""
+"""Natural sets: the contents of `natural.toml` and of the class tables that it names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Frames = Literal["accepted", "candidates"]
 
 @dataclass(frozen=True)
 class NaturalSet:
-    """A natural set as `natural.toml` has it; see there for what each key means."""
+    """A natural set as declared in `natural.toml`, which documents each key."""
 
     name: str
     title: str
@@ -70,18 +70,18 @@ def masked_classes(column: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def several_ids(table: str) -> dict[str, tuple[int, ...]]:
-    """By folder, as `folder_key` spells it, the ImageNet-1k indices that are right for its images."""
+    """By folder key (see `folder_key`), the ImageNet-1k indices that are correct for its images."""
     rows = csv.DictReader(io.StringIO(published.read_text(table)))
     return {folder_key(row["folder"]): tuple(map(int, row["imagenet_1k_indices"].split())) for row in rows}
 
 
 def folder_key(name: str) -> str:
-    """An ObjectNet class, however it is spelt: lower case, words joined by underscores."""
+    """The key of an ObjectNet class in any spelling: lower case, words joined by underscores."""
     return "_".join(re.findall(r"[a-z0-9]+", name.lower().replace("'", "")))
 
 
 @lru_cache(maxsize=8)
 def collapse_map(table: str) -> dict[int, int]:
-    """By ImageNet-1k index, the class it stands for."""
+    """By ImageNet-1k index, the class that it maps to."""
     rows = csv.DictReader(io.StringIO(published.read_text(table)))
     return {int(row["imagenet1k_index"]): int(row["target_index"]) for row in rows}

@@ -1,7 +1,7 @@
-"""Perturbation sequences: one file each, holding a generator of frames and its tables.
+"""Perturbation sequences: one file each, with a generator of frames and its tables.
 
 A unit is the generator `name(image, rng, frames, **params)` in the file `name.py`, decorated with
-@sequence. One that takes a `window` too makes only that part of each frame.
+@sequence. A generator with the argument `window` yields only that part of each frame.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from windtunnel.kernels.window import Window, whole
 
 DIFFICULTIES = (1, 2, 3)
 USUAL_FRAMES = 31
-# How people tell the sequence tilt from a corruption of that name.
+# Prefix that distinguishes a sequence from a corruption of the same name.
 SEQUENCE_PREFIX = "seq/"
-# What a caller with another kind of image can do; windtunnel.transforms has no sequences.
+# Advice for images of another type; windtunnel.transforms has no sequences.
 AS_ARRAY = "numpy.asarray(image.convert('RGB')) makes one of a Pillow image"
 
 Type = Literal["noise", "temporal"]
@@ -46,10 +46,10 @@ class Table:
 
     Attributes:
         rows: parameter values, one row for each difficulty (noise) or one in all (temporal).
-        frames: how many frames there are.
-        clean: which frame is the untouched image; None where there is none.
-        stage: where in the geometry it acts.
-        cropped: whether the published clips have the edition's size; else only their short side has.
+        frames: number of frames.
+        clean: index of the frame that is the unperturbed image; None if there is none.
+        stage: the stage of the geometry at which it is applied.
+        cropped: whether the published clips are cropped to the edition's size; otherwise their short side is.
     """
 
     rows: Sequence[Sequence[float]]
@@ -61,21 +61,21 @@ class Table:
 
 @dataclass(frozen=True)
 class Perturbation(Plugin):
-    """One way to change an image little by little, as a sequence of frames.
+    """A perturbation sequence: an image that changes gradually over frames.
 
     Attributes:
         function: the generator of frames.
-        type: `noise` (every frame is drawn anew, and is compared with frame 0) or `temporal` (every frame
-            follows from the one before, and is compared with it).
+        type: `noise` (independent noise in every frame, compared with frame 0) or `temporal` (a gradual
+            change, every frame compared with the previous one).
         params: the names of the parameters, in the order of the tables' rows.
         tables: edition -> its table.
-        imitates: what happens in the real world, in one sentence.
-        source: where the definition comes from.
+        imitates: the real-world effect that it imitates, in one sentence.
+        source: the source of its definition.
         revision: raised whenever the golden digest changes.
         golden: digest of the frames of the golden image (`windtunnel dev golden seq/NAME`).
         random: whether it draws random numbers.
-        met_by: which users meet it, in one sentence.
-        family: what kind of change it is, one word for listings.
+        met_by: applications in which it occurs, in one sentence.
+        family: the kind of change, one word for listings.
     """
 
     function: FrameFunction
@@ -92,12 +92,12 @@ class Perturbation(Plugin):
 
     @property
     def name(self) -> str:
-        """The unit's name: its function's, and its file's."""
+        """The unit's name, which is that of its function and its file."""
         return self.function.__name__
 
     @property
     def difficulties(self) -> tuple[int, ...]:
-        """The difficulties that have pixels of their own; a temporal sequence's others are strides."""
+        """The difficulties with different pixels; for temporal sequences only 1, the others are strides."""
         return DIFFICULTIES if self.type == "noise" else DIFFICULTIES[:1]
 
     def table(self, edition: int) -> Table:
@@ -113,7 +113,7 @@ class Perturbation(Plugin):
         return dict(zip(self.params, self.table(edition).rows[difficulty - 1], strict=True))
 
     def check_difficulty(self, difficulty: int) -> None:
-        """Refuse a difficulty without pixels of its own."""
+        """Refuse a difficulty that does not change the pixels."""
         if (
             isinstance(difficulty, bool)
             or not isinstance(difficulty, WHOLE)
@@ -122,23 +122,23 @@ class Perturbation(Plugin):
             raise UserError(f"The difficulty is {difficulty!r}; give 1, 2 or 3.")
         if difficulty not in self.difficulties:
             raise UserError(
-                f"{self.name} has the same frames at difficulty {difficulty} as at 1: of a temporal sequence "
-                "the difficulty is the stride at which frames are compared; give 1 and compare every "
+                f"{self.name} has the same frames at difficulty {difficulty} as at 1: for temporal sequences "
+                "the difficulty is the stride between compared frames; give 1 and compare every "
                 f"{'second' if difficulty == 2 else 'third'} frame."
             )
 
     def apply(
         self, image: Image, rng: Draws, difficulty: int, edition: int, window: Window | None = None
     ) -> Iterator[Image]:
-        """The frames of an image (uint8 HWC RGB, contiguous), each made when it is asked for.
+        """An iterator over the frames of an image (uint8 HWC RGB, contiguous), computed one by one.
 
         Args:
-            image: the image at the stage the edition's table names; it is left untouched and must not
-                change while frames are made.
+            image: the image at the stage of the edition's table; it is not modified and must not change
+                while frames are computed.
             rng: the random draws, from `draws`.
-            difficulty: 1, 2 or 3 of noise, 1 of temporal sequences.
-            edition: whose table.
-            window: the part of every frame that is kept; all of it when None.
+            difficulty: 1, 2 or 3 for noise, 1 for temporal sequences.
+            edition: the edition of the table.
+            window: the part of every frame to keep; None for all of it.
         """
         parameters = self.parameters(difficulty, edition)
         count = self.table(edition).frames
@@ -154,16 +154,16 @@ class Perturbation(Plugin):
         return made if self.is_shipped else self._checked(made, count, (kept.height, kept.width, 3))
 
     def draws(self, seed: int, sample_id: str, difficulty: int) -> Draws:
-        """The random draws this unit makes on one sample."""
+        """The random draws of this unit for one sample."""
         return Draws(seed, sample_id, f"sequence/{self.name}", difficulty)
 
     def assets(self) -> dict[str, str]:
-        """Digests of what the frames depend on beside the revision: the file of a unit from outside."""
+        """Digests of what the frames depend on besides the revision: the file of a user-defined unit."""
         return {} if self.is_shipped else file_of(self.function)
 
     @cached_property
     def is_shipped(self) -> bool:
-        """Whether the unit comes with the package."""
+        """Whether the unit is part of the package."""
         return is_shipped(self.function)
 
     @cached_property
@@ -171,7 +171,7 @@ class Perturbation(Plugin):
         return "window" in inspect.signature(self.function).parameters
 
     def _checked(self, made: Iterator[Image], count: int, shape: tuple[int, ...]) -> Iterator[Image]:
-        """The frames of a unit from outside, each looked at before it is handed on."""
+        """The frames of a user-defined unit, each checked before it is yielded."""
         number = 0
         try:
             for frame in made:
@@ -189,7 +189,7 @@ class Perturbation(Plugin):
         except Exception as error:  # the user's own code
             raise UserError(f"The sequence {self.name} failed: {type(error).__name__}: {error}.") from error
         if number != count:
-            raise UserError(f"The sequence {self.name} makes {number} frames; its table says {count}.")
+            raise UserError(f"The sequence {self.name} yields {number} frames; its table declares {count}.")
 
 
 def sequence(
@@ -205,7 +205,7 @@ def sequence(
     met_by: str = "",
     family: str = "",
 ) -> Callable[[FrameFunction], Perturbation]:
-    """Make a generator of frames a perturbation sequence."""
+    """Turn a generator of frames into a perturbation sequence."""
     if type not in get_args(Type):
         raise UserError(f"The type is {type!r}; give 'noise' or 'temporal'.")
     levels = len(DIFFICULTIES) if type == "noise" else 1
@@ -243,35 +243,35 @@ def perturb(
     edition: int | None = None,
     difficulty: int = 1,
 ) -> Iterator[NDArray[np.uint8]]:
-    """Change one image little by little: an iterator of its frames, each made when it is asked for.
+    """Perturb one image gradually: an iterator over its frames, computed one by one.
 
-    For the frames of a run at edition 224 bring the image to short side 256 (bilinear), and give
-    edition=224, the run's seed and the image's id. Of tilt, rotate, scale, translate, shear and zoom_blur
-    cut the middle 224x224 out of every frame, which hides most of the black that moves in; for all others
-    cut it out of the image first.
+    To get the frames of a run at edition 224, resize the image to short side 256 (bilinear), and give
+    edition=224, the run's seed and the image's id. For tilt, rotate, scale, translate, shear and zoom_blur,
+    center-crop every frame to 224x224, which removes most of the black border. For all others, crop the
+    image first.
 
     Args:
         image: uint8, HxWx3 RGB; or HxW or HxWx1 grey, which is perturbed as RGB and returned in its own
             shape. At least 32 pixels on each side. It is the whole image: where content moves out of it,
             black moves in.
         name: the sequence, such as `tilt` or `seq/tilt` (`windtunnel list sequences`).
-        seed: the same seed and sample_id give the same frames; None draws afresh.
-        sample_id: which image this is, so that two images never share their noise.
-        edition: 32, 64, 224 or 299: whose tables; chosen by the short side when None.
-        difficulty: 1 to 3, of noise sequences. Temporal ones have the same frames at every difficulty; there
-            it is the stride at which frames are compared, and anything but 1 is refused.
+        seed: the same seed and sample_id give the same frames; None uses a random seed.
+        sample_id: identifies the image, so that two images never share their noise.
+        edition: edition of the tables, 32, 64, 224 or 299; None chooses it by the short side.
+        difficulty: 1 to 3 for noise sequences. Temporal sequences have the same frames at every difficulty,
+            which is the stride between compared frames, and accept only 1.
 
     Returns:
-        An iterator of new arrays of the input's shape.
+        An iterator over new arrays of the input's shape.
 
     Raises:
-        UserError: an unknown name, or a difficulty or image that cannot be used.
+        UserError: the name is unknown, or the difficulty or image is invalid.
     """
     unit = REGISTRY.get(name.removeprefix(SEQUENCE_PREFIX) if isinstance(name, str) else name)
     unit.check_difficulty(difficulty)
     check_seed(seed)
     check_edition(edition)
-    # A copy: frames are made later, and the caller may have changed the image by then.
+    # A copy: frames are computed later, and the caller may have changed the image by then.
     canvas = np.array(as_canvas(image, AS_ARRAY), order="C")
     height, width = canvas.shape[:2]
     rng = unit.draws(fresh_seed() if seed is None else int(seed), sample_id, int(difficulty))
@@ -304,26 +304,26 @@ def sequence_condition(
 
 
 def level_of(unit: str, level: int) -> int:
-    """The level a unit has pixels of its own for; temporal sequences have the same at every difficulty."""
+    """The level that determines the pixels; temporal sequences have the same at every difficulty."""
     if not unit.startswith(SEQUENCE_PREFIX):
         return level
     return level if REGISTRY.get(unit.removeprefix(SEQUENCE_PREFIX)).type == "noise" else 0
 
 
 def published_frames(unit: str, edition: int) -> int | None:
-    """How many frames a sequence has by its table; None where it has none of that edition."""
+    """Number of frames of a sequence by its table; None if it has no table of that edition."""
     table = published_table(unit, edition)
     return table.frames if table else None
 
 
 def published_table(unit: str, edition: int) -> Table | None:
-    """The table of a sequence in an edition; None where nobody here knows the sequence, or it has none."""
+    """The table of a sequence in an edition; None if the sequence is not registered or has no such table."""
     name = unit.removeprefix(SEQUENCE_PREFIX)
     return REGISTRY.get(name).tables.get(edition) if name in REGISTRY.names() else None
 
 
 def has_any_aspect(condition: Condition) -> bool:
-    """Whether published clips of this sequence keep the aspect of their image."""
+    """Whether published clips of this sequence keep the aspect ratio of their image."""
     table = published_table(condition.unit, condition.edition)
     return table is not None and not table.cropped
 
@@ -333,15 +333,15 @@ def sequence_of(condition: Condition) -> Perturbation:
     return REGISTRY.get(condition.unit.removeprefix(SEQUENCE_PREFIX))
 
 
-# What a sequence's frames are compared with: the first, or the one before.
+# How frames are compared: with the first, or with the previous one.
 Comparison = Literal["noise", "temporal"]
 
 
 def comparison_of(level: int) -> Comparison:
-    """How a sequence's frames are compared; only noise has a level, so that no unit need be there."""
+    """How a sequence's frames are compared; only noise has a level, so the unit need not be registered."""
     return "noise" if level else "temporal"
 
 
 def least_frames(comparison: Comparison, stride: int) -> int:
-    """How many frames a clip needs; the difficulty of noise is its strength and no stride."""
+    """Minimum number of frames of a clip; the difficulty of noise is its strength, not a stride."""
     return 2 if comparison == "noise" else stride + 1

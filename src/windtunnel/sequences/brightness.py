@@ -1,4 +1,4 @@
-"""Brightness that rises from dark to light."""
+"""Brightness that increases from dark to light."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def brightness(
     step: float,
     still: float,
 ) -> Iterator[Image]:
-    """The value of HSV shifted by a step more in each frame, by nothing in frame `still`."""
+    """Shift the V channel of HSV by a step more in each frame; frame `still` is not shifted."""
     values, shares = split_value(image)
     for number in range(frames):
         yield join_value(values, shares, step * (number - still))

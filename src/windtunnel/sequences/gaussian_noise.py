@@ -1,4 +1,4 @@
-"""Gaussian noise, drawn anew for every frame."""
+"""Gaussian noise, independent in every frame."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from windtunnel.sequences import Table, sequence
     golden="96540ce5d8da20bcbbb63cb60e6af7ed",
 )
 def gaussian_noise(image: Image, rng: Draws, frames: int, *, sigma: float) -> Iterator[Image]:
-    """The image, then the image with normal noise of standard deviation sigma (of the full range)."""
+    """Yield the image, then the image with normal noise of standard deviation sigma (of the full range)."""
     table = gaussian_table(sigma)
     yield image.copy()
     for number in range(1, frames):

@@ -1,4 +1,4 @@
-"""Motion blur whose direction turns."""
+"""Motion blur whose direction rotates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The image turns clockwise."""
+"""Clockwise rotation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rotate(
     step_degrees: float,
     still: float,
 ) -> Iterator[Image]:
-    """Turned about the middle by a step more in each frame, upright in frame `still`; black outside."""
+    """Rotate about the centre by a step more in each frame; frame `still` is upright; black outside."""
     height, width = image.shape[:2]
     warp = AffineWarp(image, window)
     for number in range(frames):

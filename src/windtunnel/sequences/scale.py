@@ -1,4 +1,4 @@
-"""The image grows."""
+"""Scaling: the image grows from frame to frame."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scale(
     first_percent: float,
     step_percent: float,
 ) -> Iterator[Image]:
-    """Scaled about the middle to `first_percent` and a step more in each frame; black around it."""
+    """Scale about the centre to `first_percent`, and a step more in each frame; black outside."""
     height, width = image.shape[:2]
     warp = AffineWarp(image, window)
     for number in range(frames):

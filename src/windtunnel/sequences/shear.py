@@ -1,4 +1,4 @@
-"""The image leans over."""
+"""Shear that increases from frame to frame."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shear(
     step_degrees: float,
     still: float,
 ) -> Iterator[Image]:
-    """Its vertical leant by a step more in each frame (leaning squeezes it too), upright in frame `still`."""
+    """Shear the vertical axis by a step more in each frame (keeping its length); frame `still` is upright."""
     height, width = image.shape[:2]
     warp = AffineWarp(image, window)
     for number in range(frames):

@@ -1,4 +1,4 @@
-"""Shot noise, drawn anew for every frame."""
+"""Shot noise, independent in every frame."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windtunnel.sequences import Table, sequence
         64: Table(((500,), (250,), (125,)), clean=0),
         32: Table(((700,), (400,), (200,)), clean=0),
     },
-    imitates="A camera at rest with too few photons: every exposure counts others.",
+    imitates="A camera at rest with too few photons: every exposure counts different ones.",
     met_by="Astronomers, microscopists, security cameras at night.",
     family="noise",
     source="Hendrycks & Dietterich 2019, ImageNet-P",
@@ -27,7 +27,7 @@ from windtunnel.sequences import Table, sequence
     golden="57acac6fb47f107d9732f500f2d7f6be",
 )
 def shot_noise(image: Image, rng: Draws, frames: int, *, rate: float) -> Iterator[Image]:
-    """The image, then the image in photons, of which full white expects `rate`."""
+    """Yield the image, then the image with Poisson noise; white has an expectation of `rate` photons."""
     table = shot_table(rate)
     yield image.copy()
     for number in range(1, frames):

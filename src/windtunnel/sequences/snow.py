@@ -1,4 +1,4 @@
-"""Snow whose fall turns with the wind."""
+"""Snow whose direction of fall rotates."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def snow(
     first_degrees: float,
     step_degrees: float,
 ) -> Iterator[Image]:
-    """One layer of flakes over the whitened image, their trails turned by a step more in each frame."""
+    """Add one layer of flakes to the whitened image; their trails rotate by a step more in each frame."""
     height, width = image.shape[:2]
     flakes = draw_flakes(rng.key("field"), height, width, mean, spread, zoom, threshold)
     whitened = whiten(image, keep)

@@ -13,7 +13,7 @@ from windtunnel.kernels.gaussian import smooth_replicated
 from windtunnel.kernels.water import run_down, wet
 from windtunnel.sequences import Table, sequence
 
-# What a row gives of itself to the row above, itself, and the two below: 1.5 and .8 pixels a frame.
+# Shares that move from a row to the row above, itself, and the two below: 1.5 and .8 pixels per frame.
 FAST = (0.05, 0.1, 0.15, 0.7)
 SLOW = (0.0, 0.2, 0.8, 0.0)
 
@@ -56,5 +56,5 @@ def spatter(
     for number in range(frames):
         if number:
             layer = run_down(layer, (up, stay, down, far_down))
-        # What has run down stays wet however thin it is: the threshold is for the first frame alone.
+        # Water that has run down stays visible, however thin: the threshold applies to the first frame only.
         yield wet(image, layer, 0.0, glow)

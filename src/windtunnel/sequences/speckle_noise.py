@@ -1,4 +1,4 @@
-"""Speckle noise, drawn anew for every frame."""
+"""Speckle noise, independent in every frame."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from windtunnel.sequences import Table, sequence
     golden="59d91ed7cc3e7245c1f13dc7d685d0d7",
 )
 def speckle_noise(image: Image, rng: Draws, frames: int, *, sigma: float) -> Iterator[Image]:
-    """The image, then the image with normal noise of standard deviation sigma times the value itself."""
+    """Yield the image, then the image with normal noise of standard deviation sigma times the value."""
     table = speckle_table(sigma)
     yield image.copy()
     for number in range(1, frames):

@@ -1,4 +1,4 @@
-"""The image tilts away, about both of its axes at once."""
+"""Perspective tilt about both image axes at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tilt(
     step_degrees: float,
     still: float,
 ) -> Iterator[Image]:
-    """Turned in space by a step more in each frame, facing the camera in frame `still`; black outside."""
+    """Rotate in space by a step more in each frame; frame `still` faces the camera; black outside."""
     height, width = image.shape[:2]
     warp = PerspectiveWarp(image, window)
     for number in range(frames):
@@ -46,10 +46,10 @@ def tilt(
 
 
 def facing_back(width: int, height: int, angle: float) -> Homography:
-    """From a tilted image back to one that faces the camera.
+    """The homography from a tilted image back to one that faces the camera.
 
-    The image lies one unit behind the pivot, and the camera a diagonal's length before it, so that even
-    an angle of 0 shrinks it a little. It is turned about y first (with the reference's sign), then about x.
+    The image is one unit behind the pivot, and the camera a diagonal's length in front of it, so that even
+    an angle of 0 shrinks it slightly. Rotation is about y first (with the reference's sign), then about x.
     """
     cosine, sine, focus = math.cos(angle), math.sin(angle), math.hypot(width, height)
     # Turned and moved away: of (x, y, 1) seen from the middle, what is projected.

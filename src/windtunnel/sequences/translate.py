@@ -1,4 +1,4 @@
-"""The image moves to the right."""
+"""Translation to the right."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def translate(
     step_px: float,
     still: float,
 ) -> Iterator[Image]:
-    """Whole pixels to the right, a step more in each frame, none in frame `still`; black moves in."""
+    """Shift right by a step more in each frame, in whole pixels; none in frame `still`; filled with black."""
     for number in range(frames):
         yield shift_across(image, round(step_px * (number - still)), window)

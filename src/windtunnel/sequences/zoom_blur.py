@@ -1,4 +1,4 @@
-"""Zoom blur that builds up."""
+"""Zoom blur that increases from frame to frame."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def zoom_blur(
 
 @jit
 def _add_and_average(image: Image, total: NDArray[np.float32], count: int) -> Image:
-    """Add an image, as numbers from 0 to 1, to the total of `count`, and give their mean.
+    """Add an image, scaled to 0..1, to the running total of `count` images, and return their mean.
 
-    Divided and multiplied in the reference's order: in even areas the last bit decides about a level.
+    Operations are in the reference's order: in uniform areas the last bit can change a level.
     """
     out = np.empty(image.shape, np.uint8)
     source, target = image.reshape(-1), out.reshape(-1)

@@ -27,7 +27,7 @@ def bootstrap_interval(
     replicates: int = REPLICATES,
     confidence: float = CONFIDENCE,
 ) -> tuple[float, float]:
-    """Interval of a function of column means, whole images (or groups of them) drawn anew."""
+    """Bootstrap interval of a function of column means; images (or groups of images) are resampled."""
     value = float(combine(columns.mean(axis=0, dtype=np.float64)))
     values = replicated_values(columns, combine, groups=groups, seed=seed, replicates=replicates)
     return interval_of_replicates(value, values, unit_count(len(columns), groups), confidence)
@@ -36,12 +36,12 @@ def bootstrap_interval(
 def interval_of_replicates(
     value: float, replicates: NDArray[np.float64], units: int, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """The interval of a score of so many images (or groups), from its bootstrap replicates.
+    """The interval of a score from its bootstrap replicates, given its number of images (or groups).
 
-    On the scale of logarithms where the value and every replicate are positive, else as they are:
-    value -+ t*sd, with sd that of the replicates and t Student's quantile, one degree less than units.
-    `benchmarks/interval_coverage.py` simulates it; percentile, BCa and studentised intervals of ratios
-    covered too little where errors are near 0 or 1 and images few.
+    value -+ t*sd, with sd that of the replicates and t Student's quantile at units - 1 degrees of freedom; on
+    a log scale if the value and all replicates are positive. `benchmarks/interval_coverage.py` simulates it:
+    percentile, BCa and studentised intervals of ratios covered too little for errors near 0 or 1 on few
+    images.
     """
     values = replicates[np.isfinite(replicates)]
     if units < 2 or not len(values) or not np.isfinite(value):
@@ -61,7 +61,7 @@ def replicated_values(
     seed: int = 0,
     replicates: int = REPLICATES,
 ) -> NDArray[np.float64]:
-    """What `combine` makes of the columns' means in every replicate; the last axis is combine's to drop."""
+    """The result of `combine` for the columns' means in every replicate; `combine` reduces the last axis."""
     drawn = replicated_means(columns, groups=groups, seed=seed, replicates=replicates)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.concatenate([combine(means) for means in drawn])
@@ -76,8 +76,8 @@ def replicated_means(
 ) -> Iterator[NDArray[np.float64]]:
     """Means of the columns in bootstrap replicates, in blocks (replicates, columns).
 
-    A replicate gives every image (or group) the number of times it is drawn: means are one matrix
-    product, whatever the score.
+    A replicate is the number of times that each image (or group) is drawn: the means of all replicates are
+    one matrix product.
     """
     sums, sizes = per_group(columns, groups)
     draws = _all_draws if len(sums) * replicates <= BLOCK else _draws
@@ -86,7 +86,7 @@ def replicated_means(
 
 
 def _draws(count: int, seed: int, replicates: int) -> Iterator[NDArray[np.float64]]:
-    """How often each of `count` images is drawn, in blocks (replicates, images).
+    """Number of times that each of `count` images is drawn, in blocks (replicates, images).
 
     Every replicate is `count` integers of PCG64(seed), counted: the same seed draws the same images.
     """
@@ -101,5 +101,5 @@ def _draws(count: int, seed: int, replicates: int) -> Iterator[NDArray[np.float6
 
 @lru_cache(maxsize=1)
 def _all_draws(count: int, seed: int, replicates: int) -> list[NDArray[np.float64]]:
-    """The same, kept for the next score over as many images: drawing costs more than all the rest."""
+    """The same, cached for the next score over as many images, because drawing is the slowest part."""
     return list(_draws(count, seed, replicates))

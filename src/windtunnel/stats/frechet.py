@@ -1,4 +1,4 @@
-"""The Fréchet distance between two clouds of points, each taken as a normal distribution."""
+"""The Fréchet distance between two sets of points, each approximated by a normal distribution."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def moments(points: NDArray[Any]) -> Moments:
     values = np.asarray(points, np.float64)
     mean = values.mean(axis=0)
     factor = (values - mean) / np.sqrt(len(values) - 1)
-    # More rows than columns say no more of C than the triangle of their QR decomposition.
+    # With more rows than columns, the triangle of the QR decomposition gives the same C.
     if len(values) > len(mean):
         factor = np.asarray(np.linalg.qr(factor, mode="r"))
     return Moments(mean, factor)
@@ -39,7 +39,7 @@ def frechet_distance(one: Moments, other: Moments) -> float:
     """||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)).
 
     tr((C1 C2)^(1/2)) is the sum of the singular values of F1 F2': the eigenvalues of C1 C2 are their squares.
-    So it needs no matrix root, stays real, and holds for singular covariances too.
+    This needs no matrix root, stays real, and also works for singular covariances.
     """
     shared = float(np.linalg.svd(one.factor @ other.factor.T, compute_uv=False).sum())
     apart = float(np.square(one.mean - other.mean).sum())

@@ -1,4 +1,4 @@
-"""Intervals for shares and for means over images."""
+"""Confidence intervals of shares and of means over images."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, ndtri, stdtrit
 
 CONFIDENCE = 0.95
-# Numbers that differ by no more than this share of their size are equal but for rounding.
+# Relative differences up to this are rounding errors.
 ROUNDING = 1e-12
-# Weight, against K^2 in `worth`, of the assumption that an image's conditions fail together: by simulation.
+# Weight, against K^2 in `effective_size`, of the assumption that an image's conditions fail together: chosen
+# by simulation.
 PRIOR = 2.0
-# Mean square of ln(n/p) over the places p = 1..n, n large.
+# Mean square of ln(n/p) over the places p = 1..n, for large n.
 AREA_WEIGHT = 2.0
 
-# Which images were drawn together: a number per image, or None where every image stands for itself.
+# The group number of each image, or None without groups.
 Groups = NDArray[np.int64] | None
 
 
@@ -32,7 +33,7 @@ def _wilson(share: float, n: float, z: float) -> tuple[float, float]:
     centre = share + z * z / (2 * n)
     reach = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
-    # The share is always inside; rounding would leave one of 0 or 1 just outside.
+    # The share is always inside; rounding would otherwise exclude a share of 0 or 1.
     return max(0.0, min(share, (centre - reach) / scale)), min(1.0, max(share, (centre + reach) / scale))
 
 
@@ -43,57 +44,58 @@ def clustered_share(
     groups: Groups = None,
     failing: float = 1.0,
 ) -> tuple[float, float]:
-    """Wilson's interval for a mean of per-image shares, at the number of images it is really worth.
+    """Wilson's interval for a mean of per-image shares, at its effective sample size.
 
-    Each value is one image's share of wrong conditions; the number is `worth` of p(1-p); the normal
-    quantile is replaced by Student's, one degree less than there are images (or groups of them). `failing`
-    is the share of an image all of whose conditions fail, on average; 1 for right and wrong.
+    Each value is one image's share of wrong conditions. The sample size is `effective_size` of p(1-p).
+    Student's quantile replaces the normal one, with one degree of freedom less than images (or groups).
+    `failing` is the mean value of an image all of whose conditions fail; 1 for correct and wrong.
     """
     share = float(values.mean())
     units = unit_count(len(values), groups)
     quantile = stdtrit(units - 1, (1 + confidence) / 2) if units > 1 else ndtri((1 + confidence) / 2)
-    effective = worth(values, share * (1 - share), per_cluster, groups, failing)
+    effective = effective_size(values, share * (1 - share), per_cluster, groups, failing)
     return _wilson(share, effective, float(quantile))
 
 
-def worth(
+def effective_size(
     values: NDArray[np.float64], spread: float, per_image: int, groups: Groups = None, failing: float = 1.0
 ) -> float:
-    """The number of independent answers of variance `spread` whose mean is known as well as this one.
+    """The effective sample size: the number of independent predictions of variance `spread` whose mean has
+    the same variance.
 
-    `values` are one share per image, between -1 and 1. spread / variance of the mean, at most all answers
-    there are. Without groups at least n, the worth of images whose conditions all fail together; with groups
-    there is no such floor, since large groups may be the hard ones. Where nothing varies: n, or
-    n^2 / sum m_g^2, the worth of groups of m_g images that all fail together.
+    `values` are one share per image, between -1 and 1. The result is spread / variance of the mean, at most
+    the number of predictions. Without groups it is at least n, the size for images whose conditions all fail
+    together. With groups there is no lower bound, since large groups may be the hard ones. Without any
+    variation it is n, or n^2 / sum m_g^2 for groups of m_g images that all fail together.
 
-    Few failing images say little of how often their conditions fail together, so that the estimate is
-    averaged with that worth: 1/worth = (K^2 variance/spread + 2 failing/n) / (K^2 + 2). K =
+    Few failing images carry little information on how often their conditions fail together. The estimate is
+    therefore averaged with that size: 1/size = (K^2 variance/spread + 2 failing/n) / (K^2 + 2). K =
     (sum d^2)^2 / sum d^4 is the number of images (or groups) that the variance depends on, d being their
     deviations from the mean; `failing` is the value of an image all of whose conditions fail.
     """
     n = len(values)
-    found = _averaged_worth(values, spread, groups, failing)
+    found = _averaged_size(values, spread, groups, failing)
     return min(max(found, float(n) if groups is None else 1.0), float(n * per_image))
 
 
-def _averaged_worth(values: NDArray[np.float64], spread: float, groups: Groups, failing: float) -> float:
-    """`worth` without its limits."""
+def _averaged_size(values: NDArray[np.float64], spread: float, groups: Groups, failing: float) -> float:
+    """`effective_size` without its limits."""
     n = len(values)
     away, sizes = _deviations(values, groups, 1.0)
-    alike = n * n / float((sizes**2).sum())
+    correlated = n * n / float((sizes**2).sum())  # if all images of a group fail together
     variance = _variance(away, n)
     if variance == 0 or spread <= ROUNDING:
-        return alike
+        return correlated
     certain, share = _support(away) ** 2, variance / spread
-    return 1 / max(share, (certain * share + PRIOR * failing / alike) / (certain + PRIOR))
+    return 1 / max(share, (certain * share + PRIOR * failing / correlated) / (certain + PRIOR))
 
 
 def mean_interval(
     values: NDArray[np.float64], confidence: float = CONFIDENCE, groups: Groups = None
 ) -> tuple[float, float]:
-    """Student's interval for a mean over two images (or groups) or more: mean -+ t*sqrt(its variance).
+    """Student's interval for a mean over at least two images (or groups): mean -+ t*sqrt(its variance).
 
-    One degree of freedom less than there are images or groups.
+    It has one degree of freedom less than images or groups.
     """
     quantile = float(stdtrit(unit_count(len(values), groups) - 1, (1 + confidence) / 2))
     mean, reach = float(values.mean()), quantile * math.sqrt(variance_of_mean(values, groups))
@@ -103,12 +105,12 @@ def mean_interval(
 def mean_of_predictions_interval(
     values: NDArray[np.float64], right: NDArray[np.float64], groups: Groups = None
 ) -> tuple[float, float]:
-    """Student's interval for a mean that varies because some predictions are right and others wrong.
+    """Student's interval for a mean that varies because some predictions are correct and others wrong.
 
-    `right` is each image's share of right predictions. Where few images (or groups) differ in it, predictions
-    of the other kind may be among the images not sampled. The variance is then averaged with
-    (2 / n)^2, or larger where it is larger: up to 3/n of all predictions may be of a kind that n do not show.
-    The weights are K^2 and 2, K being the number of images that the variance of `right` depends on (`worth`).
+    `right` is each image's share of correct predictions. If few images (or groups) differ in it, images that
+    were not sampled may have other predictions: up to 3/n of all may be of a kind that n images do not show.
+    The variance is therefore averaged with the larger of itself and (2 / n)^2. The weights are K^2 and 2,
+    with K the number of images that the variance of `right` depends on (`effective_size`).
     """
     away, sizes = _deviations(right, groups, 1.0)
     certain, n = _support(away) ** 2, len(values)
@@ -120,10 +122,10 @@ def mean_of_predictions_interval(
 
 
 def clopper_pearson(successes: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The exact interval for a share: it never covers less than it says, and often more.
+    """The exact (Clopper-Pearson) interval for a share: its coverage is at least `confidence`.
 
     low = Beta(successes, n - successes + 1) at (1 - confidence)/2, high = Beta(successes + 1, n - successes)
-    at (1 + confidence)/2; 0 where nothing succeeded, 1 where all did.
+    at (1 + confidence)/2; low is 0 without successes, high is 1 without failures.
     """
     tail = (1 - confidence) / 2
     low = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
@@ -132,26 +134,26 @@ def clopper_pearson(successes: float, n: float, confidence: float = CONFIDENCE) 
 
 
 def exact_share(values: NDArray[np.float64], groups: Groups = None) -> tuple[float, float]:
-    """Clopper and Pearson's interval for a share of images, at the number of images it is really worth.
+    """Clopper and Pearson's interval for a share of images, at its effective sample size.
 
-    Where images come in groups (anchors of one video) their number is `worth` of p(1-p), times the square
-    of the normal quantile over Student's (Korn and Graubard).
+    For groups of images (anchors of one video) the sample size is `effective_size` of p(1-p), times the
+    square of the normal quantile over Student's (Korn and Graubard).
     """
     n, share = float(len(values)), float(values.mean())
     if groups is not None:
         units, middle = unit_count(len(values), groups), (1 + CONFIDENCE) / 2
         narrower = ndtri(middle) / stdtrit(units - 1, middle) if units > 1 else 1.0
-        n = worth(values, share * (1 - share), 1, groups) * float(narrower) ** 2
+        n = effective_size(values, share * (1 - share), 1, groups) * float(narrower) ** 2
     return clopper_pearson(share * n, n)
 
 
 def mean_between_0_and_1(
     values: NDArray[np.float64], groups: Groups = None, deciding: int | None = None
 ) -> tuple[float, float]:
-    """Student's interval for a mean that lies between 0 and 1, on the scale of its log odds.
+    """Student's interval for a mean between 0 and 1, on a log-odds scale.
 
-    logit(mean) -+ t*sqrt(its variance) / (mean (1 - mean)). At 0 and 1, and where nothing varies, the exact
-    interval of a share of as many images (or groups) as decide the score: all, or the number given.
+    logit(mean) -+ t*sqrt(its variance) / (mean (1 - mean)). At 0 and 1, and without variation, it is the
+    exact interval of a share of `deciding` images (or groups), by default of all.
     """
     mean, units = float(values.mean()), unit_count(len(values), groups)
     error = math.sqrt(variance_of_mean(values, groups))
@@ -166,16 +168,16 @@ def mean_between_0_and_1(
 def accuracy_area_interval(values: NDArray[np.float64], groups: Groups = None) -> tuple[float, float]:
     """Wilson's interval for an area under an accuracy curve, given the area plus each image's influence.
 
-    The number of images is the one that the area is worth: area (1 - area) / variance of the mean. A wrong
-    prediction at place p of n by confidence lowers the area by about ln(n/p) / n. Where few images are wrong,
-    others may be more confident: 1/worth is averaged, as in `worth`, with AREA_WEIGHT / n, its value for
-    errors that are independent of confidence. Student's quantile replaces the normal one. Where nothing
-    varies: the exact interval of a share of as many images or groups.
+    The sample size is the effective one: area (1 - area) / variance of the mean. A wrong prediction at place
+    p of n by confidence lowers the area by about ln(n/p) / n. If few images are wrong, others may be more
+    confident: 1/size is averaged, as in `effective_size`, with AREA_WEIGHT / n, its value for errors that are
+    independent of confidence. Student's quantile replaces the normal one. Without variation it is the exact
+    interval of a share of as many images or groups.
     """
     area, units = float(values.mean()), unit_count(len(values), groups)
     if units < 2 or variance_of_mean(values, groups) == 0:
         return clopper_pearson(min(max(area, 0.0), 1.0) * units, units)
-    effective = _averaged_worth(values, area * (1 - area), groups, AREA_WEIGHT)
+    effective = _averaged_size(values, area * (1 - area), groups, AREA_WEIGHT)
     return _wilson(area, effective, float(stdtrit(units - 1, (1 + CONFIDENCE) / 2)))
 
 
@@ -221,7 +223,7 @@ def _variance(away: NDArray[np.float64], n: int) -> float:
 def per_group(
     columns: NDArray[np.float64], groups: Groups
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums of the columns over each group, and how many images it has; no groups, one image each."""
+    """Sums of the columns over each group, and its number of images; without groups, images are groups."""
     values = np.asarray(columns, np.float64)
     if groups is None:
         return values, np.ones(len(values))

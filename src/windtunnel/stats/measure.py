@@ -1,4 +1,4 @@
-"""Measures: what is averaged over images, and how averages become a score and its interval."""
+"""Measures: per-image values, and how their means become a score and its confidence interval."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ class Measure:
     serves the value, its interval, and its paired difference between two models.
 
     Attributes:
-        metric, condition, formula, parts: as of the score.
-        columns: images x columns, numbers or truth values.
-        weights: of each column, for scores that are linear in the means.
+        metric, condition, formula, parts: as in the score.
+        columns: images x columns, numbers or booleans.
+        weights: weight of each column, for scores that are linear in the means.
         combine: for all others: from means (..., columns) to values (...).
-        limits: between which the score must lie, and so its interval.
-        groups: which images were drawn together, a number each; None where every one stands for itself.
-        remake: for columns that hang on all images together: what they are for some of them.
-        ends: for scores that chance alone raises: the interval of what is left without it.
-        rows: which of the run's scored images the columns are of, ascending; None for all of them.
-        interval_of: how the interval is made, where what the columns are does not tell.
-        sides: images x sides, which images are on a side that the score rests on: it is as sure as the
-            smallest side is large; None for one side of all images.
-        detail: what else to say of it that is this run's own, such as counts; other images have none.
+        limits: limits of the score and of its interval.
+        groups: group number of each image; None without groups.
+        remake: for columns that depend on all images together: computes them for a subset.
+        ends: for scores that sampling noise biases upwards: computes the interval without that bias.
+        rows: which of the run's scored images the columns are for, ascending; None for all of them.
+        interval_of: computes the interval, if the kind of columns does not determine it.
+        sides: images x sides, the sides that each image is on; the smallest side limits the precision of
+            the score. None for one side of all images.
+        detail: further details of this run, such as counts; dropped for subsets of images.
         facets: corruption, severity and codec of its condition.
 
-    A score that is no function of means (a calibration error) enters as pseudo-values: one column whose mean
-    is the score, each image's being the score plus the image's influence on it. Over other images these
-    are other values, which `remake` gives.
+    A score that is no function of means (a calibration error) is stored as pseudo-values: one column whose
+    mean is the score, with the score plus the image's influence for each image. `remake` computes them for
+    other images.
     """
 
     metric: str
@@ -86,19 +86,19 @@ class Measure:
 
     @property
     def units(self) -> int:
-        """How many images, or groups of them, the score rests on."""
+        """Number of images, or of groups, of the score."""
         return unit_count(len(self.columns), self.groups)
 
     @property
     def deciding_units(self) -> int:
-        """How many images, or groups of them, the smallest of its sides has."""
+        """Number of images, or of groups, on the smallest side."""
         if self.sides is None:
             return self.units
         groups = np.arange(len(self.columns)) if self.groups is None else self.groups
         return min(unit_count(int(side.sum()), groups[side]) for side in self.sides.T)
 
     def over(self, rows: NDArray[np.int64]) -> Measure:
-        """The same score over some of the run's scored images, in this order."""
+        """The same measure over a subset of the run's scored images, in this order."""
         if self.rows is None:
             return self._over(rows)
         place = np.full(max(int(rows.max(initial=-1)), int(self.rows.max(initial=-1))) + 1, -1, np.int64)
@@ -107,12 +107,12 @@ class Measure:
         return replace(self._over(place[rows[inside]]), rows=inside)
 
     def in_groups(self, groups: Groups) -> Measure:
-        """The same score where all scored images have these groups; groups of one are none."""
+        """The same measure with these groups of all scored images; groups of one image each count as none."""
         own = groups if groups is None or self.rows is None else groups[self.rows]
         return replace(self, groups=None if own is None or unit_count(len(own), own) == len(own) else own)
 
     def _over(self, rows: NDArray[np.int64]) -> Measure:
-        """The same score over some rows of its own columns."""
+        """The same measure over some rows of its own columns."""
         groups = None if self.groups is None else self.groups[rows]
         sides = None if self.sides is None else self.sides[rows]
         remake = self.remake
@@ -129,24 +129,24 @@ class Measure:
 
     @cached_property
     def value(self) -> float:
-        """The score."""
+        """The value of the score."""
         means = self.columns.mean(axis=0, dtype=np.float64)
         return float(self.of_means(means))
 
     def of_means(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values made of means (..., columns)."""
+        """Values of the score from means (..., columns)."""
         if self.combine is not None:
             return self.combine(means)
         return np.asarray(means @ self.linear_weights, np.float64)
 
     @property
     def linear_weights(self) -> NDArray[np.float64]:
-        """The weights; a score without any is the mean of its one column."""
+        """The weights; without weights the score is the mean of its one column."""
         return np.ones(self.columns.shape[1]) if self.weights is None else self.weights
 
     @cached_property
     def image_values(self) -> NDArray[np.float64]:
-        """Of a linear score, what each image adds: their mean is the value."""
+        """Per-image values of a linear score: their mean is its value."""
         return np.asarray(self.columns @ self.linear_weights, np.float64)
 
     def interval(self) -> tuple[float, float]:
@@ -154,7 +154,7 @@ class Measure:
         return self.within_limits(self._interval())
 
     def within_limits(self, ends: tuple[float, float]) -> tuple[float, float]:
-        """An interval with both of its ends inside the limits."""
+        """An interval clipped to the limits."""
         low, high = (min(max(end, self.limits[0]), self.limits[1]) for end in ends)
         return low, high
 
@@ -191,11 +191,11 @@ class Measure:
         return self.ends(self.columns, replicates, self.groups)
 
     def _interval_of_mean(self) -> tuple[float, float]:
-        """Student's; one image says nothing of how far others would lie, only the limits do."""
+        """Student's interval; the limits for a single image."""
         return mean_interval(self.image_values, groups=self.groups) if self.units > 1 else self.limits
 
     def score(self, recipe: str, interval: tuple[float, float] | None = None) -> Score:
-        """The number, with everything that belongs to it; the interval where it is known already."""
+        """The score with its metadata; `interval` is used if it is known already."""
         return Score(
             self.metric,
             self.condition,
@@ -217,16 +217,16 @@ def exact_interval(measure: Measure) -> tuple[float, float]:
 
 
 def log_odds_interval(measure: Measure) -> tuple[float, float]:
-    """Student's interval of a linear score between 0 and 1, on the scale of its log odds."""
+    """Student's interval of a linear score between 0 and 1, on a log-odds scale."""
     return mean_between_0_and_1(measure.image_values, measure.groups, measure.deciding_units)
 
 
 def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
-    """Wilson's of a linear score between 0 and its upper limit, of so many answers an image.
+    """Wilson's interval of a linear score between 0 and its upper limit, of several predictions per image.
 
-    As of shares of that limit, at the number of images they are worth: where nothing changes, some change
-    may still be among the images not seen. Of one image nothing but the limits is known. An image that
-    changes in all of its answers is taken to change by as much as answers do that change.
+    Values are treated as shares of that limit, at the effective sample size: without any change, images that
+    were not sampled may still change. For a single image it is the limits. An image all of whose predictions
+    change is assumed to change by the mean size of the changes.
     """
     most = measure.limits[1]
     if measure.units < 2 or not most:

@@ -1,4 +1,4 @@
-"""Paired differences: two models on the same images, one number for what changed."""
+"""Paired differences of two models on the same images: value, interval, test and effect size."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from windtunnel.stats.intervals import (
     CONFIDENCE,
     ROUNDING,
     Groups,
+    effective_size,
     unit_count,
     variance_of_mean,
-    worth,
 )
 
 if TYPE_CHECKING:
     from windtunnel.stats.measure import Measure
 
-# Halvings of [-1, 1] that leave an interval's end exact to the last digit shown and far beyond.
+# Bisection steps on [-1, 1]: interval ends are exact far beyond the digits shown.
 HALVINGS = 50
 
 
@@ -35,12 +35,12 @@ class Difference:
     Attributes:
         value: new - old, a fraction.
         low, high: 95 % interval.
-        p: of the test that nothing changed, two-sided.
-        test: which test that is.
-        n: images.
-        discordant: images on which the two differ at all.
-        effect: the size of the effect.
-        effect_name: which measure of it.
+        p: two-sided p-value of the hypothesis that nothing changed.
+        test: the name of the test.
+        n: number of images.
+        discordant: number of images on which the two models differ.
+        effect: the effect size.
+        effect_name: the measure of the effect size.
     """
 
     value: float
@@ -54,12 +54,12 @@ class Difference:
     effect_name: str
 
     def to_json(self) -> dict[str, object]:
-        """The difference as JSON keeps it."""
+        """The difference as a JSON object."""
         return asdict(self)
 
 
 class Estimate(Protocol):
-    """A difference and how surely it lies where it does."""
+    """An estimated difference with its uncertainty."""
 
     @property
     def value(self) -> float:
@@ -105,13 +105,13 @@ class Shares:
     """A difference of two shares on the same images, by Tango's score method.
 
     `up` is the share of images that went from right to wrong, `down` the reverse. Where an image counts
-    under several conditions both are means of parts of images, and `worth` is the number of whole ones
-    that would be as sure: worth = (up + down - value^2) / variance of the mean.
+    under several conditions, both are means of fractions of images, and `size` is the effective sample size:
+    size = (up + down - value^2) / variance of the mean.
     """
 
     up: float
     down: float
-    worth: float
+    size: float
     freedom: int
     test: str
 
@@ -134,9 +134,9 @@ class Shares:
         return (low + high) / 2
 
     def statistic(self, limit: float) -> float:
-        """(value - limit) / sqrt((2q + limit - limit^2) / worth).
+        """(value - limit) / sqrt((2q + limit - limit^2) / size).
 
-        q is the likeliest share of images mended if the true difference were `limit`: the root of
+        q is the maximum-likelihood share of repaired images if the true difference is `limit`: the root of
         2q^2 + (limit*(2 - value) - up - down)*q - down*limit*(1 - limit) = 0.
         """
         if abs(limit) >= 1:
@@ -144,7 +144,7 @@ class Shares:
         linear = limit * (2 - self.value) - self.up - self.down
         root = math.sqrt(max(0.0, linear * linear + 8 * self.down * limit * (1 - limit)))
         q = max(0.0, -limit, (root - linear) / 4)
-        variance = (2 * q + limit - limit * limit) / self.worth
+        variance = (2 * q + limit - limit * limit) / self.size
         if variance <= 0:
             return 0.0 if self.value == limit else math.copysign(math.inf, self.value - limit)
         return (self.value - limit) / math.sqrt(variance)
@@ -179,12 +179,12 @@ class Scaled:
 def estimate_difference(old: Measure, new: Measure) -> Estimate:
     """The difference new - old of a score on the same images, the image (or its group) being the unit.
 
-    Shares, and sums and differences of shares with equal weights: Tango's score method at the number of
-    images they are worth. Other sums over images: Student's interval of the paired differences.
-    Everything else: both scores in the same bootstrap replicates, their difference's standard deviation.
+    Shares, and sums and differences of shares with equal weights: Tango's score method at the effective
+    sample size. Other sums over images: Student's interval of the paired differences. All others: the
+    standard deviation of the difference in bootstrap replicates that both scores share.
 
-    Equal answers of two models are no proof that they always agree: the standard error of a bootstrapped
-    difference, and of any that does not vary at all, is at least `_least_error`.
+    Equal predictions of two models do not prove that they always agree: the standard error of a bootstrapped
+    difference, and of one without variation, is at least `_least_error`.
     """
     if old.combine is not None or new.combine is not None:
         return _bootstrapped(old, new)
@@ -200,19 +200,20 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
 
 
 def shares_of_change(change: NDArray[np.float64], per_image: int, groups: Groups) -> Shares:
-    """The mean of what changed in each image, between -1 and 1, in `per_image` answers or fewer."""
+    """The mean change per image, between -1 and 1, over at most `per_image` predictions each."""
     change = np.where(np.abs(change) <= ROUNDING, 0.0, change)
     up, down = float(np.maximum(change, 0).mean()), float(np.maximum(-change, 0).mean())
-    answers = worth(change, up + down - (up - down) ** 2, per_image, groups)
-    # Counts of single answers take the normal quantile, as Wilson's interval; estimated variances Student's.
+    size = effective_size(change, up + down - (up - down) ** 2, per_image, groups)
+    # Counts of single predictions use the normal quantile, as in Wilson's interval; estimated variances
+    # use Student's.
     if per_image == 1 and groups is None:
-        return Shares(up, down, answers, 0, "paired score test")
+        return Shares(up, down, size, 0, "paired score test")
     units = unit_count(len(change), groups)
-    return Shares(up, down, answers, units - 1, f"paired score test {_over(groups)}")
+    return Shares(up, down, size, units - 1, f"paired score test {_over(groups)}")
 
 
 def no_difference(test: str = "the same model") -> Estimate:
-    """A difference known to be nothing."""
+    """A difference known to be 0."""
     return Symmetric(0.0, 0.0, 0, test)
 
 
@@ -225,9 +226,9 @@ def paired_difference(
 ) -> Difference:
     """How a score changed from one model to another on the same images.
 
-    The effect is the odds ratio of discordant images, (broken + 1/2)/(mended + 1/2), for one condition's
-    right and wrong answers (p then is McNemar's mid-p), and the mean difference over its standard deviation
-    between images for everything else.
+    For the correct and wrong predictions of one condition, the effect is the odds ratio of discordant images,
+    (broken + 1/2)/(repaired + 1/2), and p is McNemar's mid-p. Otherwise the effect is the mean difference
+    divided by its standard deviation between images.
     """
     found = estimate or estimate_difference(old, new)
     tail = (1 - confidence) / 2
@@ -237,7 +238,7 @@ def paired_difference(
     p, test = min(1.0, 2 * min(upward, 1 - upward)), found.test
     if found.value == 0:
         p = 1.0
-    if _single_answers(old) and _single_answers(new) and old.groups is None:
+    if _single_predictions(old) and _single_predictions(new) and old.groups is None:
         broken = int((new.columns & ~old.columns).sum())
         mended = int((old.columns & ~new.columns).sum())
         p, test = mcnemar(broken, mended), "McNemar, mid-p"
@@ -255,7 +256,7 @@ def unpaired_difference(old: Measure, new: Measure) -> Difference:
     """How a score changed between two models on different images (Newcombe's square-and-add).
 
     low = d - sqrt((new - new_low)^2 + (old_high - old)^2), high likewise, from the two scores' own intervals.
-    Where the images are in part the same, the interval is wider than it need be.
+    If some images are the same, the interval is conservative.
     """
     (old_low, old_high), (new_low, new_high) = old.interval(), new.interval()
     value = new.value - old.value
@@ -273,7 +274,7 @@ def unpaired_difference(old: Measure, new: Measure) -> Difference:
 
 
 def mcnemar(broken: int, mended: int, method: Literal["mid-p", "exact"] = "mid-p") -> float:
-    """McNemar's test that as many images broke as were mended, two-sided.
+    """McNemar's two-sided test that as many images broke as were repaired.
 
     With k the smaller count of N discordant images and X binomial (N, 1/2): exact p = 2*P(X <= k), at most
     1; mid-p = 2*P(X <= k) - P(X = k).
@@ -309,7 +310,7 @@ def signed_rank(change: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values: refusing all that are at most 0.05 errs in any of them 5 % of the time.
+    """Holm's adjusted p-values: rejecting all that are at most 0.05 has a family-wise error rate of 5 %.
 
     In ascending order the j-th of m (from 0) becomes the largest so far of min(1, (m - j)*p).
     """
@@ -342,19 +343,19 @@ def _bootstrapped(old: Measure, new: Measure) -> Estimate:
 
 
 def _least_error(reach: float, images: int, groups: Groups) -> float:
-    """The least standard error of a difference that one image can move by reach/n: 2 * reach / n.
+    """The minimum standard error of a difference that one image can change by reach/n: 2 * reach / n.
 
-    Where no answer of n differs, up to 3/n of all may (95 %, one-sided); 1.645 * 2/n is no less. With groups
-    n is what images all alike within a group are worth.
+    If none of n predictions differs, up to 3/n of all may (95 %, one-sided), and 1.645 * 2/n is no less. With
+    groups, n is the effective sample size for images that are fully correlated within a group.
     """
-    return 2 * reach / worth(np.zeros(images), 0.0, 1, groups)
+    return 2 * reach / effective_size(np.zeros(images), 0.0, 1, groups)
 
 
 def _least_error_of_constant(old: Measure, new: Measure, rounding: float) -> float:
-    """The least standard error of a difference that is the same for every image.
+    """The minimum standard error of a difference that is the same for every image.
 
-    An image can move the score by as much as images differ in it; where they do not differ, by the width of
-    the score's limits. A score of two sides is as sure as its smaller side is large.
+    An image can change the score by the range of the images' values; without variation, by the width of the
+    score's limits. For a score of two sides, the smaller side is decisive.
     """
     reach = max(float(np.ptp(one.image_values)) for one in (old, new))
     if reach <= rounding:
@@ -366,7 +367,7 @@ def _least_error_of_constant(old: Measure, new: Measure, rounding: float) -> flo
 
 
 def _reach(measure: Measure) -> float:
-    """How far apart two images' shares in a score are, at most: of ratios by their derivatives."""
+    """The largest difference between two images' contributions to a score; for ratios by derivatives."""
     columns = np.asarray(measure.columns, np.float64)
     means = columns.mean(axis=0)
     steps = 1e-6 * np.maximum(np.abs(means), 1e-3)
@@ -384,7 +385,7 @@ def _same_shares(old: Measure, new: Measure) -> bool:
     )
 
 
-def _single_answers(measure: Measure) -> bool:
+def _single_predictions(measure: Measure) -> bool:
     return (
         measure.combine is None
         and measure.weights is None

@@ -1,4 +1,4 @@
-"""Ranks of several models, with how surely they hold."""
+"""Ranks of several models, with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rank:
-    """A model's place, 1 for the best, and the places it holds in 95 % of bootstrap replicates."""
+    """A model's rank, 1 for the best, and its range in 95 % of bootstrap replicates."""
 
     rank: int
     low: int
@@ -33,10 +33,10 @@ def rank_models(
     replicates: int = REPLICATES,
     confidence: float = CONFIDENCE,
 ) -> list[Rank]:
-    """Rank models by one score on the same images; every replicate draws the same images for all.
+    """Rank models by one score on the same images; every replicate draws the same images for all models.
 
     A model's rank is 1 + the number of models strictly better than it; in a replicate ties take the range
-    of places they share.
+    of ranks they share.
     """
     sign = 1.0 if lower_is_better else -1.0
     widths = np.cumsum([0, *(measure.columns.shape[1] for measure in measures)])
@@ -63,6 +63,6 @@ def rank_models(
 
 
 def places(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The best and the worst place of every column in every row, lowest value first, ties sharing."""
+    """The best and the worst rank of every column in every row, lowest value first; ties share a range."""
     mine, others = values[:, :, None], values[:, None, :]
     return 1 + (others < mine).sum(axis=2), (others <= mine).sum(axis=2)

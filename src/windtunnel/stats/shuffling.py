@@ -1,8 +1,8 @@
-"""How many predictions are right by chance, and how probable so few are for a model of a given skill.
+"""Number of predictions that are correct by chance, and its probability for a model of a given skill.
 
-Chance is what shuffled labels give. Shuffling keeps how often each class is predicted and how often it is a
-label, and breaks every relation between image and label. A model that sees nothing gets what shuffled labels
-give, also where classes are unbalanced.
+Chance is the accuracy with shuffled labels. Shuffling keeps how often each class is predicted and how often
+it is a label, and removes every relation between image and label. It is the expected accuracy of a model
+without skill, also for unbalanced classes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def right_by_chance(predicted: NDArray[np.int32], accepted: Sequence[tuple[int, 
 
 
 def probability_of_so_few(right: int, by_chance: NDArray[np.float64], skill: float) -> float:
-    """The probability that a model of this skill is right on at most so many images.
+    """The probability that a model of this skill is correct on at most this many images.
 
     Skill is (accuracy - chance) / (1 - chance): 0 at chance, 1 if every image is right. Each image is right
     with probability p = skill + (1 - skill) * by_chance, so that the number of right images is Poisson

@@ -1,8 +1,8 @@
-"""Intervals of how far several shares of the same images lie apart.
+"""Confidence intervals of the spread of several shares of the same images.
 
-Few images alone scatter the shares, so that a standard deviation or a range is at least as large as chance
-makes it. These intervals are for what is left: the same over as many images as there could be. In all of
-them the noise is what bootstrap replicates of the shares scatter around the shares themselves.
+On few images sampling noise alone spreads the shares, so that their standard deviation and range are biased
+upwards. These intervals are for the spread without that noise, as on infinitely many images. The noise is
+estimated by the deviations of bootstrap replicates from the shares themselves.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from windtunnel.stats.intervals import CONFIDENCE, Groups, per_group, unit_count, worth
+from windtunnel.stats.intervals import CONFIDENCE, Groups, effective_size, per_group, unit_count
 
 Shares = NDArray[np.float64]
 Columns = NDArray[Any]
 
 
 def noise_variance(columns: Columns, groups: Groups = None) -> float:
-    """What chance adds to the sample variance of the columns' means.
+    """The contribution of sampling noise to the sample variance of the columns' means.
 
     sum_j Var(mean of x_ij - row mean_i) / (m - 1), over m columns, by images or by whole groups of them.
     """
@@ -35,7 +35,7 @@ def noise_variance(columns: Columns, groups: Groups = None) -> float:
 
 
 def std_interval(columns: Columns, replicates: Shares, groups: Groups = None) -> tuple[float, float]:
-    """95 % interval of the sample standard deviation S of the columns' means, less what chance adds.
+    """95 % interval of the sample standard deviation S of the columns' means, without sampling noise.
 
     low = S - the 97.5 % quantile of the noise's S, or sqrt(S^2 - noise - t*sd(S^2 of the replicates)) where
     that is more. high = sqrt(S^2 - noise + l) + t*sqrt(l), l the noise
@@ -45,7 +45,7 @@ def std_interval(columns: Columns, replicates: Shares, groups: Groups = None) ->
     Args:
         columns: images x methods, right or wrong.
         replicates: bootstrap replicates of the columns' means, (replicates, methods).
-        groups: which images were drawn together.
+        groups: group numbers of the images, or None.
     """
     noise = _Noise(columns, replicates, groups)
     value = float(noise.shares.std(ddof=1))
@@ -57,13 +57,13 @@ def std_interval(columns: Columns, replicates: Shares, groups: Groups = None) ->
     squared = value**2 - added - noise.quantile * float(replicates.var(axis=1, ddof=1).std())
     low = value - float(np.quantile(noise.around.std(axis=1, ddof=1), (1 + CONFIDENCE) / 2))
     high = np.sqrt(max(0.0, value**2 - added + strongest)) + noise.quantile * np.sqrt(strongest)
-    # Half of the methods at either end scatter most for their range.
+    # The spread is largest for a given range if half of the methods are at either end.
     unseen = noise.unseen * np.sqrt((degrees + 1) / degrees) / 2
     return float(max(0.0, low, np.sqrt(max(0.0, squared)))), float(max(high, value, unseen))
 
 
 def range_interval(columns: Columns, replicates: Shares, groups: Groups = None) -> tuple[float, float]:
-    """95 % interval of the range R of the columns' means, less what chance adds; arguments as above.
+    """95 % interval of the range R of the columns' means, without sampling noise; arguments as above.
 
     low = R - the 97.5 % quantile of the noise's range; high = R + t*sd of the noisiest pair's difference,
     since R is at least the difference of the pair that is truly farthest apart.
@@ -80,14 +80,14 @@ def range_interval(columns: Columns, replicates: Shares, groups: Groups = None) 
 
 
 class _Noise:
-    """What chance does to the means of several columns of the same images.
+    """Sampling noise of the means of several columns of the same images.
 
     Attributes:
         shares: the columns' means.
-        units: how many images, or groups of them, were drawn.
-        quantile: Student's, one degree less than units.
-        around: replicates less the means, each less its own mean: the noise among the columns.
-        unseen: the largest share of flips that so many images do not exclude where they show none.
+        units: number of images, or of groups.
+        quantile: Student's quantile at units - 1 degrees of freedom.
+        around: replicates minus the means, each minus its own mean: the noise between columns.
+        unseen: the largest share of flips that this many images do not exclude if they show none.
     """
 
     def __init__(self, columns: Columns, replicates: Shares, groups: Groups) -> None:
@@ -100,5 +100,7 @@ class _Noise:
         self.around: Shares = away - away.mean(axis=1, keepdims=True)
         flipped = (columns != columns[:, :1]).any(axis=1).astype(np.float64)
         share = float(flipped.mean())
-        # Wilson's upper end of 0, of as many independent images as these are worth.
-        self.unseen = self.quantile**2 / (worth(flipped, share * (1 - share), 1, groups) + self.quantile**2)
+        # Wilson's upper limit of 0 at the effective sample size.
+        self.unseen = self.quantile**2 / (
+            effective_size(flipped, share * (1 - share), 1, groups) + self.quantile**2
+        )

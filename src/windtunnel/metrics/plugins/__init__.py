@@ -1,5 +1,5 @@
-"""Metrics: one file each, holding the function that measures it and its facts.
+"""Metrics: one file each, with the function that computes the metric and its metadata.
 
-A metric is the function `name(run, seen)` in the file `name.py`, decorated with @metric. What several metrics
-compute together is in the modules of `windtunnel.metrics`.
+A metric is the function `name(run, seen)` in the file `name.py`, decorated with @metric. Code that
+several metrics share is in the modules of `windtunnel.metrics`.
 """

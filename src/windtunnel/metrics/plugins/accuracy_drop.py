@@ -26,21 +26,21 @@ def accuracy_drop(run: ScoredRun, seen: Observed) -> list[Measure]:
     shifted, clean = part_of_role(run, "shifted"), part_of_role(run, "clean")
     if shifted is None or clean is None:
         return []
-    own, beside = of_shared_classes(shifted, clean, seen)
-    if not len(own) or not len(beside):
+    shifted_rows, clean_rows = of_shared_classes(shifted, clean, seen)
+    if not len(shifted_rows) or not len(clean_rows):
         return []
-    rows = np.sort(np.concatenate([own, beside]))
+    rows = np.sort(np.concatenate([shifted_rows, clean_rows]))
     wrong = top_k_wrong(seen.rank[rows, 0], 1)
-    of_shifted = np.isin(rows, own)
+    of_shifted = np.isin(rows, shifted_rows)
     columns = np.stack([wrong & of_shifted, of_shifted, wrong & ~of_shifted, ~of_shifted], axis=1)
     formula = (
-        f"accuracy on clean images less accuracy on {shifted.name} (top-1), of classes that both have; "
-        "different images, so that a harder choice of them counts as shift"
+        f"accuracy on clean images minus accuracy on {shifted.name} (top-1), over classes that both have; "
+        "the images differ, so a harder selection of images also counts as shift"
     )
-    whole = len(own) == len(shifted.rows) and len(beside) == len(clean.rows)
+    whole = len(shifted_rows) == len(shifted.rows) and len(clean_rows) == len(clean.rows)
     of = (
-        f"{len(own):,} of {len(shifted.rows):,} {shifted.name} and {len(beside):,} of {len(clean.rows):,} "
-        "clean images"
+        f"{len(shifted_rows):,} of {len(shifted.rows):,} {shifted.name} and {len(clean_rows):,} of "
+        f"{len(clean.rows):,} clean images"
     )
     return [
         Measure(

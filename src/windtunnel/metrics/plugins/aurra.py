@@ -15,6 +15,6 @@ def aurra(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Area under the response rate accuracy curve of every condition, and pooled over the corruptions."""
     formula = (
         "area under the response rate accuracy curve: accuracy among the most confident images, averaged "
-        "over all shares answered"
+        "over all response rates"
     )
     return confident_measures(run, seen, "aurra", formula, aurra_values, aurra_interval)

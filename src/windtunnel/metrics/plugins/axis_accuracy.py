@@ -16,7 +16,7 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
 from windtunnel.suites.pipeline_steps import axis_of
 
-# Published standard deviations over decoders are some thousandths of a point.
+# Published standard deviations over decoders are a few thousandths of a point.
 SPREAD = ScoreUnit("points", decimals=3)
 
 
@@ -28,7 +28,7 @@ SPREAD = ScoreUnit("points", decimals=3)
 def axis_accuracy(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Mean, sample standard deviation and range of accuracy over each pipeline axis, and the share of flips.
 
-    Without labels there are the flips alone.
+    Without labels, only the share of flips.
     """
     labelled, seen = bool(len(seen.ids)), seen.answered
     before = reference_of(seen)

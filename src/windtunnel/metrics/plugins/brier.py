@@ -18,7 +18,7 @@ def brier(run: ScoredRun, seen: Observed) -> list[Measure]:
         return []
     label = np.exp(seen.label_log_probability)
     formula = (
-        "sum over classes of (probability - 1 for the label, of several labels the best-placed, else 0)^2, "
-        "from 0 to 2"
+        "sum over classes of (probability - 1 for the label, else 0)^2, from 0 to 2; "
+        "of several labels, the highest-ranked one counts"
     )
     return condition_means(run, seen, "brier", formula, brier_score(seen.sum_p2, label), (0, 2))

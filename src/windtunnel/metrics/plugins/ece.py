@@ -14,7 +14,7 @@ from windtunnel.stats.measure import Measure
 def ece(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Expected calibration error of every condition, and pooled over the corruptions."""
     formula = (
-        f"expected calibration error: gap between confidence and share of right answers, {ECE_BINS} bins of "
-        "equal width weighted by their images; larger on few images than on many, and so is its interval"
+        f"expected calibration error: gap between confidence and accuracy, {ECE_BINS} bins of equal width, "
+        "weighted by their images; biased upwards on few images, as is its interval"
     )
     return confident_measures(run, seen, "ece", formula, ece_values, calibration_interval)

@@ -23,7 +23,7 @@ def flip_share(run: ScoredRun, seen: Observed) -> list[Measure]:
         column: flipped(seen.chosen[:, column], seen.chosen[:, seen.column(clean)])
         for column, clean in pairs.items()
     }
-    formula = "share of images whose best-placed class differs from that under {}"
+    formula = "share of images whose predicted class differs from that under {}"
     found = [
         Measure(
             "flip_share",

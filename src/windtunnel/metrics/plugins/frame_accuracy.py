@@ -24,6 +24,6 @@ def frame_accuracy(run: ScoredRun, _seen: Observed) -> list[Measure]:
     if found is None:
         return []
     right, frames = mean_over_frames(found.sets, found.anchor_right, found.right)
-    formula = "share of right frames, anchor included, of each set; mean over sets"
+    formula = "share of correct frames in each set, anchor included; mean over sets"
     one = anchor_share(found, "frame_accuracy", "", formula, right / frames)
     return [replace(one, limits=(0, 1), interval_of=log_odds_interval)]

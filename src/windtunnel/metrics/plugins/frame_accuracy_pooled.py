@@ -20,7 +20,7 @@ def frame_accuracy_pooled(run: ScoredRun, _seen: Observed) -> list[Measure]:
     found = judge_frames(run)
     if found is None:
         return []
-    formula = "share of right frames, anchors included, the frames of all sets pooled"
+    formula = "share of correct frames, anchors included, the frames of all sets pooled"
     columns = np.stack(mean_over_frames(found.sets, found.anchor_right, found.right), axis=1)
     one = Measure("frame_accuracy_pooled", "", formula, (), columns)
     detail = "; ".join(filter(None, (f"{columns[:, 1].sum():,.0f} frames", left_out(found.sets))))

@@ -22,7 +22,9 @@ def mean_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     places = [(str(run.conditions[column].unit), int(run.conditions[column].level)) for column in columns]
     formula = f"top-1 error, mean over {_averaged(run, places)}; not normalised by any other model's errors"
     if run.missing:
-        formula += f"; {len(columns)} of {len(columns) + len(run.missing)} conditions: the set lacks the rest"
+        formula += (
+            f"; {len(columns)} of {len(columns) + len(run.missing)} conditions: the others are not in the set"
+        )
     parts = tuple(seen.conditions[column] for column in columns)
     wrong = top_k_wrong(seen.rank[:, columns], 1)
     weights = np.full(len(columns), 1 / len(columns))
@@ -30,7 +32,7 @@ def mean_error(run: ScoredRun, seen: Observed) -> list[Measure]:
 
 
 def _averaged(run: ScoredRun, places: list[tuple[str, int]]) -> str:
-    """Which corruptions and severities a mean is over; what a stored set lacks is reported apart."""
+    """The corruptions and severities of the mean; conditions missing in a stored set are reported apart."""
     if is_uneven(places) and not run.missing:
         return f"{len(places)} conditions of equal weight ({grid_text(places)})"
     units, levels = {unit for unit, _ in places}, sorted({level for _, level in places})

@@ -16,6 +16,6 @@ def nll(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Negative log-likelihood of every condition, and its mean over the corruptions."""
     if not seen.gives_probabilities:
         return []
-    formula = "-ln of the label's probability, of several labels the best-placed one's, in nats"
+    formula = "-ln of the label's probability in nats; of several labels, the highest-ranked one counts"
     values = negative_log_likelihood(seen.label_log_probability)
     return condition_means(run, seen, "nll", formula, values, (0, np.inf))

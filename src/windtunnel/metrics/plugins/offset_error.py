@@ -13,5 +13,5 @@ from windtunnel.stats.measure import Measure
 def offset_error(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of incorrect frames at every offset from the anchor, over the sets whose anchor is correct."""
     found = judge_frames(run)
-    formula = "share of frames so far from their anchor that are wrong, of sets whose anchor is right"
+    formula = "share of incorrect frames at this offset from the anchor, over sets whose anchor is correct"
     return [] if found is None else errors_by_offset(found, "offset_error", formula, found.anchor_right)

@@ -17,7 +17,7 @@ def offset_error_all(run: ScoredRun, _seen: Observed) -> list[Measure]:
     found = judge_frames(run)
     if found is None:
         return []
-    formula = "share of frames so far from their anchor that are wrong, of all sets"
+    formula = "share of incorrect frames at this offset from the anchor, over all sets"
     every = errors_by_offset(found, "offset_error_all", formula, np.ones_like(found.anchor_right))
     anchors = anchor_share(found, "offset_error_all", "0", formula, ~found.anchor_right)
     before = sum(int(one.condition) < 0 for one in every)

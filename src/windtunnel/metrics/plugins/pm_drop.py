@@ -17,10 +17,10 @@ def pm_drop(run: ScoredRun, _seen: Observed) -> list[Measure]:
     found = judge_frames(run)
     if found is None:
         return []
-    words = "share of anchor frames that are right, less the share that are right"
+    words = "share of anchor frames that are correct, minus the share that are correct"
     return [
         replace(
-            # pm-k needs the anchor, so no anchor is gained: a share, with a share's interval.
+            # pm-k requires a correct anchor, so the drop is a share of anchors and has a share's interval.
             anchor_share(
                 found, "pm_drop", f"pm-{k}", words + all_within(k), found.anchor_right & ~found.pm(k)
             ),

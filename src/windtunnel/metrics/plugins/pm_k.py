@@ -15,7 +15,7 @@ def pm_k(run: ScoredRun, _seen: Observed) -> list[Measure]:
     found = judge_frames(run)
     if found is None:
         return []
-    words = "share of anchor frames that are right"
+    words = "share of anchor frames that are correct"
     return [
         anchor_share(found, "pm_k", f"pm-{k}", words + (all_within(k) if k else ""), found.pm(k))
         for k in (0, *found.sets.distances)

@@ -16,8 +16,8 @@ def pm_k_anchor_excluded(run: ScoredRun, _seen: Observed) -> list[Measure]:
     if found is None:
         return []
     words = (
-        "share of anchor frames all of whose accepted frames within {k} frames are right, whatever was said "
-        "of the anchor itself; anchors without such frames count as right"
+        "share of anchor frames all of whose accepted frames within {k} frames are correct, whatever the "
+        "prediction on the anchor itself; anchors without such frames count as correct"
     )
     return [
         anchor_share(found, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), found.pm(k, anchor=False))

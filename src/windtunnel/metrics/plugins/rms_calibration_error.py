@@ -14,7 +14,7 @@ from windtunnel.stats.measure import Measure
 def rms_calibration_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """RMS calibration error of every condition, and pooled over the corruptions."""
     formula = (
-        "root of the mean squared gap between confidence and share of right answers, bins of "
-        f"{RMS_BIN_SIZE} sorted by confidence; larger on few images than on many, and so is its interval"
+        "root of the mean squared gap between confidence and accuracy, bins of "
+        f"{RMS_BIN_SIZE} sorted by confidence; biased upwards on few images, as is its interval"
     )
     return confident_measures(run, seen, "rms_calibration_error", formula, rms_values, calibration_interval)

@@ -16,11 +16,11 @@ from windtunnel.stats.measure import Measure
 def rms_calibration_error_compat(run: ScoredRun, seen: Observed) -> list[Measure]:
     """RMS calibration error as the published code of ImageNet-A computes it, without its last bin.
 
-    Not given of fewer predictions than two bins hold.
+    Requires the predictions of at least two bins.
     """
     formula = (
-        "root of the mean squared gap between confidence and share of right answers, bins of "
-        f"{RMS_BIN_SIZE} sorted by confidence, the most confident bin left out as in ImageNet-A's code"
+        "root of the mean squared gap between confidence and accuracy, bins of "
+        f"{RMS_BIN_SIZE} sorted by confidence, the most confident bin omitted as in ImageNet-A's code"
     )
     values = partial(rms_values, compat=True)
     found = confident_measures(

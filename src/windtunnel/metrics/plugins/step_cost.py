@@ -6,7 +6,7 @@ import numpy as np
 
 from windtunnel.core.metrics import metric
 from windtunnel.metrics.error import top_k_wrong
-from windtunnel.metrics.pipeline_steps import identical_steps, reference_of, step_columns, step_remark
+from windtunnel.metrics.pipeline_steps import identical_steps, reference_of, step_columns, step_note
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.stats.measure import Measure
@@ -22,11 +22,11 @@ def step_cost(run: ScoredRun, seen: Observed) -> list[Measure]:
         Measure(
             "step_cost",
             name,
-            formula + step_remark(name, same),
+            formula + step_note(name, same),
             (name, before),
             wrong[:, [column, seen.column(before)]],
             np.array([1.0, -1.0]),
-            # The same pixels have the same predictions: nothing is left to chance.
+            # Identical pixels have identical predictions: the cost is exactly 0.
             limits=(0.0, 0.0) if name in same else (-1.0, 1.0),
         )
         for column in step_columns(run)

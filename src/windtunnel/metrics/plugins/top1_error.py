@@ -12,4 +12,4 @@ from windtunnel.stats.measure import Measure
 @metric(direction="lower", title="error", sliceable=True)
 def top1_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-1 error of every condition."""
-    return condition_errors(run, seen, 1, "share of images whose label is not the best-placed class")
+    return condition_errors(run, seen, 1, "share of images whose predicted class is not the label")

@@ -12,5 +12,5 @@ from windtunnel.stats.measure import Measure
 @metric(direction="lower", sliceable=True, why_missing=too_few_classes)
 def top5_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Top-5 error of every condition, where more than five classes compete."""
-    formula = "share of images whose label is not among the five best-placed classes"
+    formula = "share of images whose label is not among the top five predicted classes"
     return condition_errors(run, seen, 5, formula)

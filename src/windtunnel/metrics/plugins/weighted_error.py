@@ -28,7 +28,7 @@ def weighted_error(run: ScoredRun, seen: Observed) -> list[Measure]:
     shown = ", ".join(f"{unit} {weight:g}" for unit, weight in run.weights.items())
     formula = (
         f"top-1 error of each corruption, mean over its severities, weighted {shown} and divided by "
-        f"{whole:g}; corruptions without a weight do not count"
+        f"{whole:g}; corruptions without a weight are omitted"
     )
     weights = np.array([run.weights[unit] / whole / units.count(unit) for unit in units])
     parts = tuple(seen.conditions[column] for column in columns)
