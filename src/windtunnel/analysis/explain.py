@@ -194,7 +194,7 @@ def explain_seen(
     """
     explainer = _Explainer(model, image, target, cover, projection, name or partial(class_name, model))
     found = occlude(
-        model, image, asked.target, cover=cover, kind=kind, projection=projection, progress=progress
+        model, image, explainer.target, cover=cover, kind=kind, projection=projection, progress=progress
     )
     best = int(found.falls.argmax())
     return explainer.explained(

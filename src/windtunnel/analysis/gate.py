@@ -30,7 +30,6 @@ from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_d
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.core.option_names import option
-from windtunnel.metrics.comparability import why_other_answers
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of

@@ -97,9 +97,11 @@ def occlude(
             model, np.stack([cover_patch(image, covering, one) for one in some]), kind, projection
         )
         after.append(scores[:, target])
-        said.append(scores.argmax(axis=1))
+        predicted.append(scores.argmax(axis=1))
         progress(len(some), len(patches))
-    return Occlusion(image.shape[:2], patches, float(before), np.concatenate(after), np.concatenate(said))
+    return Occlusion(
+        image.shape[:2], patches, float(before), np.concatenate(after), np.concatenate(predicted)
+    )
 
 
 def patches_of(height: int, width: int) -> tuple[Window, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of
 from windtunnel.core.option_names import option
-from windtunnel.metrics.comparability import why_other_conditions, why_other_pixels
+from windtunnel.metrics.comparability import why_conditions_differ, why_pixels_differ
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of

@@ -19,7 +19,7 @@ KINDS = {
 }
 
 
-def why_other_pixels(runs: Sequence[ScoredRun]) -> str:
+def why_pixels_differ(runs: Sequence[ScoredRun]) -> str:
     """Why corrupted images are not the same in all runs, or "": where nothing is corrupted, no reason."""
     if all(one.is_unmodified for run in runs for one in run.conditions):
         return ""
