@@ -364,14 +364,6 @@ def test_a_model_that_prints_does_not_spoil_json(windtunnel_command: Command, tm
     assert json.loads(out.stdout)["recipe"]["data"]["count"] == 20, out.stderr
 
 
-def test_the_readmes_python_runs(tmp_path: Path) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (block,) = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
-    code = "import numpy\nimage = numpy.zeros((64, 64, 3), numpy.uint8)\n" + block
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
-    assert (tmp_path / "my-run" / "report.html").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "command"),
     [

@@ -150,8 +150,8 @@ def test_frames_of_runs_can_be_made_in_python_as_documented(tmp_path: Path, name
 def test_the_docs_name_the_sequences_that_take_the_whole_image() -> None:
     acting = {name for name in FOURTEEN if REGISTRY.get(name).table(224).stage == "resized"}
     assert acting == MOVED_BEFORE_THE_CROP
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    for text in (readme, windtunnel.perturb.__doc__ or ""):
+    guide = (Path(__file__).parents[2] / "docs" / "howto" / "sequences.md").read_text()
+    for text in (guide, windtunnel.perturb.__doc__ or ""):
         assert "tilt, rotate, scale, translate, shear and zoom_blur" in " ".join(text.split())
 
 

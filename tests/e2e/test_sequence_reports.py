@@ -566,4 +566,4 @@ def test_a_sequence_that_alexnet_never_saw_has_no_flip_rate(
 def test_a_file_without_units_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("x = 1\n")
     done = call("list", "--include", tmp_path / "empty.py")
-    assert isinstance(done.exception, UserError) and "defines no unit" in str(done.exception)
+    assert isinstance(done.exception, UserError) and "empty.py declares no plug-in" in str(done.exception)

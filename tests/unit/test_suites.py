@@ -127,7 +127,7 @@ def test_a_level_of_only_is_a_difficulty_the_suites_name_tells() -> None:
         ("imagenet-c", ["seq/spatter"], "is a sequence"),
         ("as-stored", ["seq/tilt"], "is a sequence"),
         ("imagenet-c", ["fogg"], "Unknown corruption 'fogg'. Did you mean fog"),
-        ("imagenet-c", ["fog:3,snow"], "one unit at a time: repeat only, for fog:3 and snow"),
+        ("imagenet-c", ["fog:3,snow"], 'one unit at a time: only=\\["fog:3"\\] and only=\\["snow"\\]'),
         ("imagenet-c", ["fog,snow:2, frost"], "for fog and snow:2 and frost"),
     ],
 )

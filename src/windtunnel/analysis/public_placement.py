@@ -90,7 +90,8 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
         of = next((name for name, facts in known_tables().items() if facts.shifted == path.name), "")
         if of and path.is_file():
             raise UserError(
-                f"{path} contains results on {of}; give a run over that set with clean images (--clean)."
+                f"{path} contains results on {of}; give a run over that set with clean images "
+                f"({option('clean')})."
             )
         raise UserError(
             f"None of the runs can be placed among {path}: it takes a run over {', '.join(known_tables())} "

@@ -138,8 +138,9 @@ def include(path: str | Path) -> list[str]:
     plugins = {id(plugin): plugin for plugin in declared if id(plugin) not in imported}.values()
     for plugin in plugins:
         _registry_of(plugin).add(plugin, path)
-    _INCLUDED.pop(path.resolve(), None)  # if two files declare the same name, the last one counts
-    _INCLUDED[path.resolve()] = None
+    if plugins:
+        _INCLUDED.pop(path.resolve(), None)  # if two files declare the same name, the last one counts
+        _INCLUDED[path.resolve()] = None
     return sorted(plugin.name for plugin in plugins)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import IMAGENET_1K, INDICES, LabelSpace
+from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import RunInfo
 from windtunnel.data import Dataset
@@ -88,7 +89,7 @@ def score_predictions(
     if chosen.canvas == "native" and natural is None:
         raise UserError(
             f"Suite {chosen.name} corrupts at the model's own size, which predictions do not contain; give "
-            "another --suite."
+            f"another {option('suite')}."
         )
     if chosen.holds_sequences:
         raise UserError(

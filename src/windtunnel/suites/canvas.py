@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.option_names import option
 from windtunnel.core.records import CanvasRecipe
 from windtunnel.corruptions import MIN_SIDE_PX, edition_of
 from windtunnel.data.precomputed import PrecomputedDataset
@@ -60,7 +61,8 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
             return Canvas(edition_of(side, side), model_geometry, "the model's own preprocess")
         if side < MIN_SIDE_PX:
             raise UserError(
-                f"The model takes {side} pixels; corruptions need {MIN_SIDE_PX}. Give another --suite."
+                f"The model takes {side} pixels; corruptions need {MIN_SIDE_PX}. Give another "
+                f"{option('suite')}."
             )
         edition = edition_of(side, side) if suite.edition == "auto" else int(suite.edition)
         return Canvas(edition, model_geometry, "the model's own size and filter: not ImageNet-C's canvas")
@@ -83,7 +85,7 @@ def finished_canvas(dataset: PrecomputedDataset, suite: Suite, sizes: set[tuple[
     if suite.edition not in ("auto", edition):
         raise UserError(
             f"{dataset.location} contains images of edition {edition}, not {suite.edition}; "
-            "give another --edition or --suite."
+            f"give another {option('edition')} or {option('suite')}."
         )
     as_they_are = dataset.clean is None or sizes == {dataset.size}
     geometry = Geometry(rule="none") if as_they_are else GEOMETRIES[edition]

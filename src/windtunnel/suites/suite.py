@@ -152,7 +152,7 @@ class Suite:
         if self.canvas == "native":
             raise UserError(
                 f"Suite {self.name} corrupts at the model's size; {dataset.location} is corrupted already. "
-                "Give another --suite."
+                f"Give another {option('suite')}."
             )
         stored = dataset.stored
         has_clips = any(one.is_sequence for one in stored)
@@ -204,7 +204,8 @@ class Suite:
             if "," in item and item not in self.units:
                 parts = [part.strip() for part in item.split(",") if part.strip()]
                 raise UserError(
-                    f"--only is '{item}'; give one unit at a time: repeat --only, for {' and '.join(parts)}."
+                    f"{option('only')} is '{item}'; give one unit at a time: "
+                    f"{' and '.join(option('only', [part]) for part in parts)}."
                 )
             written, colon, level = item.partition(":")
             unit = self._unit(written)
