@@ -128,7 +128,11 @@ def test_a_level_of_only_is_a_difficulty_the_suites_name_tells() -> None:
         ("as-stored", ["seq/tilt"], "is a sequence"),
         ("imagenet-c", ["fogg"], "Unknown corruption 'fogg'. Did you mean fog"),
         ("imagenet-c", ["fog:3,snow"], 'one unit at a time: only=\\["fog:3"\\] and only=\\["snow"\\]'),
-        ("imagenet-c", ["fog,snow:2, frost"], "for fog and snow:2 and frost"),
+        (
+            "imagenet-c",
+            ["fog,snow:2, frost"],
+            'only=\\["fog"\\] and only=\\["snow:2"\\] and only=\\["frost"\\]',
+        ),
     ],
 )
 def test_only_takes_units_of_the_suites_kind(suite: str, only: list[str], words: str) -> None:

@@ -27,7 +27,7 @@ class _Spelled(Exception):
 
 
 class UserError(_Spelled):
-    """What was given, what is allowed, what to do: shown as one line."""
+    """A mistake in the input, shown as one line: what was given, what is allowed, what to do."""
 
 
 class ImageError(Exception):
@@ -40,7 +40,7 @@ class ImageError(Exception):
 
 
 class RunFailed(_Spelled):
-    """Work stopped for a reason that is not the user's; finished shards are kept."""
+    """Work stopped for a reason other than the user's input; completed shards are kept."""
 
 
 def first_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Progress on a screen: a bar in terminals and notebooks, plain lines everywhere else."""
+"""Progress on a screen: a bar in terminals and notebooks, occasional plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from rich.text import Text
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted, duration
 
-# A plain line follows the one before when this share more is done and a few seconds have passed, or after
-# a minute in any case: logs stay short, and their readers see that work goes on.
+# A new plain line is printed when this share more is done and a few seconds have passed, or after a minute
+# in any case: logs stay short, and readers see that work continues.
 LINE_SHARE = 0.1
 LINE_SECONDS = 5.0
 QUIET_SECONDS = 60.0
@@ -49,7 +49,7 @@ class _Display(Protocol):
 
 
 class _Drawn:
-    """A bar with counts, rate, time left and a remark, drawn again and again."""
+    """A bar with counts, rate, time left and a remark, redrawn on every update."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._progress = RichProgress(
@@ -75,13 +75,13 @@ class _Drawn:
 
 
 class _Lines:
-    """A plain line now and then: counts, share, rate, time left and a remark."""
+    """Occasional plain lines: counts, share, rate, time left and a remark."""
 
     def __init__(self, console: Console, title: str, clock: Callable[[], float]) -> None:
         self._console = console
         self._title = title
         self._clock = clock
-        # Time and count where the rate begins, and of the last line.
+        # Time and count at the start of the rate, and of the last line.
         self._begun: tuple[float, int] | None = None
         self._last: tuple[float, int] | None = None
         self._now: tuple[int, int | None, str] = (0, None, "")
@@ -94,7 +94,7 @@ class _Lines:
             self._last = now, done
             return
         if self._begun is None:
-            # What was there before, and the time until workers were ready, say nothing of the rate.
+            # Earlier work and the start-up time of workers do not count towards the rate.
             self._begun = now, done
         seconds, further = now - self._last[0], done - self._last[1]
         tenth = total is not None and further >= LINE_SHARE * total
@@ -102,7 +102,7 @@ class _Lines:
             self._print()
 
     def finish(self) -> None:
-        """The state in which the work ended, whole or not."""
+        """Print the final state, complete or not."""
         if self._last is not None and self._shown != self._now:
             self._print()
 
@@ -122,14 +122,14 @@ class _Lines:
 
 
 def _percent(done: int, total: int) -> int:
-    """Whole per cent, rounded down: 100 only where everything is done."""
+    """Whole per cent, rounded down: 100 only if everything is done."""
     return 100 * done // total if total else 100
 
 
 class Bar:
     """Progress with counts, rate, time left and a remark, as a bar or as lines.
 
-    It appears with the first call: a mistake found before any work is reported in one line.
+    It appears with the first call, so that a mistake found before any work is reported in one line.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Bar:
         return self
 
     def finish(self) -> None:
-        """Leave the bar as it is, so that another may appear: a terminal holds one at a time."""
+        """Leave the bar as it is, so that another can appear: a terminal shows one at a time."""
         self._display.finish()
 
     def __exit__(self, *_: object) -> None:
@@ -163,10 +163,10 @@ class Bar:
 
 
 def can_draw(console: Console) -> bool:
-    """Whether a bar can be drawn: in a terminal, or in a notebook where ipywidgets is installed."""
+    """Whether a bar can be drawn: in a terminal, or in a notebook with ipywidgets."""
     if console.is_jupyter:
         return importlib.util.find_spec("ipywidgets") is not None
-    # Rich takes FORCE_COLOR, which many CI services set, for a terminal.
+    # Rich treats FORCE_COLOR, which many CI services set, as a terminal.
     return console.file.isatty()
 
 

@@ -81,7 +81,7 @@ def score_predictions(
     options: ScoreOptions = ScoreOptions(),  # noqa: B008 (frozen)
     progress: Progress = silent,
 ) -> Path:
-    """The folder of a run made of predictions that come from elsewhere; see `api.score_predictions`."""
+    """Make a run from imported predictions and return its folder; see `api.score_predictions`."""
     include_units(map(Path, options.include))
     outputs, labels, out = options.outputs, options.labels, options.out
     dataset, chosen = open_for_suite(data, suite, options.clean, usual="imagenet-c")
@@ -102,7 +102,7 @@ def score_predictions(
     best_only = file.layout.outputs == TOP_K
     masked = natural is not None and (natural.role == "out" or natural.answers in ("mask", "collapse"))
     if best_only and (options.mask or chosen.mask or options.label_map is not None or masked):
-        raise UserError("The best classes alone cannot be masked or mapped; give the scores of every class.")
+        raise UserError("Best classes alone cannot be masked or mapped; give the scores of every class.")
     summary = summarise_file(file, "native" if natural else CLEAN)
     space = imagenet_1k() if labels == IMAGENET_1K else dataset.label_space
     # Columns may be named by WordNet id although the data's labels are class indices.

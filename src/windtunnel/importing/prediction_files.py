@@ -32,7 +32,7 @@ ID_COLUMNS = ("sample_id", "id", "ids")
 CONDITION_COLUMNS = ("condition", "conditions")
 SCORE_COLUMNS = ("logits", "probabilities", "scores")
 TOP, TOP_SCORE = "top", "top_score"
-# Numbers per block: some tens of megabytes.
+# The number of values per block: some tens of megabytes.
 BLOCK_NUMBERS = 4_000_000
 REASON_LENGTH = 160
 

@@ -26,7 +26,7 @@ MISSING = "predictions missing"
 
 
 class Rows:
-    """The rows of every image under every condition, in memory, and what of the given ones does not fit."""
+    """The rows of every image under every condition, in memory, and the given rows that do not fit."""
 
     def __init__(
         self, plan: Plan, conditions: Mapping[str, int], path: Path, reason_left_out: Reason
@@ -38,7 +38,7 @@ class Rows:
         self._ids = pa.array([image.sample.id for image in plan.surveyed], pa.string())
         self._names = pa.array(list(conditions), pa.string())
         self._places = np.array(list(conditions.values()), np.int64)
-        samples = [one.sample for one in plan.surveyed]
+        samples = [image.sample for image in plan.surveyed]
         self._rows = ShardRows(plan.task, plan.postprocessor, samples, plan.conditions, plan.recipe.keep)
         self._wrong: dict[str, tuple[int, str]] = {}
 
@@ -95,7 +95,7 @@ class Rows:
         return str(self._plan.model.outputs) == TOP_K
 
     def _sound(self, block: Block) -> NDArray[np.bool_]:
-        """Which rows hold numbers that can be scores; those that are not finite are wrong predictions."""
+        """Whether each row has numbers that can be scores; rows that are not finite are wrong predictions."""
         if self._plan.model.outputs != "probabilities":
             return np.ones(len(block.ids), bool)
         finite = finite_rows(block.values)
@@ -114,7 +114,7 @@ class Rows:
         return np.array(indices, np.int32)[back].reshape(values.shape)
 
     def check(self, *, partial: bool) -> None:
-        """Refuse what does not fit, with counts and examples; missing predictions too, unless `partial`."""
+        """Refuse rows that do not fit, with counts and examples; also missing ones, unless `partial`."""
         missing = np.flatnonzero(~self._rows.predicted)
         complete = int(self._rows.predicted.reshape(-1, self._width).all(axis=1).sum())
         if len(missing) and not (partial and complete):
@@ -130,11 +130,11 @@ class Rows:
             raise UserError(f"{self._path}: {problems}.{advice}")
 
     def _after_partial(self, complete: int) -> str:
-        """What `partial` would score, or which condition leaves nothing to score."""
+        """What `partial` would score, or the condition without which more could be scored."""
         if complete:
             return (
                 f"{option('partial', True)} scores only the {complete:,} of {len(self._ids):,} images that "
-                "have them all."
+                "have all of them."
             )
         lacking = (~self._rows.predicted).reshape(-1, self._width).sum(axis=0)
         worst = int(lacking.argmax())
@@ -152,7 +152,7 @@ class Rows:
         self._wrong[what] = before + count, first
 
     def table(self, start: int, stop: int) -> pa.Table:
-        """The rows of some images as a shard stores them."""
+        """The rows of the images `start` to `stop` as a shard stores them."""
         return self._rows.table(start, stop)
 
 

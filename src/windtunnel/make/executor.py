@@ -114,14 +114,14 @@ def make(
 
 
 def _pending(plan: MakePlan, out: Path, checking: Progress) -> dict[str, tuple[Condition, ...]]:
-    """Of every chunk, the conditions that are not there or not sound."""
+    """The conditions of every chunk that are missing or damaged."""
     pending = {}
     begun = {chunk.name for chunk in plan.chunks if _table_file(out, chunk).exists()}
     for chunk in plan.chunks:
         sound = sound_conditions(out, _table(out, chunk))
         if chunk.name in begun:
             checking(1, len(begun))
-        pending[chunk.name] = tuple(one for one in plan.conditions if one.name not in sound)
+        pending[chunk.name] = tuple(condition for condition in plan.conditions if condition.name not in sound)
     return pending
 
 
@@ -163,8 +163,8 @@ def check_target(plan: MakePlan, out: Path) -> None:
     for condition in plan.conditions:
         if dict(assets.get(condition.unit, condition.assets)) != dict(condition.assets):
             raise UserError(
-                f"{out} holds {condition.unit} with other settings; choose another folder, or give the "
-                f"{option('settings')} it was made with. Two recipes are never mixed."
+                f"{out} contains {condition.unit} with other settings; choose another folder, or give the "
+                f"same {option('settings')}. Two recipes are never mixed."
             )
 
 
@@ -182,7 +182,7 @@ def _layout(plan: MakePlan) -> Layout:
     first = plan.images[0]
     source = Source(plan.dataset, first)
     image = next(frames_before_codec(source, plan.conditions[0], plan.canvas.geometry, plan.seed))
-    labels = tuple(one.sample.labels[0] for one in plan.images)
+    labels = tuple(surveyed.sample.labels[0] for surveyed in plan.images)
     return Arrays(plan.conditions, labels, image.shape[0], image.shape[1])
 
 

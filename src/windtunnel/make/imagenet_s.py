@@ -27,7 +27,7 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.make.layouts import Fixed, Made, Piece, is_intact, write_image
 from windtunnel.store.files import write_whole
 
-# What the folders are named by: only these steps have places of their own.
+# The axes that name the folders: only these steps have folders.
 NAMED_AXES = ("decode", "resize")
 # The paper's names of decoders, and of libraries and filters for resizing.
 DECODERS = {"pil": "pillow", "opencv": "opencv", "ffmpeg": "ffmpeg"}

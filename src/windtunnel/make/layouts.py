@@ -115,7 +115,7 @@ def _files(place: str, condition: Condition, canvases: Iterable[Image]) -> Itera
 
 
 def folder_of(condition: Condition) -> str:
-    """Where a condition's images lie in a set of folders."""
+    """The folder of a condition's images in a set of folders."""
     if condition.is_sequence:
         return name_of((condition.unit, condition.level))
     return CLEAN if condition.is_clean else f"{condition.unit}/{condition.level}"
@@ -202,7 +202,7 @@ def array_of(condition: Condition) -> str:
 
 
 def _levels(condition: Condition) -> int:
-    """How many levels of a condition lie in one array."""
+    """The number of levels of a condition in one array."""
     return len(SEVERITIES) if condition.is_corruption else 1
 
 

@@ -43,7 +43,7 @@ from windtunnel.suites.pipeline_steps import (
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.suite_files import load_suite
 
-# The published sets hold four extra corruptions beside the fifteen, and four extra sequences beside the ten.
+# The published sets contain four extra corruptions and sequences in addition to the fifteen and the ten.
 COMPANIONS = {"imagenet-c": "imagenet-c-extra", "imagenet-p": "imagenet-p-extra"}
 MAX_CHUNK = 64
 MIN_CHUNKS = 16
@@ -105,7 +105,7 @@ def plan_make(
     options: MakeOptions,
     progress: Progress = silent,
 ) -> MakePlan:
-    """Check that a set can be made of the data, and decide all of it; nothing is written."""
+    """Check that a set can be made from the data, and plan it; nothing is written."""
     _refuse_mistakes(dataset, options)
     suite, layout = _stored_as(_suite(target, options), options.layout, options.codec)
     _check_split(suite, options.split)
@@ -127,9 +127,9 @@ def plan_make(
     in_folders = layout not in ("arrays", STEPS_LAYOUT)
     remarks += [*label_remarks, *(folders.remarks if in_folders else ())]
     conditions = tuple(
-        one
-        for one in suite.conditions(canvas, parse_settings(options.settings))
-        if one.unit or one.name == "clean"
+        condition
+        for condition in suite.conditions(canvas, parse_settings(options.settings))
+        if condition.unit or condition.name == "clean"
     )
     check_deterministic(conditions)
     if layout == "arrays":
@@ -169,7 +169,7 @@ def plan_make(
 
 
 def _refuse_mistakes(dataset: Dataset, options: MakeOptions) -> None:
-    """Refuse wrong options before anything is read."""
+    """Refuse mistakes that can be found before anything is read."""
     if options.split not in SPLITS:
         raise UserError(f"{option('split')} is '{options.split}'; give {', '.join(SPLITS)}.")
     if options.subset is not None and options.subset < 0:
@@ -309,11 +309,11 @@ def _suite(target: str | Path | Suite, options: MakeOptions) -> Suite:
     if companion := COMPANIONS.get(suite.name):
         suite = replace(suite, units=(*suite.units, *load_suite(companion).units))
     if options.only:
-        # Which of its corruptions are made is no other recipe: the rest may follow.
+        # The selection of corruptions is not part of the recipe: the others may follow.
         suite = replace(suite.only(options.only), name=suite.name)
     _check_steps(suite)
     if options.difficulty is not None:
-        # Nor is the difficulty: that of noise has folders of its own, and of the rest no other frames.
+        # Nor is the difficulty: noise has a folder per difficulty, and the others have the same frames.
         suite = replace(suite.at_difficulty(options.difficulty), name=suite.name)
     return suite if options.edition is None else suite.at_edition(options.edition)
 
@@ -344,8 +344,8 @@ def _stored_as(suite: Suite, layout: str, codec: str | None) -> tuple[Suite, str
     """The suite with the requested codec, and the layout: videos are H.264, and H.264 is only for videos."""
     if layout not in ("auto", *_layouts(suite)):
         what = "sequences are" if suite.holds_sequences else "corrupted images are"
-        what = what if suite.corruptions or suite.holds_sequences else "swapped steps are"
-        raise UserError(f"{option('layout')} is '{layout}'; {what} laid out as {', '.join(_layouts(suite))}.")
+        what = what if suite.corruptions or suite.holds_sequences else "pipeline steps are"
+        raise UserError(f"{option('layout')} is '{layout}'; {what} stored as {', '.join(_layouts(suite))}.")
     if layout == "videos" and codec is None:
         codec = H264
     if codec is not None:
@@ -386,8 +386,8 @@ def _file_names(images: Sequence[Surveyed], folders: Sequence[str]) -> dict[str,
         folder, _, stem = name.partition("/")
         if not (_may_name_a_file(folder) and _may_name_a_file(stem)):
             raise UserError(
-                f"{id_} would be written as {name!r}; a class and a name on disk are not empty, have no "
-                f"slash and begin with no dot. Rename it, or use {option('layout', 'arrays')}."
+                f"{id_} would be written as {name!r}; a class and a name on disk must not be empty, contain "
+                f"a slash or begin with a dot. Rename it, or use {option('layout', 'arrays')}."
             )
     return names
 
@@ -416,7 +416,7 @@ def _row_names(images: Sequence[Surveyed]) -> dict[str, str]:
 def _check_arrays(suite: Suite, images: Sequence[Surveyed], canvas: Canvas) -> None:
     if any(sorted(suite.levels_of(unit)) != list(SEVERITIES) for unit in suite.corruptions):
         raise UserError(
-            f"Arrays hold all five severities; leave severities out of {option('only')}, or use "
+            f"Arrays contain all five severities; leave severities out of {option('only')}, or use "
             f"{option('layout', 'folders')}."
         )
     sizes = {(image.width, image.height) for image in images}

@@ -85,7 +85,7 @@ def verify(root: Path, progress: Progress = silent) -> Verification:
                 result.damaged[row["path"]] = wrong
         done.update({row["condition"] for row in rows})
         progress(len(rows), total)
-    result.missing = sum(len(manifest.starts) - done[one.name] for one in manifest.conditions)
+    result.missing = sum(len(manifest.starts) - done[condition.name] for condition in manifest.conditions)
     if manifest.recipe.layout != "arrays":
         result.damaged |= _unknown_files(manifest, files, done)
     return result

@@ -8,10 +8,10 @@ from pathlib import Path
 from windtunnel.core.labels import DECLARABLE
 from windtunnel.options.record import Options, option_field, options_record
 
-# What may be laid out how, the usual way first; 32-pixel images are arrays, as CIFAR-10-C and -P are.
+# The layouts for each kind of set, the default first; 32-pixel images are arrays, like CIFAR-10-C and -P.
 IMAGE_LAYOUTS = ("folders", "arrays")
 CLIP_LAYOUTS = ("frames", "arrays", "videos")
-# How sets of pipeline steps are stored: nobody else's reader takes any other.
+# The layout of sets of pipeline steps; other programs read only this one.
 STEPS_LAYOUT = "npy"
 LAYOUTS = tuple(dict.fromkeys(("auto", *IMAGE_LAYOUTS, *CLIP_LAYOUTS, STEPS_LAYOUT)))
 # Crops of imagenet-s: centre crops, or random resized crops.

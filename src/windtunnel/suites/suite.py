@@ -96,7 +96,7 @@ class Suite:
         """
         if self.stored:
             raise UserError(
-                f"Suite {self.name} only reads sets that hold its images; it cannot make them. "
+                f"Suite {self.name} only reads sets that contain its images; it cannot make them. "
                 f"Give such a folder as data, or another {option('suite')}."
             )
         for unit in settings:
@@ -156,7 +156,7 @@ class Suite:
             )
         stored = dataset.stored
         has_clips = any(one.is_sequence for one in stored)
-        cure = f"{option('suite', 'as-stored')} takes it all"
+        cure = f"{option('suite', 'as-stored')} scores all conditions"
         if has_clips:
             cure = f"Leave out {option('suite')} and {option('only')}"
         if has_clips and not self.units:
@@ -229,11 +229,11 @@ class Suite:
             weights={unit: weight for unit, weight in self.weights.items() if unit in order},
         )
         check_levels(part, option("only"))
-        # Temporal sequences do not say their difficulty; the suite's name does.
+        # The names of temporal sequences do not contain their difficulty; the suite's name does.
         return replace(part, levels=self.levels).at_difficulty(levels[0]) if part.holds_sequences else part
 
     def _unit(self, written: str) -> str:
-        """The unit for a name given with --only; in a suite of sequences the prefix may be omitted."""
+        """The unit for a name given with `only`; in a suite of sequences the prefix may be omitted."""
         if written in self.units:
             return written
         named = sequence_named if self.holds_sequences else image_unit_named
@@ -245,7 +245,7 @@ class Suite:
     def at_difficulty(self, difficulty: int) -> Suite:
         """The same suite of sequences at another difficulty, under its own name."""
         if not self.holds_sequences:
-            raise UserError(f"Suite {self.name} holds no sequences; {option('difficulty')} is theirs.")
+            raise UserError(f"Suite {self.name} contains no sequences; leave {option('difficulty')} out.")
         if difficulty not in DIFFICULTIES:
             raise UserError(f"The difficulty is {difficulty!r}; give {listed(DIFFICULTIES)}.")
         if self.levels == (difficulty,):
@@ -258,19 +258,18 @@ class Suite:
             raise UserError(f"The edition is {edition!r}; give {listed(EDITIONS)}.")
         if self.canvas == "imagenet-s" or (self.canvas == "native" and not self.corrupts_images):
             raise UserError(
-                f"Suite {self.name} has a canvas of its own, whatever the edition; leave out "
-                f"{option('edition')}."
+                f"Suite {self.name} has its own canvas for every edition; leave {option('edition')} out."
             )
         if edition == self.edition:
             return self
         return replace(self, name=f"{self.name}-{edition}", edition=edition)
 
     def stored_as(self, codec: str) -> Suite:
-        """The same suite with another codec, under a name of its own."""
+        """The same suite with another codec, under its own name."""
         checked = check_stored_as(self, codec, option("codec"))
         if not self.corrupts_images:
             raise UserError(
-                f"Suite {self.name} stores no image before the model sees it; leave out {option('codec')}."
+                f"Suite {self.name} stores no image before the model sees it; leave {option('codec')} out."
             )
         if checked == self.codec:
             return self

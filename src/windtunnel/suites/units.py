@@ -30,8 +30,8 @@ def sequence_named(written: str, suite: str) -> str:
     bare = written.removeprefix(SEQUENCE_PREFIX)
     if bare not in SEQUENCES.names() and (is_step(written) or written in CORRUPTIONS.names()):
         raise UserError(
-            f"{option('only', [written])} is no sequence, and suite {suite} holds sequences; give "
-            f"{option('suite', 'imagenet-c')} or another of single images, or one of "
+            f"{option('only', [written])} is not a sequence, and suite {suite} contains sequences; give "
+            f"{option('suite', 'imagenet-c')} or another suite of single images, or one of "
             f"{', '.join(SEQUENCES.names())}."
         )
     return SEQUENCE_PREFIX + bare
@@ -42,7 +42,7 @@ def image_unit_named(written: str, suite: str) -> str:
     bare = written.removeprefix(SEQUENCE_PREFIX)
     if bare in SEQUENCES.names() and (bare != written or bare not in CORRUPTIONS.names()):
         raise UserError(
-            f"{option('only', [written])} is a sequence, and suite {suite} holds none; give "
+            f"{option('only', [written])} is a sequence, and suite {suite} contains none; give "
             f"{option('suite', 'imagenet-p')}."
         )
     return written
