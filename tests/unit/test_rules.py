@@ -233,7 +233,7 @@ def test_no_number_of_images_is_promised_where_the_estimate_lies_at_the_limit(va
 
 def test_scores_over_all_conditions_take_none() -> None:
     keys = [("mce", ""), ("top1_error", "fog:1"), ("top1_error", "clean")]
-    with pytest.raises(UserError, match="mce is over all conditions and takes none"):
+    with pytest.raises(UserError, match="mce is over all conditions and takes no condition"):
         matching(parse_rule("fog mce <= +1"), keys, ())
     with pytest.raises(UserError, match="Did you mean fog"):
         matching(parse_rule("fogg:* error <= +1"), keys, ())
