@@ -316,8 +316,8 @@ def test_a_models_toml_names_a_strangers_decoder(stranger: Path, tmp_path: Path)
     with pytest.raises(UserError, match="Unknown decoder 'pillow-draft'"):
         read_declaration(tmp_path / "m.toml")
     windtunnel.include(stranger)
-    stored = read_declaration(tmp_path / "m.toml").preprocess.to_json()
-    assert list(stored["assets"]) == ["decoder pillow-draft"]
+    geometry = read_declaration(tmp_path / "m.toml").preprocess.geometry
+    assert list(geometry.assets()) == ["decoder pillow-draft"]
 
 
 @pytest.mark.parametrize(

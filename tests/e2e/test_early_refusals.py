@@ -193,7 +193,8 @@ def test_partial_says_what_is_left_and_refuses_nothing_at_all(predicted: Path, d
     )
     for partial in (False, True):
         with pytest.raises(
-            UserError, match=r"No image has a prediction under every condition; clean lacks the most, 14 of 40"
+            UserError,
+            match=r"No image has a prediction under every condition; clean lacks the most, 14 of 40",
         ):
             windtunnel.score_predictions(part, digit_folder, "imagenet-c", partial=partial)
 
