@@ -229,12 +229,12 @@ def test_a_strangers_steps_run_in_workers_and_are_scored_and_reported(
     done = windtunnel_command("run", "net.py:net", photos, *options, "--out", "run", "--workers", 2)
     assert done.returncode == 0, done.stderr
     run = windtunnel.load_run(tmp_path / "run")
-    assert [one["name"] for one in run.conditions][1:] == [
+    assert [condition.name for condition in run.conditions][1:] == [
         "decode=pillow", "resize=indexing-corner", "resize=pillow-bilinear",
     ]  # fmt: skip
     digests = run.recipe.model.assets
     assert set(digests) == {"decoder pillow-draft", "resizer indexing"}
-    assert [set(one["assets"]) for one in run.conditions][1:] == [
+    assert [set(condition.assets) for condition in run.conditions][1:] == [
         {"resizer indexing"}, {"decoder pillow-draft", "resizer indexing"}, {"decoder pillow-draft"},
     ]  # fmt: skip
     assert set(run.predictions()["status"].to_pylist()) == {"ok"}
@@ -255,7 +255,7 @@ def test_everything_contains_what_is_included(stranger: Path, photos: Path, tmp_
     run = windtunnel.run(
         Thirds(), photos, "imagenet-s", only=["decode=*"], include=[stranger], out=tmp_path / "run", subset=3
     )
-    assert "decode=pillow-draft" in [one["name"] for one in run.conditions]
+    assert "decode=pillow-draft" in [condition.name for condition in run.conditions]
 
 
 def test_a_strangers_steps_and_codec_are_made_and_another_version_is_noticed(
@@ -299,7 +299,7 @@ def test_training_draws_a_strangers_steps_and_notices_another_version(
 
     train()
     recipe = json.loads((tmp_path / "trained" / "training.json").read_text())
-    assert list(recipe["mix"]["assets"]) == ["resizer indexing"]
+    assert list(recipe["recipe"]["mix"]["assets"]) == ["resizer indexing"]
     stranger.write_text(stranger.read_text() + "\n# edited\n")
     windtunnel.include(stranger)
     with pytest.raises(UserError, match="contains another training"):
@@ -316,8 +316,8 @@ def test_a_models_toml_names_a_strangers_decoder(stranger: Path, tmp_path: Path)
     with pytest.raises(UserError, match="Unknown decoder 'pillow-draft'"):
         read_declaration(tmp_path / "m.toml")
     windtunnel.include(stranger)
-    stored = read_declaration(tmp_path / "m.toml").preprocess.to_json()
-    assert list(stored["assets"]) == ["decoder pillow-draft"]
+    geometry = read_declaration(tmp_path / "m.toml").preprocess.geometry
+    assert list(geometry.assets()) == ["decoder pillow-draft"]
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def test_a_table_without_a_label_column_has_no_labels(flat: Path) -> None:
     Path(f"{model}.toml").write_text('labels = "imagenet-1k"\n')
     plan = windtunnel.plan(model, file, "systematic")
     assert plan.predictions
-    assert not any("of the map" in remark for remark in plan.info["remarks"])  # none was given
-    assert any("has no column labels or label" in remark for remark in plan.info["remarks"])
+    assert not any("of the map" in remark for remark in plan.info.remarks)  # none was given
+    assert any("has no column labels or label" in remark for remark in plan.info.remarks)
 
 
 def test_frames_of_a_table_without_a_label_column_are_refused(flat: Path) -> None:
@@ -193,7 +193,8 @@ def test_partial_says_what_is_left_and_refuses_nothing_at_all(predicted: Path, d
     )
     for partial in (False, True):
         with pytest.raises(
-            UserError, match=r"No image has a prediction under every condition; clean lacks most, 14"
+            UserError,
+            match=r"No image has a prediction under every condition; clean lacks the most, 14 of 40",
         ):
             windtunnel.score_predictions(part, digit_folder, "imagenet-c", partial=partial)
 
@@ -284,6 +285,8 @@ def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: P
 
 class Echo:
     """A job that returns the name of every chunk."""
+
+    includes: tuple[Path, ...] = ()
 
     def begin(self) -> Labour:
         return lambda chunk, _advance: chunk.name

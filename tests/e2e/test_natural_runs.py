@@ -84,7 +84,7 @@ def test_the_drop_is_over_classes_that_have_clean_images(
     assert "over classes that both have" in drop.formula
     assert drop.formula.endswith("4 of 20 imagenet-a and 8 of 8 clean images")
     assert values(run)["imagenet-a"] == pytest.approx(8 / 20)
-    said = "8 classes have no clean image: the drop leaves 16 images of 20 out"
+    said = "8 classes have no clean image: the accuracy drop leaves out 16 images of 20"
     assert any(said in note for note in run_notes(run.scoring))
     own = windtunnel.run(model, imagenet_a, "natural", clean=clean, out=tmp_path / "own")
     beside = several(run.scoring, own.scoring)
@@ -340,7 +340,7 @@ def test_the_command_line_says_what_was_counted(
         (["--suite", "vid-robust"], "pmsets.json"),
         (["--suite", "objectnet"], "113 folders"),
         (["--clean", "nowhere"], "No such data: nowhere"),
-        (["--suite", "imagenet-c", "--clean", "imagenet-a"], "natural one"),
+        (["--suite", "imagenet-c", "--clean", "imagenet-a"], "or a natural set"),
     ],
 )
 def test_mistakes_get_one_line(
@@ -458,7 +458,7 @@ def test_images_on_both_sides_are_counted(tmp_path: Path, suite: str) -> None:
     assert sum("1 of 11 images" in one and "'1/copied.png'" in one for one in run_notes(run.scoring)) == 1
     (tmp_path / "other" / "1" / "copied.png").unlink()
     apart = windtunnel.run(model, tmp_path / "other", suite, clean=tmp_path / "day", out=tmp_path / "apart")
-    assert not any("same files" in one for one in run_notes(apart.scoring))
+    assert not any("identical files" in one for one in run_notes(apart.scoring))
 
 
 def test_the_drop_of_videos_is_as_unsure_as_its_two_errors(tmp_path: Path, model: str) -> None:

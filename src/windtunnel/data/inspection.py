@@ -46,10 +46,10 @@ class Inspection:
 
 
 def inspect(dataset: Dataset, progress: Progress = silent, remarks: Sequence[str] = ()) -> Inspection:
-    """Decode every image and count what is there; `remarks` say how it was opened."""
+    """Decode and count every image; `remarks` are notes on how the dataset was opened."""
     surveyed = survey(dataset, dataset.samples(), progress, decoded=True)
-    readable = [one for one in surveyed if one.status == "ok"]
-    per_class = Counter(label for one in surveyed for label in one.sample.labels)
+    readable = [image for image in surveyed if image.status == "ok"]
+    per_class = Counter(label for image in surveyed for label in image.sample.labels)
     names = dataset.label_space.classes
     return Inspection(
         dataset.location,

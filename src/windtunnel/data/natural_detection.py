@@ -114,7 +114,7 @@ def natural_set_hint(dataset: Dataset) -> str:
             fits = natural.layout == "wordnet" and natural.role == "shifted" and used <= ids
         fitting += [natural.name] if fits and used else []
     return (
-        f" by its name; its folders may be those of {' or '.join(fitting)}: say {option('suite')}"
+        f" by its name; its folders may be those of {' or '.join(fitting)}: pass {option('suite')}"
         if fitting
         else ""
     )

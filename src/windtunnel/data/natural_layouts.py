@@ -60,8 +60,7 @@ def open_natural(
     natural = natural_set(name)
     if clean is None and natural.role == "out":
         raise UserError(
-            f"{natural.title} needs the in-distribution images it is told from: give "
-            f"{option('clean', 'DATA')}."
+            f"{natural.title} needs in-distribution images for comparison; give {option('clean', 'DATA')}."
         )
     if clean is not None and _same_place(source, clean):
         raise UserError(
@@ -160,7 +159,7 @@ def _numbered(natural: NaturalSet, dataset: Dataset) -> Images:
     if space.name != "indices" or max(used, default=len(names)) >= len(names):
         shown = space.classes[max(used)] if used else "none"
         raise UserError(
-            f"{dataset.location} is not {natural.title}, whose folders are the numbers 0 to 999: there is "
+            f"{dataset.location} is not {natural.title}, whose folders are the numbers 0 to 999: it contains "
             f"'{shown}'. Name another {option('suite')} (natural takes any class folders)."
         )
     samples = [sample for sample in dataset.samples() if sample.labels]
@@ -200,9 +199,9 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
             others[key] += 1
     if not samples:
         raise UserError(
-            f"{dataset.location} holds none of {natural.title}'s {len(table)} folders that overlap with "
-            f"ImageNet, such as '{next(iter(table))}'; give the folder around them, or "
-            f"another {option('suite')}."
+            f"{dataset.location} contains none of {natural.title}'s {len(table)} folders that overlap with "
+            f"ImageNet, such as '{next(iter(table))}'; give their parent folder, or another "
+            f"{option('suite')}."
         )
     remarks = _count_remarks(natural, len(used), len(table), 0)
     if others:

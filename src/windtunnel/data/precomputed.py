@@ -385,8 +385,8 @@ def open_with_clean(
         return dataset
     if dataset.precomputed is None:
         raise UserError(
-            f"{option('clean')} goes with a finished set such as ImageNet-C, or with a natural one "
-            f"({option('suite')} imagenet-a, natural ...); {dataset.location} is none{hint(dataset)}."
+            f"{option('clean')} needs a precomputed set such as ImageNet-C, or a natural set "
+            f"({option('suite', 'imagenet-a')}, natural ...); {dataset.location} is neither{hint(dataset)}."
         )
     return dataset.precomputed.with_clean(open_dataset(clean))
 

@@ -50,8 +50,8 @@ class Model:
         top_k: the number of best classes, if only these are known; else None.
         own_arithmetic: whether it converts pixels itself and uses only the geometry of its preprocessing.
         fixed_size: whether it takes images of one size only.
-        probe_size: height and width of the images it was tried on, where it declares no size; else None.
-        kind_title: how the kind is written in texts, if not as `kind`.
+        probe_size: height and width of the images it was tested on, if it declares no size; else None.
+        kind_title: the name of the kind in texts, if it differs from `kind`.
         task: what it predicts.
     """
 

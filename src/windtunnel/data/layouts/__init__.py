@@ -98,7 +98,7 @@ class PrecomputedLayout(DatasetLayout):
         dataset = self._found(path)
         if dataset is not None and part:
             raise UserError(
-                f"{path}#{part} is one condition, which `distance` alone takes; give {path}, and "
+                f"{path}#{part} is one condition, which only `distance` takes; give {path}, and "
                 f"{option('only')} to a run."
             )
         return dataset
