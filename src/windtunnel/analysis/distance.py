@@ -142,11 +142,12 @@ def distance(
         features: an ONNX file.
         output: which output of it, or an inner tensor; its declared or first output by default. Features with
             a height and a width are averaged over them.
-        preprocess: a preset's name or a TOML file; else the TOML beside the network; else the default.
-        size: images in every group; by default, and at most, half of the smaller set, a video being one.
-        splits: how many times groups are drawn.
-        subset: only this many images of each set, each class in proportion; 0 for all.
-        seed: of the splits and the subset.
+        preprocess: name of a preset or a TOML file; by default the TOML next to the network, or the default
+            preprocessing.
+        size: images in every group; by default, and at most, half of the smaller set; a video counts as one.
+        splits: number of random splits.
+        subset: use only this many images of each set, stratified by class; 0 for all.
+        seed: seed of the splits and the subset.
         progress: counts images whose features are computed.
         progress_splits: counts splits.
 

@@ -156,10 +156,10 @@ def diagnose(
         images: number of images to use, stratified by class; 0 for all.
         seed: seed of the choice of images.
         labels_are_outputs: trust the data's class indices although the model has more outputs.
-        labels: what the data's class indices are, as of `run`: `imagenet-1k` or `indices`.
-        label_map: CSV file with the columns output,class, as of `run`; other orders are then not tried.
-        group: a column of the data's table; of images alike in it (of one patient) one is used, since the
-            tests take images as independent. Of several frames of a video one is used without being asked.
+        labels: meaning of the data's class indices, as for `run`: `imagenet-1k` or `indices`.
+        label_map: CSV file with the columns output,class, as for `run`; other orders are then not tried.
+        group: a column of the data's table; one image of each group (a patient) is used, because the tests
+            treat images as independent. Of the frames of a video, one is always used.
         progress: counts predicted images.
     """
     samples = [sample for sample in sorted(dataset.samples(), key=lambda one: one.id) if sample.labels]

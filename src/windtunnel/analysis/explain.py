@@ -152,11 +152,10 @@ def explain(
         image: a file, or an image as a PIL image, array or tensor; the model's own preprocessing is applied.
         of: the class to explain: its name, WordNet id or index; by default the predicted class.
         method: `occlusion` covers the image patch by patch, for any model; `grad-cam` needs a torch module.
-        cover: of occlusion, `mean` (the image's mean colour) or `blur`.
-        kind: what falls in occlusion's map, the class's `probability` or its `logit`.
-        layer: of Grad-CAM, the part of the module that gives the feature maps; by default its last
-            convolution.
-        preprocess: preset or TOML file that says how the model wants its images.
+        cover: for occlusion, `mean` (the image's mean colour) or `blur`.
+        kind: the score of the occlusion map, the class's `probability` or its `logit`.
+        layer: for Grad-CAM, the layer whose output is the feature maps; by default the last convolution.
+        preprocess: preset or TOML file with the model's preprocessing.
         progress: counts occluded patches.
 
     Raises:

@@ -30,6 +30,7 @@ from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_d
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import metric_of, title_of
 from windtunnel.core.option_names import option
+from windtunnel.metrics.comparability import why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
@@ -176,7 +177,11 @@ def gate(
     new, base = open_runs([run, against])
     if why := why_different_benchmarks([new, base]):
         raise UserError(
-            f"{new.path} cannot be held against {base.path}: {why}; run both with the same "
+            f"{new.path} cannot be checked against {base.path}: {why}; give two runs of one benchmark."
+        )
+    if why := why_outputs_differ([base, new]):
+        raise UserError(
+            f"{new.path} cannot be checked against {base.path}: {why}; run both with equal "
             f"{option('mask')} and {option('label_map')}."
         )
     joined = join_runs([base, new])
@@ -228,12 +233,12 @@ def default_rules(joined: Joined) -> list[Rule]:
     fit = [rule for rule in found if (rule.metric, rule.pattern) in keys]
     if not fit:
         metrics = " nor ".join(rule.metric for rule in found)
-        raise UserError(f"Neither {metrics} is shared by both runs; give {option('rules')}.")
+        raise UserError(f"The runs share neither {metrics}; give {option('rules')}.")
     return fit
 
 
 def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
-    """The differences a rule is about: one, or with `each` one per condition."""
+    """The differences that a rule tests: one, or with `each` one per condition."""
     unmodified = {one.name for one in joined.runs[0].conditions if one.is_unmodified}
     unmodified |= {part.name for part in joined.runs[0].parts}
     if metric_of(rule.metric) and not any(metric == rule.metric for metric, _ in joined.measures[0]):

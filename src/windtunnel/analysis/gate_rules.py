@@ -86,11 +86,11 @@ def _of_ood_scores(name: str) -> bool:
 
 
 def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> list[Key]:
-    """The scores a rule is about.
+    """The scores that a rule applies to.
 
-    A condition is named in full, without its codec, or by its unit alone; `*` and `?` stand for anything
-    within the names of corruptions and sequences, never for `unmodified` conditions; swapped steps are found
-    by patterns that have their `=` (`decode=*`, `*=*`), so that no mean is over both kinds.
+    A condition is named in full, without its codec, or by its unit alone. `*` and `?` are wildcards in the
+    names of corruptions and sequences and never match `unmodified` conditions. Pipeline steps need a pattern
+    with `=` (`decode=*`, `*=*`), so that no mean mixes both kinds.
     """
     metrics = {metric for metric, _ in keys}
     if rule.metric not in metrics:

@@ -8,7 +8,7 @@ from windtunnel.core.metrics import REGISTRY, Missing, Need
 from windtunnel.metrics.score import measure_run
 from windtunnel.metrics.scored_run import ScoredRun
 
-# By need of a metric: whether a run has it, and the kind of run that does.
+# By requirement of a metric: whether a run meets it, and the kind of run that does.
 RUNS: dict[Need, tuple[Callable[[ScoredRun], bool], str]] = {
     "ood scores": (
         lambda run: any(part.role == "out" for part in run.parts),

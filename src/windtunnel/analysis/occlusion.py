@@ -83,8 +83,8 @@ def occlude(
         image: the preprocessed image.
         target: the class whose score is measured.
         cover: `mean`, the image's own mean colour, or `blur`, a blur of it as wide as a patch.
-        kind: the score: `probability`, or `logit` of models that give logits.
-        projection: how the model's outputs become classes; as they are by default.
+        kind: the score: `probability`, or `logit` for models that output logits.
+        projection: maps the model's outputs to classes; by default outputs are classes.
         progress: counts occluded patches.
     """
     patches = patches_of(*image.shape[:2])

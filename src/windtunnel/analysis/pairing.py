@@ -140,7 +140,7 @@ def _group_column(runs: Sequence[ScoredRun]) -> str:
     if len(columns) > 1:
         raise UserError(
             f"The runs group their images by {' and by '.join(columns)}; run one of them again with the "
-            f"other's {option('group')} (nothing is predicted anew)."
+            f"other's {option('group')} (stored predictions are reused)."
         )
     return columns[0] if columns else ""
 

@@ -94,7 +94,7 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
                 f"({option('clean')})."
             )
         raise UserError(
-            f"None of the runs can be placed among {path}: it takes a run over {', '.join(known_tables())} "
+            f"None of the runs can be compared with {path}; give a run over {', '.join(known_tables())} "
             f"with clean images ({option('clean')}), or the CSV file of the shifted set."
         )
     return found

@@ -126,7 +126,7 @@ def shift_of(run: ScoredRun) -> Shift:
         errors = [scores.get(("top1_error", "clean")), scores.get(("mean_error", ""))]
         clean, shifted = map(_accuracy, errors)
         drop = scores.get(("residual_robustness", ""))
-        over = _modifications(run)
+        over = _conditions_text(run)
     return Shift(
         str(run.path),
         model.name,
@@ -143,8 +143,8 @@ def shift_of(run: ScoredRun) -> Shift:
     )
 
 
-def _modifications(run: ScoredRun) -> str:
-    """How many conditions of which kind a run has beside its clean ones, in words."""
+def _conditions_text(run: ScoredRun) -> str:
+    """Number of conditions of each kind besides the clean ones, as text."""
     kinds: Counter[str] = Counter(one.kind for one in run.conditions)
     found = [counted(kinds[kind], noun) for kind, noun in NOUNS.items() if kinds[kind]]
     return ", ".join(found) or "clean images only"

@@ -14,8 +14,7 @@ from pathlib import Path
 import click
 
 from windtunnel.core.errors import RunFailed, UserError
-from windtunnel.core.option_names import spelled_by
-from windtunnel.options.command_line import as_option
+from windtunnel.core.option_names import Value, spelled_by
 
 # Command to the module that holds it, and its line in the help; a module is imported when its command is
 # used.
@@ -95,8 +94,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(cli, {}, "windtunnel", COMPLETION, instruction))
-    with spelled_by(as_option):
+    with spelled_by(_as_option):
         _run(arguments)
+
+
+def _as_option(name: str, value: Value) -> str:
+    """An option as the command line spells it; the records are imported only if a message names one."""
+    from windtunnel.options.command_line import as_option
+
+    return as_option(name, value)
 
 
 def _run(arguments: Sequence[str] | None) -> None:

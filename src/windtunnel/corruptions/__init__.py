@@ -33,7 +33,7 @@ PixelFunction = Callable[..., Image]
 
 @dataclass(frozen=True)
 class Corruption(Plugin):
-    """A corruption of an image, with five severities per edition.
+    """An image corruption with five severities per edition.
 
     Attributes:
         function: the pure pixel function.
@@ -45,11 +45,11 @@ class Corruption(Plugin):
         golden: digest of the unit's pixels on the golden image (`windtunnel dev golden NAME`).
         stage: the stage of the geometry at which it is applied.
         random: whether it draws random numbers.
-        settings: names of texts the function takes in addition to the parameters of its severity.
-        note: what a reader of scores must know of the default settings.
-        check: refuses settings that cannot be used, before any work.
-        met_by: which users meet it, in one sentence.
-        family: what kind of damage it is, such as noise or blur; one word for listings.
+        settings: names of text arguments of the function besides the severity's parameters.
+        note: a note on scores with the default settings.
+        check: refuses invalid settings before any work.
+        met_by: applications in which it occurs, in one sentence.
+        family: the kind of corruption, such as noise or blur; one word for listings.
     """
 
     function: PixelFunction
@@ -116,14 +116,13 @@ class Corruption(Plugin):
         edition: int | None = None,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> NDArray[np.uint8]:
-        """Corrupt an image as the function `corrupt` does, without checking the options again."""
+        """Corrupt an image as the function `corrupt` does, with options that are checked already."""
         canvas = as_canvas(image)
         height, width = canvas.shape[:2]
         rng = self.draws(seed, sample_id, severity)
         corrupted = self.apply(canvas, rng, severity, edition or edition_of(width, height), settings)
-        return (
-            corrupted if image.ndim == 3 and image.shape[2] == 3 else corrupted[:, :, 0].reshape(image.shape)
-        )
+        is_rgb = image.ndim == 3 and image.shape[2] == 3
+        return corrupted if is_rgb else corrupted[:, :, 0].reshape(image.shape)
 
     @cached_property
     def is_shipped(self) -> bool:

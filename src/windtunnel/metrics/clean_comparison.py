@@ -43,8 +43,8 @@ def why_no_clean(run: ScoredRun) -> Missing | None:
 
 
 def why_no_clean_codec(run: ScoredRun) -> Missing | None:
-    """Why a run has no flips against clean images that are stored with the same codec."""
-    if all(clean_with_codec_of(run, one) for one in run.corruptions):
+    """Why a run has no flips relative to clean images stored with the same codec."""
+    if all(clean_with_codec_of(run, condition) for condition in run.corruptions):
         return None
     return Missing(
         "the run has no clean images stored with the codec of the corrupted ones", "run suite imagenet-c"

@@ -11,7 +11,7 @@ from windtunnel.metrics.sequence_scores import difficulty_of, sequences_of
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
 
-# What a projection lets count, in words.
+# Descriptions of how outputs become classes.
 KINDS = {
     "identity": "all outputs compete",
     "mask": "only classes of the data compete (--mask)",
@@ -20,8 +20,8 @@ KINDS = {
 
 
 def why_pixels_differ(runs: Sequence[ScoredRun]) -> str:
-    """Why corrupted images are not the same in all runs, or "": where nothing is corrupted, no reason."""
-    if all(one.is_unmodified for run in runs for one in run.conditions):
+    """Why corrupted images differ between runs, or "" if they do not or nothing is corrupted."""
+    if all(condition.is_unmodified for run in runs for condition in run.conditions):
         return ""
     seeds = [run.recipe.seed for run in runs]
     streams = [run.recipe.stream for run in runs]

@@ -145,7 +145,7 @@ def relative_weights(units: Sequence[str]) -> dict[str, float]:
 
 
 def less_clean(seen: Observed, corrupted: Measure) -> Measure:
-    """The same weighted sum, of errors less the clean error."""
+    """The same weighted sum of (error - clean error)."""
     clean = top_k_wrong(seen.rank[:, [seen.column("clean")]], 1)
     return replace(
         corrupted,

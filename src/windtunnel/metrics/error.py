@@ -45,5 +45,5 @@ def too_few_classes(run: ScoredRun) -> Missing | None:
 
 
 def corruption_columns(run: ScoredRun) -> list[int]:
-    """Which conditions are corruptions."""
+    """Columns of the conditions that are corruptions."""
     return [column for column, condition in enumerate(run.conditions) if condition.is_corruption]

@@ -61,7 +61,7 @@ def other_classes(run: ScoredRun) -> Misfit | None:
     projection, space = run.projection, run.recipe.data.label_space
     if not projection.counts_all:
         option = "--mask" if projection.is_masked else "--map"
-        return Misfit(f"{reason}, all of them counted", f"run without {option}")
+        return Misfit(f"{reason}, without restriction", f"run without {option}")
     if space == IMAGENET_1K:
         return None
     if space == INDICES and len(run.info.data.classes) <= 1000 <= run.recipe.model.classes:

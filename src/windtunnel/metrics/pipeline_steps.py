@@ -32,7 +32,7 @@ IDENTICAL = "the pixels are identical on every image"
 
 
 def step_columns(run: ScoredRun) -> list[int]:
-    """Which columns of the observations are steps of the pipeline."""
+    """Columns of the pipeline steps among the observations."""
     single = [condition for condition in run.conditions if not condition.is_sequence]
     return [column for column, condition in enumerate(single) if condition.is_pipeline_step]
 

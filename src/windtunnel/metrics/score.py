@@ -85,7 +85,7 @@ def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
 
 
 def _divided_metrics(run: ScoredRun) -> list[str]:
-    """What a baseline divides: the scores of corruptions, or of sequences."""
+    """Metrics that a baseline normalises: those of corruptions, or of sequences."""
     return needing("sequences" if run.sequences else "corruptions", needing("normaliser"))
 
 

@@ -80,7 +80,7 @@ class ScoredRun(StoredRun):
 
     @property
     def scored(self) -> NDArray[np.bool_]:
-        """Which of the run's images its scores rest on; sequences and swapped steps need no labels."""
+        """Which of the run's images are scored; sequences and swapped steps need no labels."""
         return self.clips.kept if self.sequences else self.observed.answered.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
