@@ -499,7 +499,7 @@ def test_how_far_accuracies_lie_apart_is_shown_in_points_with_intervals(photos: 
     assert f"| {cells[0]} | {cells[1]} | {cells[2]} to {cells[3]} | {cells[4]} |" in row
     assert f"{100 * span.low:.3f} to {100 * span.high:.3f}" in row
     assert f"| resize_accuracy_std | {cells[0]} points |" in markdown
-    assert f"std over resizes {cells[0]} points is number" in markdown
+    assert f"std over resizes {cells[0]} points ranks " in markdown
     for text in cells:
         assert text in page
     # OpenCV decodes what Pillow does: three decoders, two of them distinct.

@@ -111,7 +111,7 @@ def test_another_training_is_not_written_over(digits: Path, tmp_path: Path) -> N
     one = Settings(epochs=1, batch=256)
     fit(network(), digits, tmp_path, preprocess=PREPROCESS, settings=one)
     before = state(tmp_path)
-    with pytest.raises(UserError, match="another training \\(other settings\\)"):
+    with pytest.raises(UserError, match="another training \\(different settings\\)"):
         fit(network(), digits, tmp_path, preprocess=PREPROCESS, settings=Settings(epochs=1, batch=128))
     assert all(torch.equal(value, before[name]) for name, value in state(tmp_path).items())
 
@@ -122,7 +122,7 @@ def test_another_network_of_the_same_shapes_is_noticed(digits: Path, tmp_path: P
     before = (tmp_path / "model.onnx").read_bytes()
     other = network()
     other[2] = torch.nn.Tanh()
-    with pytest.raises(UserError, match="another training \\(other module\\)"):
+    with pytest.raises(UserError, match="another training \\(different module\\)"):
         fit(other, digits, tmp_path, preprocess=PREPROCESS, settings=one)
     assert (tmp_path / "model.onnx").read_bytes() == before
 
@@ -451,7 +451,7 @@ def test_other_images_under_the_same_names_are_noticed(jpegs: Path, tmp_path: Pa
             "path,label\n" + "".join(f"{name},{(int(name.parts[0]) + 1) % 10}\n" for name in names)
         )
         data = table
-    with pytest.raises(UserError, match=r"another training \(other data\)"):
+    with pytest.raises(UserError, match=r"another training \(different data\)"):
         fit(linear(10), data, tmp_path / "t", preprocess=PREPROCESS, settings=settings)
 
 

@@ -15,6 +15,7 @@ from windtunnel.cli.options import AS_JSON, asked_run, print_json, run_options
 from windtunnel.cli.printing import print_lines
 from windtunnel.cli.report import explained_reports
 from windtunnel.core.progress_bar import Bar
+from windtunnel.core.wording import counted
 from windtunnel.options import RunFile
 from windtunnel.report.plan_summary import plan_lines
 from windtunnel.report.score_summary import score_lines
@@ -63,8 +64,9 @@ def run_with_progress(console: Console, asked: RunFile) -> Run:
     workers = prepared.workers
     print_lines(console, plan_lines(prepared.plan, prepared.folder, workers, prepared.done))
     if count := prepared.readable_again:
+        images = counted(count, "image")
         print_lines(
-            console, [("note", f"{count:,} images that failed earlier are readable and are scored again.")]
+            console, [("note", f"{images} that failed earlier can be read now and will be scored again.")]
         )
     # Output that a model prints must not end up in what is piped.
     with Bar(console, "running") as bar, redirect_stdout(sys.stderr):
