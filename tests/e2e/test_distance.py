@@ -282,7 +282,7 @@ def test_called_fid_only_where_the_network_is_fids(tmp_path: Path) -> None:
         (["--output", "maps"], "Did you mean map? Known: flat, map, whole."),
         (["--output", "whole"], "int64"),
         (["--size", "40"], "give 2 to 10"),
-        (["--preprocess", "nothing"], "Unknown preprocess preset"),
+        (["--preprocess", "nothing"], "Unknown preprocessing preset"),
     ],
 )
 def test_mistakes_take_one_line(

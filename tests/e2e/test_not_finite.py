@@ -313,7 +313,7 @@ def test_kl_matching_scores_as_many_of_them_as_of_other_images(tmp_path: Path) -
         # An ID image that is not finite ranks above all OOD images: the others alone decide the rest.
         assert found[score].value <= 1 - (lost & taken).sum() / taken.sum()
     said = " ".join(run_notes(run.scoring))
-    assert f"kl_matching is judged on {chosen.sum()} fewer ID images" in said
+    assert f"kl_matching is evaluated on {chosen.sum()} fewer ID images" in said
     assert f"do not use {(lost & chosen).sum()} of these ID images: their outputs are not finite" in said
 
 

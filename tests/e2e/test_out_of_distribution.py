@@ -151,9 +151,10 @@ def test_kl_matching_stands_apart_with_its_own_chance(
         next(one for one in said if one.startswith(f"AUPR of {name}")) for name in ("others", "kl")
     )
     assert "energy" in ranked and "kl_matching" not in ranked
-    assert f"60 out, {scored - 60} in" in apart and f"{100 * 60 / scored:.1f} %" in apart
+    assert f"60 OOD, {scored - 60} ID" in apart and f"{100 * 60 / scored:.1f} %" in apart
     assert any(
-        f"kl_matching is judged on {180 - scored} fewer ID images" in note for note in run_notes(run.scoring)
+        f"kl_matching is evaluated on {180 - scored} fewer ID images" in note
+        for note in run_notes(run.scoring)
     )
 
 
@@ -164,11 +165,11 @@ def test_kl_matching_needs_templates_of_most_classes(
         write_images(tmp_path / "val" / imagenet_1k().classes[index], 1, 300 + place, bright=True)
     run = windtunnel.run(model, sets[0], clean=tmp_path / "val", out=tmp_path / "run")
     assert [one.condition for one in run.scores(["auroc"])] == [one for one in SCORES if one != "kl_matching"]
-    said = "No kl_matching: 20 of 20 classes have fewer than 2 of the clean images"
+    said = "No kl_matching: 20 of 20 classes have fewer than 2 template images"
     assert any(note.startswith(said) for note in run_notes(run.scoring))
     assert any(text.startswith(said) for _, text in score_lines(run.scoring, run.scores()))
     assert run.report().exists()
-    with pytest.raises(UserError, match="There is no kl_matching: 20 of 20 classes"):
+    with pytest.raises(UserError, match="The run has no kl_matching: 20 of 20 classes"):
         run.scores(["auroc:kl_matching"])
     with pytest.raises(UserError, match="kl_matching cannot be compared: a run has too few clean images"):
         windtunnel.gate(run, run, ["kl_matching auroc >= -1"])
@@ -179,7 +180,7 @@ def test_the_published_calibration_error_needs_two_bins(run: windtunnel.Run) -> 
     assert run.scores(["rms_calibration_error_compat"]) == []
     assert len(run.scores(["rms_calibration_error"])) == 1
     assert any(
-        "No rms_calibration_error_compat of clean: it leaves" in note for note in run_notes(run.scoring)
+        "No rms_calibration_error_compat of clean: it omits" in note for note in run_notes(run.scoring)
     )
 
 
@@ -189,7 +190,8 @@ def test_probabilities_have_no_energy(sets: tuple[Path, Path], tmp_path: Path) -
     conditions = [one.condition for one in run.scores(["auroc"])]
     assert conditions == [one for one in SCORES if one not in ("energy", "max_logit")]
     assert any(
-        "No max_logit, no energy: the model gives probabilities" in note for note in run_notes(run.scoring)
+        "No max_logit, no energy: they need logits, and the model outputs probabilities" in note
+        for note in run_notes(run.scoring)
     )
     lines = score_lines(run.scoring, run.scores())
     assert any(label == "note" and text.startswith("No max_logit, no energy") for label, text in lines)

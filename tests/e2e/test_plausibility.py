@@ -201,9 +201,9 @@ def test_undeclared_preprocessing_is_reported_at_the_top(tmp_path: Path) -> None
     labels = np.arange(40) % 10
     run = run_of(tmp_path, labels, labels, 10, declared=False)
     (warning,) = implausible(run.scoring)
-    assert "preprocessing was not declared" in warning and "windtunnel doctor" in warning
+    assert "preprocessing is not declared" in warning and "windtunnel doctor" in warning
     assert call("score", run.path).output.startswith("WARNING")
-    assert "preprocessing was not declared" in run.report().read_text()
+    assert "preprocessing is not declared" in run.report().read_text()
 
 
 def test_the_demo_raises_no_warning(tmp_path: Path) -> None:

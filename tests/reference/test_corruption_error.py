@@ -42,9 +42,14 @@ def alexnet() -> tuple[SimpleNamespace, SimpleNamespace]:
         suite=SimpleNamespace(units=THE_FIFTEEN),
         canvas=SimpleNamespace(edition=224),
         data=SimpleNamespace(label_space=IMAGENET_1K),
-        projection=SimpleNamespace(kind="identity"),
     )
-    run = SimpleNamespace(recipe=recipe, conditions=conditions, baseline=None)
+    run = SimpleNamespace(
+        recipe=recipe,
+        conditions=conditions,
+        corruptions=[condition for condition in conditions if condition.is_corruption],
+        projection=SimpleNamespace(counts_all=True),
+        baseline=None,
+    )
     names = tuple(errors)
     return run, SimpleNamespace(rank=rank, conditions=names, column=names.index, ids=np.arange(50_000))
 
