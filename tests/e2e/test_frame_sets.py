@@ -387,7 +387,7 @@ def two_videos(root: Path, second: int = 5) -> Path:
 
 
 def of_one_video(run: windtunnel.Run) -> int:
-    return sum("All frames are of one video" in note for note in run_notes(run.scoring))
+    return sum("All frames come from one video" in note for note in run_notes(run.scoring))
 
 
 def test_frames_of_one_video_are_said_to_be(tmp_path: Path) -> None:
