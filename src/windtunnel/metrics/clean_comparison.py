@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.metrics import Missing
+from windtunnel.core.option_names import option
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -39,7 +40,7 @@ def why_no_clean(run: ScoredRun) -> Missing | None:
     """Why a run has no comparison with the clean images."""
     if "clean" in run.observed.conditions:
         return None
-    return Missing("it needs the clean images", "give them with --clean")
+    return Missing("it needs the clean images", f"give them with {option('clean')}")
 
 
 def why_no_clean_codec(run: ScoredRun) -> Missing | None:

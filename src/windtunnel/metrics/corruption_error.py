@@ -20,6 +20,7 @@ import numpy as np
 
 from windtunnel import published
 from windtunnel.core.metrics import Missing
+from windtunnel.core.option_names import option
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data.precomputed import AS_STORED
 from windtunnel.metrics.clean_comparison import why_no_clean
@@ -72,7 +73,7 @@ def misfits(run: ScoredRun) -> list[Misfit]:
         found.append(
             Misfit(
                 f"they hold for edition 224, this run is edition {canvas.edition}",
-                "run with --edition 224 on images of that size",
+                f"run with {option('edition', 224)} on images of that size",
             )
         )
     if any(condition.geometry for condition in corrupted):
@@ -80,7 +81,9 @@ def misfits(run: ScoredRun) -> list[Misfit]:
     if others := other_classes(run):
         found.append(others)
     if not {condition.codec for condition in corrupted} <= {"jpeg:85", AS_STORED}:
-        found.append(Misfit("they hold for images stored as JPEG 85", "run with --codec jpeg:85"))
+        found.append(
+            Misfit("they hold for images stored as JPEG 85", f"run with {option('codec', 'jpeg:85')}")
+        )
     units = set(suite.units)
     if missing := sorted(units - set(alexnet_errors())):
         none = f"they have no errors for {', '.join(missing)}"

@@ -16,6 +16,7 @@ import numpy as np
 
 from windtunnel.core.conditions import Condition
 from windtunnel.core.metrics import Missing
+from windtunnel.core.option_names import option
 from windtunnel.core.wording import counted
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.codecs import is_lossless
@@ -165,14 +166,14 @@ def misfits(run: ScoredRun) -> list[Misfit]:
         found.append(
             Misfit(
                 f"they hold for edition {ALEXNET_EDITION}, this run is edition {edition}",
-                f"run with --edition {ALEXNET_EDITION} on images of that size",
+                f"run with {option('edition', ALEXNET_EDITION)} on images of that size",
             )
         )
     if difficulty_of(run) != 1:
         found.append(
             Misfit(
                 f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}",
-                "run with --difficulty 1",
+                f"run with {option('difficulty', 1)}",
             )
         )
     if not all(bare(one) in perturbation_normalisers() for one in sequences):
@@ -184,7 +185,7 @@ def misfits(run: ScoredRun) -> list[Misfit]:
         found.append(
             Misfit(
                 f"they hold for H.264 video and nearly for lossless frames, this run has {', '.join(others)}",
-                f"run with --codec {H264}",
+                f"run with {option('codec', H264)}",
             )
         )
     classes = other_classes(run)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from windtunnel.core.labels import IMAGENET_1K, INDICES
 from windtunnel.core.metrics import Missing
+from windtunnel.core.option_names import option
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -60,14 +61,14 @@ def other_classes(run: ScoredRun) -> Misfit | None:
     reason = "they hold for ImageNet's 1,000 classes"
     projection, space = run.projection, run.recipe.data.label_space
     if not projection.counts_all:
-        option = "--mask" if projection.is_masked else "--map"
-        return Misfit(f"{reason}, without restriction", f"run without {option}")
+        name = "mask" if projection.is_masked else "label_map"
+        return Misfit(f"{reason}, without restriction", f"run without {option(name)}")
     if space == IMAGENET_1K:
         return None
     if space == INDICES and len(run.info.data.classes) <= 1000 <= run.recipe.model.classes:
         return Misfit(
             f"{reason}, and this run has unnamed class indices",
-            "if these are ImageNet-1k's, run with --labels imagenet-1k, or declare "
+            f"if these are ImageNet-1k's, run with {option('labels', 'imagenet-1k')}, or declare "
             '`labels = "imagenet-1k"` in the model\'s TOML',
         )
     return Misfit(reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windtunnel.core.option_names import Value
+from windtunnel.core.option_names import Value, spelled, spelled_by
 from windtunnel.options.make import MakeOptions
 from windtunnel.options.run import RunOptions
 from windtunnel.options.score import ScoreOptions
@@ -22,3 +22,9 @@ def as_option(name: str, value: Value) -> str:
         return flag
     text = " ".join(value) if isinstance(value, list) else str(value)
     return f"{flag} {text}" if text else f"{flag} ''"
+
+
+def for_command_line(text: str) -> str:
+    """A text for reports, which readers of any interface see: its options as the command line passes them."""
+    with spelled_by(as_option):
+        return spelled(text)

@@ -18,6 +18,7 @@ from windtunnel.metrics.ood_detection import lost_scores
 from windtunnel.metrics.ood_scores import KL_MATCHING
 from windtunnel.metrics.prediction_matrix import Observed
 from windtunnel.metrics.scored_run import ScoredRun
+from windtunnel.options.command_line import for_command_line
 from windtunnel.report.natural_sets import counted_text
 from windtunnel.report.score_format import number, unit
 from windtunnel.report.sections.notes import normaliser_notes, unlabelled_note
@@ -114,7 +115,7 @@ def asked_lines(run: ScoredRun, metrics: Sequence[str], scores: Sequence[Score])
 
 def _no_score_text(run: ScoredRun, asked: str) -> str:
     why = why_no_score(run, asked.partition(":")[0])
-    return f"this run has no such score: {why.reason}. {why.cure[0].upper()}{why.cure[1:]}."
+    return for_command_line(f"this run has no such score: {why.reason}. {why.cure[0].upper()}{why.cure[1:]}.")
 
 
 def _part_lines(run: ScoredRun, by_condition: dict[str, Score]) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ from windtunnel.metrics.ood_detection import detection_notes
 from windtunnel.metrics.published_results import PUBLISHED_IMAGES
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
+from windtunnel.options.command_line import for_command_line
 from windtunnel.report.natural_sets import counted_text, parts_text
 from windtunnel.report.sections import Document, ReportInput, Section
 
@@ -129,7 +130,11 @@ def _score_notes(run: ScoredRun) -> list[str]:
 
 
 def normaliser_notes(run: ScoredRun) -> list[str]:
-    """Why there is no CE, mCE or FR, or what those there are rest on."""
+    """Why there is no CE, mCE or FR, or what limits those there are; options as the command line spells them."""
+    return [for_command_line(note) for note in _normaliser_notes(run)]
+
+
+def _normaliser_notes(run: ScoredRun) -> list[str]:
     if sequences_of(run):
         return sequence_notes(run)
     if "ce" not in run.metrics or run.baseline:
