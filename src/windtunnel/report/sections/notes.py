@@ -130,7 +130,7 @@ def _score_notes(run: ScoredRun) -> list[str]:
 
 
 def normaliser_notes(run: ScoredRun) -> list[str]:
-    """Why there is no CE, mCE or FR, or what limits those there are; options as the command line spells them."""
+    """Why there is no CE, mCE or FR, or what limits them; options as the command line spells them."""
     return [for_command_line(note) for note in _normaliser_notes(run)]
 
 
