@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.forked_commands import forked_command
+from windtunnel.core import registry
 
 # Workers of one test run would otherwise fight for two cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -42,6 +43,15 @@ def windtunnel_command(tmp_path: Path) -> Command:
         return forked_command(*arguments, cwd=cwd, timeout=timeout)
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def own_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plug-ins that a test includes are gone after it."""
+    monkeypatch.setattr(registry, "_INCLUDED", dict(registry._INCLUDED))
+    for one in registry._REGISTRIES.values():
+        monkeypatch.setattr(one, "_added", dict(one._added))
+        monkeypatch.setattr(one, "_loaded", dict(one._loaded))
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from windtunnel.data import open_dataset
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.engine.shard_rows import NOT_FINITE_REASON, NOT_GIVEN, ShardRows
 from windtunnel.models import load_model
+from windtunnel.options import RunOptions
 from windtunnel.store.rows import KEYS, PIXELS, STATUS, schema
 from windtunnel.suites.suite_files import load_suite
 
@@ -32,7 +33,7 @@ VIEWS = 3
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return make_plan(load_model("demo"), open_dataset("demo"), load_suite("smoke"), subset=4)
+    return make_plan(load_model("demo"), open_dataset("demo"), load_suite("smoke"), RunOptions(subset=4))
 
 
 def rows_of(plan: Plan) -> ShardRows:

@@ -614,7 +614,7 @@ def test_a_shift_may_be_the_data_s_and_known_labels_are_not_replaced_without_a_w
     assert "with outputs one earlier" in told
     either = (
         "warning Either the model's outputs or the data's class indices are shifted by one; this test cannot "
-        "tell which."
+        "decide which."
     )
     replaced = "warning The model declares the labels of imagenet-1k, and --write replaces them."
     assert told.index(either) < told.index(replaced) < told.index("written: ")

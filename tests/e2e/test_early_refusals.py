@@ -267,6 +267,8 @@ def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: P
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
+        # A test run in the background of a shell ignores interruptions, and its processes would, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     shards = tmp_path / "run" / "shards"
     until = time.monotonic() + 60

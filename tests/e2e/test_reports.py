@@ -135,7 +135,7 @@ def test_fifteen_corruptions_stand_among_published_models(tmp_path: Path) -> Non
     assert all(one["value"] >= scores["mce"] for one in models[place + 1 :])
     assert {"AlexNet", "ResNet-50"} <= {one["name"] for one in models if one}
     for source in found["mce"]["sources"]:
-        assert "2 images, theirs" in source["unlike"]
+        assert "2 images, published 5" in source["unlike"]
 
 
 def test_markdown_holds_the_headline_and_every_cell(demo: Path) -> None:

@@ -359,7 +359,7 @@ def test_units_of_the_users_own_run_in_workers_too(tmp_path: Path, digit_folder:
 
 
 def test_a_model_that_gives_no_numbers_is_refused(tmp_path: Path, digit_folder: Path) -> None:
-    with pytest.raises(UserError, match="not finite"):
+    with pytest.raises(UserError, match="returns non-finite numbers"):
         windtunnel.run(lambda batch: np.full((len(batch), 10), np.nan), digit_folder, out=tmp_path / "run")
 
 

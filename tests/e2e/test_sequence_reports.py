@@ -257,8 +257,8 @@ def test_alexnets_figures_divide_video_and_lossless_frames_only(
     document = document_of(run)
     assert bool(run.scores(["flip_rate"])) == bool(run.scores(["t5d"])) == divided
     assert ("ImageNet-P was lossy video" in {trap["heading"] for trap in document["traps"]}) == warned
-    assert any("never compressed" in note for note in document["notes"]) == warned
-    assert any("these are jpeg:85" in note for note in document["notes"]) != divided
+    assert any("different images and lossless frames" in note for note in document["notes"]) == warned
+    assert any("this run has jpeg:85" in note for note in document["notes"]) != divided
 
 
 def test_published_videos_are_not_called_lossless(tmp_path: Path) -> None:
@@ -414,7 +414,7 @@ def test_a_default_rule_that_cannot_be_compared_cannot_be_told(
     for unsure, code, kind in (("pass", 0, "skipped"), ("fail", 1, "failure")):
         done = call("gate", new.path, "--against", runs[1].path, "--unsure", unsure, *files)
         said = (
-            "The default rule mfp <= +1 is undecided: the runs' mfp cannot be compared: of other "
+            "The default rule mfp <= +1 is undecided: the runs' mfp cannot be compared: over different "
             f"conditions: codec none in {runs[1].path} and h264 in {new.path}"
         )
         assert done.exit_code == code and said in done.output and "1 cannot tell" in done.output

@@ -195,7 +195,7 @@ def test_notes_tell_flips_from_distances_and_why_there_is_no_mean(images: Path, 
 
     found = windtunnel.run(firm, images, "imagenet-p", only=["tilt"], out=tmp_path / "run")
     notes = run_document(found.against(found).scoring, [])["notes"]
-    assert [note for note in notes if note.startswith("T5D divide by")]
+    assert [note for note in notes if note.startswith("T5D are normalised by")]
     assert not any(note.startswith("No T5D") for note in notes)
     assert (
         sum(note.startswith("No FR: the baseline's flip_probability under seq/tilt") for note in notes) == 1

@@ -307,7 +307,12 @@ def finished_run(scored: int = 50_000, kept: tuple[int, ...] = ()) -> Any:
         chunk=1,
     )
     return SimpleNamespace(
-        conditions=conditions, recipe=recipe, natural=None, observed=SimpleNamespace(ids=range(scored))
+        conditions=conditions,
+        corruptions=conditions,
+        sequences=[],
+        recipe=recipe,
+        natural=None,
+        observed=SimpleNamespace(ids=range(scored)),
     )
 
 
@@ -317,6 +322,6 @@ def test_a_run_over_the_published_files_is_like_with_like() -> None:
     assert "1,000 images" in unlike(measured_on(finished_run(scored=1000)), theirs)
     assert "2 outputs" in unlike(measured_on(finished_run(kept=(0, 1))), theirs)
     part = finished_run()
-    part.conditions = part.conditions[:70]
+    part.conditions = part.corruptions = part.conditions[:70]
     part.recipe.suite.name = "imagenet-c-of-mine"
     assert "benchmark imagenet-c-of-mine" in unlike(measured_on(part), theirs)
