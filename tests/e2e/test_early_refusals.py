@@ -327,6 +327,7 @@ def test_a_run_of_which_nothing_is_stored_says_so(tmp_path: Path, digit_folder: 
         shard.unlink()
     done = CliRunner().invoke(cli, ["score", str(run), "--partial"])
     assert "(0 of 120 predictions) and has no stored predictions yet" in str(done.exception)
+    assert str(done.exception).endswith("--partial applies to --predictions only.")
 
 
 def test_a_failure_says_how_much_is_stored(windtunnel_command: Command, tmp_path: Path) -> None:

@@ -62,7 +62,12 @@ def command(
     console = Console(stderr=True)
     if predictions is None:
         run = load_run(str(run_folder), baseline=baseline, group=options.group)
-        _print(run, metrics, as_json=as_json, as_csv=as_csv)
+        try:
+            _print(run, metrics, as_json=as_json, as_csv=as_csv)
+        except UserError as error:
+            if options.partial:
+                raise UserError(f"{error} --partial applies to --predictions only.") from error
+            raise
         return
     if data is None:
         raise UserError("--predictions needs --data: the images they are of.")
