@@ -93,7 +93,7 @@ def test_images_without_a_label_are_counted_in_the_terminal(flat: Path, command:
     options = ["--labels-are-outputs", "--out", str(flat.parent / "run")]
     done = CliRunner().invoke(cli, [*some, *options])
     assert done.exit_code == 0, done.output
-    note = "1 image has no label: no error rate counts them."
+    note = "1 image has no label and no part in error rates."
     assert note in done.output
     if command == "run":
         assert note in done.stdout

@@ -127,11 +127,11 @@ def test_a_level_of_only_is_a_difficulty_the_suites_name_tells() -> None:
         ("imagenet-c", ["seq/spatter"], "is a sequence"),
         ("as-stored", ["seq/tilt"], "is a sequence"),
         ("imagenet-c", ["fogg"], "Unknown corruption 'fogg'. Did you mean fog"),
-        ("imagenet-c", ["fog:3,snow"], 'one unit at a time: only=\\["fog:3"\\] and only=\\["snow"\\]'),
+        ("imagenet-c", ["fog:3,snow"], 'each unit apart: only=\\["fog:3", "snow"\\]'),
         (
             "imagenet-c",
             ["fog,snow:2, frost"],
-            'only=\\["fog"\\] and only=\\["snow:2"\\] and only=\\["frost"\\]',
+            'each unit apart: only=\\["fog", "snow:2", "frost"\\]',
         ),
     ],
 )

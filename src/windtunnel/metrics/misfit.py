@@ -68,7 +68,6 @@ def other_classes(run: ScoredRun) -> Misfit | None:
     if space == INDICES and len(run.info.data.classes) <= 1000 <= run.recipe.model.classes:
         return Misfit(
             f"{reason}, and this run has unnamed class indices",
-            f"if these are ImageNet-1k's, run with {option('labels', 'imagenet-1k')}, or declare "
-            '`labels = "imagenet-1k"` in the model\'s TOML',
+            f"if these are ImageNet-1k's, run with {option('labels', 'imagenet-1k')}",
         )
     return Misfit(reason)

@@ -20,8 +20,8 @@ def as_option(name: str, value: Value) -> str:
     flag = f"--{FLAG_NAMES.get(name) or name.replace('_', '-')}"
     if value is None or value is True:
         return flag
-    text = " ".join(value) if isinstance(value, list) else str(value)
-    return f"{flag} {text}" if text else f"{flag} ''"
+    values = value if isinstance(value, list) else [str(value)]
+    return " ".join(f"{flag} {text}" if text else f"{flag} ''" for text in values)
 
 
 def for_command_line(text: str) -> str:

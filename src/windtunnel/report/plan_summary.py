@@ -45,8 +45,8 @@ def plan_lines(
     )
     failed = sum(one.status != "ok" for one in plan.surveyed)
     unlabelled = unlabelled_images(plan)
-    beside = " and ".join(
-        one.name for one in plan.conditions if one.codec == "none" and one.kind in ("clean", "native")
+    unmodified = " and ".join(
+        one.name for one in plan.conditions if one.codec == "none" and one.is_unmodified
     )
     missing, remarks = plan.info.missing, plan.info.remarks
     canvas = plan.canvas.geometry.describe() + (f"; {plan.canvas.note}" if plan.canvas.note else "")
@@ -64,7 +64,7 @@ def plan_lines(
         (
             "suite",
             f"{plan.suite.citation}   {_contents(plan)}"
-            + ("" if plan.suite.natural else f", beside {beside}" if beside else ", without clean"),
+            + ("" if plan.suite.natural else f", with {unmodified}" if unmodified else ", without clean"),
         ),
         *([("lacking", f"{counted(len(missing), 'condition')}: {_by_unit(missing)}")] if missing else []),
         *(("note", remark) for remark in remarks),
@@ -89,28 +89,28 @@ def _contents(plan: Plan) -> str:
     """A suite's corruptions and severities, sequences and difficulty, or swapped steps, in a few words."""
     if plan.recipe.data.natural:
         return f"{parts_text(plan.recipe.data.natural)}; {counted_text(plan.recipe)}"
-    spoilt = [one for one in plan.conditions if one.kind in ("corruption", "sequence")]
-    steps = Counter(axis_of(one.unit) for one in plan.conditions if one.kind == "pipeline")
-    units = len({one.unit for one in spoilt})
+    corrupted = [one for one in plan.conditions if one.is_corrupted]
+    steps = Counter(axis_of(one.unit) for one in plan.conditions if one.is_pipeline_step)
+    units = len({one.unit for one in corrupted})
     parts = []
     if plan.suite.holds_sequences:
-        frames = sum(one.frames for one in spoilt)
+        frames = sum(one.frames for one in corrupted)
         parts.append(
             f"{counted(units, 'sequence')} of {frames:,} frames in all, difficulty {plan.suite.levels[0]}"
         )
-    elif spoilt:
-        found = sorted({one.level for one in spoilt})
+    elif corrupted:
+        found = sorted({one.level for one in corrupted})
         levels = ", ".join(map(str, found))
         severities = "severity" if len(found) == 1 else "severities"
-        places = [(one.unit, one.level) for one in spoilt]
+        places = [(one.unit, one.level) for one in corrupted]
         uneven = is_uneven(places) and not plan.info.missing
         parts.append(
             f"{len(places)} conditions: {grid_text(places)}"
             if uneven
             else f"{counted(units, 'corruption')} x {severities} {levels}"
         )
-    if spoilt:
-        parts[0] += f", codec {spoilt[-1].codec}"
+    if corrupted:
+        parts[0] += f", codec {corrupted[-1].codec}"
     if steps:
         shown = ", ".join(f"{axis} {count}" for axis, count in steps.items())
         parts.append(f"{steps.total()} swapped steps ({shown})")

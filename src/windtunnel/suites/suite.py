@@ -204,8 +204,7 @@ class Suite:
             if "," in item and item not in self.units:
                 parts = [part.strip() for part in item.split(",") if part.strip()]
                 raise UserError(
-                    f"{option('only')} is '{item}'; give one unit at a time: "
-                    f"{' and '.join(option('only', [part]) for part in parts)}."
+                    f"{option('only')} is '{item}'; give each unit apart: {option('only', [*parts])}."
                 )
             written, colon, level = item.partition(":")
             unit = self._unit(written)
@@ -215,7 +214,9 @@ class Suite:
                 )
             allowed = DIFFICULTIES if unit.startswith(SEQUENCE_PREFIX) else SEVERITIES
             if colon and (not level.isdecimal() or int(level) not in allowed):
-                raise UserError(f"'{item}' has no such level; give one of {listed(allowed)}.")
+                raise UserError(
+                    f"{option('only')} is '{item}', which has no such level; give one of {listed(allowed)}."
+                )
             units.setdefault(unit, set()).update({int(level)} if colon else self.levels_of(unit))
         levelled = {unit: tuple(sorted(levels)) for unit, levels in units.items() if not is_step(unit)}
         levels = tuple(sorted({level for each in levelled.values() for level in each}) or sorted(self.levels))

@@ -32,7 +32,7 @@ def sequence_named(written: str, suite: str) -> str:
         raise UserError(
             f"{option('only', [written])} is not a sequence, and suite {suite} contains sequences; give "
             f"{option('suite', 'imagenet-c')} or another suite of single images, or one of "
-            f"{', '.join(SEQUENCES.names())}."
+            f"{', '.join(SEQUENCES.names())}. Corruptions and sequences need a run each."
         )
     return SEQUENCE_PREFIX + bare
 
@@ -43,7 +43,7 @@ def image_unit_named(written: str, suite: str) -> str:
     if bare in SEQUENCES.names() and (bare != written or bare not in CORRUPTIONS.names()):
         raise UserError(
             f"{option('only', [written])} is a sequence, and suite {suite} contains none; give "
-            f"{option('suite', 'imagenet-p')}."
+            f"{option('suite', 'imagenet-p')}. Corruptions and sequences need a run each."
         )
     return written
 

@@ -77,13 +77,13 @@ def run_notes(run: ScoredRun) -> list[str]:
             f"each class in proportion, seed {run.recipe.data.subset_seed}."
         )
     lines += _natural_notes(run)
-    if run.recipe.projection.kind == "mask" and not run.natural:
+    if run.projection.is_masked and not run.natural:
         lines.append(
             f"Only {len(run.recipe.projection.kept)} of the model's "
             f"{run.recipe.model.classes} outputs count (mask before softmax): "
             "errors are lower than without it."
         )
-    if run.recipe.projection.kind == "collapse" and not run.natural:
+    if run.projection.is_collapsed and not run.natural:
         used = sum(map(len, run.recipe.projection.outputs))
         lines.append(
             f"{used} of the model's {run.recipe.model.classes} outputs stand for "
@@ -104,7 +104,7 @@ def run_notes(run: ScoredRun) -> list[str]:
 
 def unlabelled_note(images: int) -> str:
     """What a reader of error rates must know where some images have no label."""
-    return f"{counted(images, 'image has', 'images have')} no label: no error rate counts them."
+    return f"{counted(images, 'image has', 'images have')} no label and no part in error rates."
 
 
 def _score_notes(run: ScoredRun) -> list[str]:
@@ -118,13 +118,13 @@ def _score_notes(run: ScoredRun) -> list[str]:
     lacking = sorted(needing("probabilities", run.metrics))
     if lacking and not seen.gives_probabilities:
         lines.append(f"No {', '.join(lacking)}: the predictions are the best classes, without probabilities.")
-    spoilt = [condition for condition in run.conditions if condition.kind == "corruption"]
-    if "flip_share" in asked and spoilt and not all(clean_with_codec_of(run, one) for one in spoilt):
+    corrupted = run.corruptions
+    if "flip_share" in asked and corrupted and not all(clean_with_codec_of(run, one) for one in corrupted):
         lines.append(
             "No flip share: there are no clean images stored as the corrupted ones are, so that the "
             "codec's flips would count as the corruption's."
         )
-    if "residual_robustness" in asked and spoilt and "clean" not in seen.conditions:
+    if "residual_robustness" in asked and corrupted and "clean" not in seen.conditions:
         lines.append("No residual robustness: it needs the clean images.")
     return lines
 

@@ -106,10 +106,9 @@ def _scored_classes(
             space, used, model, trust=options.trust, way_out=way_out, labels=options.labels
         )
     except UserError as error:
-        if odd and space.name != INDICES:
-            odd = f"{odd} Correct such a label; if all labels are right:"
-            raise UserError(f"{odd} {error}") from error
-        raise UserError(" ".join(filter(None, (str(error), odd)))) from error
+        if odd:
+            raise UserError(f"{odd} Correct such a label; if all labels are right: {error}") from error
+        raise
     # Where the model names its classes they are matched by name, whatever they are.
     return space, label_map, None, [] if model.classes or not odd else [odd]
 
