@@ -206,7 +206,7 @@ def test_rows_that_are_not_made_are_failures_not_black_images(tmp_path: Path) ->
         kept = [row for row in table.to_pylist() if not row["condition"].startswith("saturate")]
         pq.write_table(pa.Table.from_pylist(kept, table.schema), path)
     dataset = windtunnel.open_dataset(made)
-    assert "unfinished" in dataset.remarks[0]
+    assert "unfinished" in dataset.notes[0]
     run = windtunnel.run(model, made, "as-stored", out=tmp_path / "run")
     statuses = run.predictions(["condition", "status"]).to_pylist()
     failed = [row for row in statuses if row["status"] != "ok"]

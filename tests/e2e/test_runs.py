@@ -447,7 +447,7 @@ def test_weights_drawn_anew_in_every_process_are_noticed(tmp_path: Path, digit_f
         "    return lambda batch: np.tile(scores, (len(batch), 1))\n"
     )
     spec = f"{tmp_path}/unseeded.py:make"
-    with pytest.raises(UserError, match="another model in every process"):
+    with pytest.raises(UserError, match="differs between processes"):
         windtunnel.run(spec, digit_folder, "smoke", out=tmp_path / "run", workers=2, chunk=10)
 
 

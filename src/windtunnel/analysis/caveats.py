@@ -9,7 +9,7 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.natural_sets import NaturalSet, natural_set
 
 
-def marks(run: ScoredRun) -> list[str]:
+def caveats(run: ScoredRun) -> list[str]:
     """Reasons why this model's score on a natural set is not comparable: filter networks, training data."""
     if not run.natural:
         return []

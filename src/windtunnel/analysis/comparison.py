@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.caveats import marks
+from windtunnel.analysis.caveats import caveats
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_different_benchmarks
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.core.errors import UserError
@@ -265,7 +265,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 f"{most - len(joined.images):,} of {most:,} images are left out: they differ between runs, "
                 "or a run could not score them."
             )
-    lines += [f"{run.info.model.name}: {mark}." for run in joined.runs for mark in marks(run)]
+    lines += [f"{run.info.model.name}: {mark}." for run in joined.runs for mark in caveats(run)]
     if why := why_outputs_differ(joined.runs):
         lines.append(f"Predictions are not over the same classes in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)

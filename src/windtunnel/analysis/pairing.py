@@ -123,7 +123,7 @@ def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
 
 
 def _scored_ids(run: ScoredRun) -> NDArray[Any]:
-    return run.clips.ids if sequences_of(run) else run.observed.answered.ids
+    return run.clips.ids if sequences_of(run) else run.observed.with_unlabelled.ids
 
 
 def _why_unpaired(runs: Sequence[ScoredRun], counts: Sequence[int], shared: int) -> str:

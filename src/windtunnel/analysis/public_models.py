@@ -77,7 +77,7 @@ class Facts:
 
     shifted: str
     clean: str
-    alike: str
+    same_classes: str
     part: str
     images: int
     clean_images: int
@@ -181,13 +181,13 @@ def fit_logits(clean: Sequence[float], shifted: Sequence[float]) -> Fit | None:
     return Fit(slope, intercept, correlation, len(usable), len(clean) - len(usable))
 
 
-def public_field(source: str | Path, natural: str = "", *, alike: bool = True) -> PublicField:
+def public_field(source: str | Path, natural: str = "", *, same_classes: bool = True) -> PublicField:
     """The public models on one natural set.
 
     Args:
         source: a folder of tables with their usual names, or the shifted set's table next to the clean one.
         natural: the set, such as imagenet-a; needed for a folder.
-        alike: use clean results on the same classes if there are any; otherwise on all of ImageNet.
+        same_classes: use clean results on the same classes if there are any; otherwise on all of ImageNet.
     """
     path = Path(source)
     if not path.exists():
@@ -206,12 +206,12 @@ def public_field(source: str | Path, natural: str = "", *, alike: bool = True) -
         refuse_clean_table(path)
         shifted = path
         facts = next((one for one in known_tables().values() if one.shifted == path.name), None)
-    return join_tables(read_table(_clean_table(shifted, facts, alike)), read_table(shifted), facts)
+    return join_tables(read_table(_clean_table(shifted, facts, same_classes)), read_table(shifted), facts)
 
 
 def refuse_clean_table(path: Path) -> None:
     """Refuse a table of clean results given as the table of a shifted set."""
-    clean = {name for one in known_tables().values() for name in (one.clean, one.alike)} | {CLEAN_FILE}
+    clean = {name for one in known_tables().values() for name in (one.clean, one.same_classes)} | {CLEAN_FILE}
     if path.name in clean:
         others = ", ".join(one.shifted for one in known_tables().values())
         raise UserError(
@@ -220,9 +220,9 @@ def refuse_clean_table(path: Path) -> None:
         )
 
 
-def _clean_table(shifted: Path, facts: Facts | None, alike: bool) -> Path:
-    own = facts.alike if facts else f"{shifted.stem}-clean.csv"
-    names = [*([own] if alike and own else []), facts.clean if facts else CLEAN_FILE]
+def _clean_table(shifted: Path, facts: Facts | None, same_classes: bool) -> Path:
+    own = facts.same_classes if facts else f"{shifted.stem}-clean.csv"
+    names = [*([own] if same_classes and own else []), facts.clean if facts else CLEAN_FILE]
     for name in names:
         if (shifted.parent / name).is_file() and name != shifted.name:
             return shifted.parent / name

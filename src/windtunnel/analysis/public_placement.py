@@ -149,10 +149,10 @@ def _notes(name: str, field: PublicField) -> list[str]:
             "size and crop alone can change a model's accuracy by several points."
         )
     facts = field.facts
-    if facts and facts.alike and field.clean.name != facts.alike:
+    if facts and facts.same_classes and field.clean.name != facts.same_classes:
         lines.append(
             f"Public clean results ({field.clean.name}) are over all classes of ImageNet; clean accuracies "
-            f"of runs are over the classes of {natural_set(name).title}, as in {facts.alike}."
+            f"of runs are over the classes of {natural_set(name).title}, as in {facts.same_classes}."
         )
     if facts is None:
         lines.append(
@@ -188,7 +188,7 @@ def _unlike(run: ScoredRun, shift: Shift, field: PublicField) -> list[str]:
         if share.n != whole:
             lines.append(f"{share.n:,} {kind} images, while the public results use {whole:,}")
     natural = natural_set(_set_of(run))
-    usual = len(masked_classes(natural.table)) if natural.answers == "mask" else IMAGENET_CLASSES
+    usual = len(masked_classes(natural.table)) if natural.output_rule == "mask" else IMAGENET_CLASSES
     counted = run.recipe.counted_classes
     if counted != usual:
         lines.append(f"{counted:,} outputs compete, while {usual:,} compete in the public results")

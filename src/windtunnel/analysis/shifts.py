@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from windtunnel.analysis.caveats import marks
+from windtunnel.analysis.caveats import caveats
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import PM_0, farthest_pm
@@ -139,7 +139,7 @@ def shift_of(run: ScoredRun) -> Shift:
         shifted,
         _share(drop),
         frames,
-        tuple(marks(run)),
+        tuple(caveats(run)),
     )
 
 

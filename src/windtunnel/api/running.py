@@ -18,7 +18,7 @@ from windtunnel.engine.local_executor import (
     execute,
     expected_time,
     finished_predictions,
-    mended_count,
+    repaired_count,
     usable_workers,
 )
 from windtunnel.engine.plan import Plan, make_plan
@@ -104,7 +104,7 @@ class PreparedRun:
     @property
     def readable_again(self) -> int:
         """How many images failed earlier, are readable now, and will be scored again."""
-        return mended_count(self.plan, self.folder)
+        return repaired_count(self.plan, self.folder)
 
     @property
     def workers(self) -> int:

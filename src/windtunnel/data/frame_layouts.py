@@ -169,37 +169,42 @@ def _shown(value: Any) -> str:
 
 def _of_annotations(natural: NaturalSet, root: Path) -> Images:
     """Images of YTBB-Robust's annotation files: what reviewers accepted, or all candidates."""
-    notes = read_annotations(root, natural.classes)
-    inside = _frame_folder(root, sorted(notes.labels))
-    accepted = notes.reviewed
+    annotations = read_annotations(root, natural.classes)
+    inside = _frame_folder(root, sorted(annotations.labels))
+    accepted = annotations.reviewed
     sets = accepted
     if natural.frames == "candidates":
-        sets = notes.candidates(lambda key: (root / inside / key).is_file())
+        sets = annotations.candidates(lambda key: (root / inside / key).is_file())
     if not sets:
         raise UserError(
             f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} contain no anchor that is good and in {RAW_ANCHORS}; "
             "give the published files."
         )
     images = _assembled(
-        natural, root, sets, _by_anchor(root, sets, notes.labels), _class_space(natural), notes.frames
+        natural,
+        root,
+        sets,
+        _by_anchor(root, sets, annotations.labels),
+        _class_space(natural),
+        annotations.frames,
     )
-    remarks = [_review_remark(natural, notes, sets, accepted)]
-    if notes.unlisted:
-        remarks.append(
-            f"{len(notes.unlisted):,} good anchors ('{notes.unlisted[0]}' ...) are left out with their "
-            f"frames: {RAW_ANCHORS} has no label for them."
+    notes = [_review_note(natural, annotations, sets, accepted)]
+    if annotations.unlisted:
+        notes.append(
+            f"{len(annotations.unlisted):,} good anchors ('{annotations.unlisted[0]}' ...) are left out with "
+            f"their frames: {RAW_ANCHORS} has no label for them."
         )
-    return replace(images, remarks=tuple(remarks))
+    return replace(images, notes=tuple(notes))
 
 
-def _review_remark(
+def _review_note(
     natural: NaturalSet,
-    notes: Annotations,
+    annotations: Annotations,
     sets: Mapping[str, Sequence[str]],
     accepted: Mapping[str, Sequence[str]],
 ) -> str:
     """A note with counts: the frames that reviewers accepted are scored, or all candidates."""
-    anchors = f"{len(accepted):,} of {len(notes.labels):,} anchors"
+    anchors = f"{len(accepted):,} of {len(annotations.labels):,} anchors"
     count = sum(map(len, accepted.values()))
     if natural.frames == "candidates":
         total = sum(map(len, sets.values()))
@@ -207,7 +212,7 @@ def _review_remark(
             f"Without review: all {len(sets):,} annotated anchors and their {total:,} candidate frames are "
             f"scored. Reviewers accepted {anchors} and {count:,} frames; suite {REVIEWED} scores those."
         )
-    total = sum(map(len, notes.pairs.values()))
+    total = sum(map(len, annotations.pairs.values()))
     return (
         f"With review: reviewers accepted {anchors} and {count:,} of {total:,} annotated frames. These are "
         f"scored; suite {UNREVIEWED} scores all candidates."
@@ -240,8 +245,8 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Images:
                 f"{table.location} has no column {' or '.join(needed)}; in addition to file and label it has "
                 f"{', '.join(sorted(columns - {'path'})) or 'no other'}. Add the column."
             )
-    if table.remarks:
-        raise UserError(f"{table.remarks[0]} Frames need labels; add a column label.")
+    if table.notes:
+        raise UserError(f"{table.notes[0]} Frames need labels; add a column label.")
     for row in table.samples():
         set_ = next((row.meta[name] for name in NAMES_OF_SETS if row.meta.get(name)), "")
         offset = row.meta.get("offset", "")

@@ -95,9 +95,9 @@ def read_map(
             f"{file} gives no output for {len(missing)} of the data's {len(used)} classes ('{missing[0]}' "
             f"...; it has '{next(iter(taken.values()), '')}' ...); add them or give other data."
         )
-    kept = tuple(place for place, indices in enumerate(outputs) if indices)
+    competing = tuple(place for place, indices in enumerate(outputs) if indices)
     wider = LabelSpace(space.name, tuple(targets), space.order)
-    return wider, Projection(kept, tuple(tuple(sorted(indices)) for indices in outputs))
+    return wider, Projection(competing, tuple(tuple(sorted(indices)) for indices in outputs))
 
 
 def without_images(space: LabelSpace, wider: LabelSpace) -> list[str]:

@@ -100,10 +100,10 @@ class PrecomputedDataset(Dataset):
         return self.shelf.label_space
 
     @property
-    def remarks(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Notes for the user: missing, omitted and unfinished images, and images of another size."""
-        made = self.manifest.remarks() if self.manifest else ()
-        return [*made, *self.shelf.remarks, *self._other_shapes()]
+        made = self.manifest.notes() if self.manifest else ()
+        return [*made, *self.shelf.notes, *self._other_shapes()]
 
     def _other_shapes(self) -> list[str]:
         """Notes on sequences stored in another size than most, such as Tiny-ImageNet-P's motion blur."""
@@ -163,7 +163,7 @@ class PrecomputedDataset(Dataset):
         """The condition of the set's own clean images in the manifest, or None."""
         if self.manifest is None or self.clean_is_given:
             return None
-        return next((one for one in self.manifest.conditions if one.is_clean), None)
+        return next((condition for condition in self.manifest.conditions if condition.is_clean), None)
 
     def samples(self) -> Sequence[Sample]:
         """Every image, sorted by id; for a set without labels, with the labels of the clean images."""
@@ -277,10 +277,10 @@ class PrecomputedDataset(Dataset):
     @property
     def _clean_frame(self) -> tuple[Place, int] | None:
         """A sequence with an unchanged frame, and the index of that frame; None if there is none."""
-        for one in self.stored:
-            table = published_table(one.unit, self.edition) if one.is_sequence else None
-            if table is not None and table.clean is not None and table.frames == one.frames:
-                return (one.unit, one.level), table.clean
+        for condition in self.stored:
+            table = published_table(condition.unit, self.edition) if condition.is_sequence else None
+            if table is not None and table.clean is not None and table.frames == condition.frames:
+                return (condition.unit, condition.level), table.clean
         return None
 
     @cached_property
@@ -319,7 +319,7 @@ class PrecomputedDataset(Dataset):
     def size(self) -> tuple[int, int]:
         """Width and height of most stored images; for sequences in a tie, the square size."""
         sizes = Counter((width, height) for _, width, height in self._headers.values())
-        return max(sizes, key=lambda one: (sizes[one], one[0] == one[1]), default=self._header[1:])
+        return max(sizes, key=lambda size: (sizes[size], size[0] == size[1]), default=self._header[1:])
 
     @cached_property
     def _headers(self) -> dict[Place, tuple[str, int, int]]:
@@ -337,23 +337,23 @@ class PrecomputedDataset(Dataset):
             raise UserError(f"{self.location} {f'is {unfinished}' if unfinished else NOTHING_READABLE}.")
         return header
 
-    def _usual_header(self, places: Sequence[Place], asked: int) -> tuple[str, int, int] | None:
+    def _usual_header(self, places: Sequence[Place], count: int) -> tuple[str, int, int] | None:
         """Format, width and height of most of the first images; None if none is readable."""
-        found: Counter[tuple[str, int, int]] = Counter()
+        headers: Counter[tuple[str, int, int]] = Counter()
         for sample in self.shelf.samples:
             for place in places:
-                if found.total() == asked:
+                if headers.total() == count:
                     break
                 try:
                     content = self.shelf.read(sample.meta["name"], place)
                     if isinstance(content, bytes):
                         header = read_header(content)
-                        found[header.format, header.width, header.height] += 1
+                        headers[header.format, header.width, header.height] += 1
                     else:
-                        found["array", content.shape[1], content.shape[0]] += 1
+                        headers["array", content.shape[1], content.shape[0]] += 1
                 except ImageError:
                     continue
-        return found.most_common(1)[0][0] if found else None
+        return headers.most_common(1)[0][0] if headers else None
 
     def sources(self, surveyed: Sequence[Surveyed]) -> dict[str, str]:
         """The source of every image of a made set; clean images from the user are their own sources."""

@@ -1,4 +1,4 @@
-"""Worker processes, one thread each; a dead one's chunk is tried once more."""
+"""Worker processes with one thread each; the chunk of a worker that died is tried once more."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRIES = 2
 
 
 def single_threaded() -> None:
-    """Keep the numeric libraries of this process to one thread, so that workers do not fight."""
+    """Restrict the numeric libraries of this process to one thread, so that workers do not compete."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -35,19 +35,19 @@ def single_threaded() -> None:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A range of images that is worked on and stored as one."""
+    """A range of images that is processed and stored as one shard."""
 
     name: str
     images: tuple[Surveyed, ...]
 
 
-# Told of finished work, and of images that failed.
+# Called with the number of finished predictions and of failed images.
 Advance = Callable[[int, int], None]
 Labour = Callable[[Chunk, Advance], Any]
 
 
 class Job(Protocol):
-    """What workers are sent, once: `begin` gets a process ready and returns what is done with a chunk.
+    """The job of workers, sent to each once: `begin` prepares a process and returns its function of a chunk.
 
     Attributes:
         includes: files of the user's plug-ins, which a worker includes first.
@@ -60,7 +60,7 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class Sent:
-    """Something on its way to another process, which has to know the user's plug-ins to read it.
+    """Pickled objects for another process, together with the plug-ins that it needs to read them.
 
     Attributes:
         includes: files of the plug-ins.
@@ -71,7 +71,7 @@ class Sent:
     content: bytes
 
     def received(self) -> Any:
-        """The objects; a dataset may be of a class that only an included file defines."""
+        """The objects; included first, because an included file may define the class of a dataset."""
         include_units(self.includes)
         return pickle.loads(self.content)
 
@@ -84,7 +84,7 @@ class _Worker:
 
 
 def start_uninterruptible(process: BaseProcess) -> None:
-    """Start a process in which SIGINT is blocked from its first instruction on; its parent stops it.
+    """Start a process in which SIGINT is blocked from its first instruction; its parent stops it.
 
     A terminal sends Ctrl-C to workers too: one that is still importing would print a traceback. Here SIGINT
     is only delayed until the process is started.
@@ -103,7 +103,7 @@ def start_uninterruptible(process: BaseProcess) -> None:
 def work_in_processes(
     job: Job, chunks: Iterable[Chunk], workers: int, advance: Advance
 ) -> Iterator[tuple[Chunk, Any]]:
-    """Work on chunks in processes of their own, handing back each with its result as it is finished."""
+    """Process chunks in worker processes; yields each chunk with its result when it is done."""
     context = multiprocessing.get_context("spawn")
     sent = Sent(job.includes, pickle.dumps(job))
     waiting = deque(chunks)
@@ -111,15 +111,15 @@ def work_in_processes(
     pool: list[_Worker] = []
 
     def start() -> _Worker:
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, sent), daemon=True)
+        parent_pipe, worker_pipe = context.Pipe()
+        process = context.Process(target=_serve, args=(worker_pipe, sent), daemon=True)
         start_uninterruptible(process)
-        theirs.close()
-        return _Worker(process, ours)
+        worker_pipe.close()
+        return _Worker(process, parent_pipe)
 
     def assign(worker: _Worker) -> None:
         worker.chunk = waiting.popleft() if waiting else None
-        # A worker that died since its last word is found by the next wait: its pipe reads as ended.
+        # The next wait detects a worker that died since its last message: its pipe is at its end.
         with suppress(OSError):
             worker.pipe.send(worker.chunk)
 
@@ -130,7 +130,7 @@ def work_in_processes(
             assign(worker)
         while busy := [worker for worker in pool if worker.chunk is not None]:
             for ready in wait([worker.pipe for worker in busy]):
-                worker = next(one for one in busy if one.pipe is ready)
+                worker = next(candidate for candidate in busy if candidate.pipe is ready)
                 try:
                     message, content = worker.pipe.recv()
                 except (EOFError, OSError):
@@ -171,8 +171,8 @@ def _after_death(
 
 
 def _serve(pipe: Connection, sent: Sent) -> None:
-    """A worker's life: get ready, then work on chunks until told to stop or left alone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
+    """The main function of a worker: prepare, then process chunks until the parent stops or ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops this process
     try:
         job: Job = sent.received()
         labour = job.begin()
@@ -181,11 +181,11 @@ def _serve(pipe: Connection, sent: Sent) -> None:
             done = labour(chunk, lambda *counts: pipe.send(("progress", counts)))
             pipe.send(("done", done))
     except (EOFError, ConnectionError):
-        return  # the parent is gone
+        return  # the parent has ended
     except (UserError, RunFailed) as error:
-        with suppress(OSError):  # nobody may be left to hear it
+        with suppress(OSError):  # the parent may have ended
             pipe.send(("failed", error))
-    except Exception as error:  # anything else must reach the parent in words
+    except Exception as error:  # the parent reports anything else as text
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
         with suppress(OSError):

@@ -148,7 +148,7 @@ def colour_step(decoded: Image, geometry: Geometry) -> Image:
     return COLOURS[geometry.colour](decoded)
 
 
-def decodes_alike(first: Geometry, other: Geometry) -> bool:
+def same_decoding(first: Geometry, other: Geometry) -> bool:
     """Whether two geometries decode a file to the same pixels."""
     if (first.decoder, first.exif) != (other.decoder, other.exif):
         return False

@@ -43,7 +43,7 @@ def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[st
 
 def not_finite_section(run: ScoredRun) -> dict[str, Any]:
     """Number of affected predictions and images, and counts by condition in descending order."""
-    seen = run.observed.answered
+    seen = run.observed.with_unlabelled
     if run.parts:
         by_condition = {part.name: int(seen.not_finite[part.rows].sum()) for part in run.parts}
     else:

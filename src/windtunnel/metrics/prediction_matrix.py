@@ -138,10 +138,10 @@ class Observed:
         whole = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
         self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
         # Images without labels are scored only for changes by pipeline steps.
-        self.answered: Observed = self
+        self.with_unlabelled: Observed = self
         if run.pipeline_steps and not self.kept.any():
             answers = {name: one[self.complete] for name, one in whole.items()}
-            self.answered = self._like(self.complete, answers)
+            self.with_unlabelled = self._like(self.complete, answers)
 
     def over(self, rows: NDArray[np.int64]) -> Observed:
         """The same predictions for a subset of the scored images, given in ascending order."""
@@ -155,7 +155,7 @@ class Observed:
         for name in ("_run", "_ids", "conditions", "unscored", "tie_share", "complete", "left_out",
                      "unlabelled"):  # fmt: skip
             setattr(found, name, getattr(self, name))
-        found.kept, found._values, found.answered = kept, values, found
+        found.kept, found._values, found.with_unlabelled = kept, values, found
         return found
 
     def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:

@@ -153,11 +153,11 @@ class PublishedModel:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A published figure to compare with a user's; `unlike` states why it is not comparable, "" if it is."""
+    """A published figure to compare with a user's; `why_not_comparable` is "" if it is comparable."""
 
     model: PublishedModel
     value: float
-    unlike: str
+    why_not_comparable: str
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Place:
 
     def describe(self) -> str:
         """The rank in one sentence, with the number of comparable figures."""
-        fair = sum(not one.unlike for one in (*self.better, *self.others))
+        fair = sum(not one.why_not_comparable for one in (*self.better, *self.others))
         shown = f"{100 * self.value:.{unit_of(self.metric).decimals}f} {unit_of(self.metric).name}"
         return (
             f"{METRICS[self.metric].title} {shown} ranks {self.rank} of {self.of}; "
@@ -259,7 +259,7 @@ def place_among(
         raise UserError(f"{METRICS[metric].title} is {value}; give a finite fraction such as 0.767.")
     sign = 1 if METRICS[metric].lower_is_better else -1
     found = [
-        Neighbour(model, model.values[metric], unlike(measured, model.source.measured, metric))
+        Neighbour(model, model.values[metric], why_not_comparable(measured, model.source.measured, metric))
         for model in published_models(benchmark or measured.benchmark, source)
         if metric in model.values
     ]
@@ -272,7 +272,7 @@ def place_among(
     )
 
 
-def unlike(yours: Measured, theirs: Measured, metric: str = "mce") -> str:
+def why_not_comparable(yours: Measured, theirs: Measured, metric: str = "mce") -> str:
     """A sentence that states why two figures are not comparable; "" if they are."""
     ignored = METRICS[metric].ignores
     reasons = [reason for about, reason in _differences(yours, theirs) if about not in ignored]

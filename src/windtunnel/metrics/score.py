@@ -80,7 +80,7 @@ def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
     metric = metric_of(measure.metric)
     if metric and metric.of_ood_scores:
         return measure
-    lost = score_detail(run, seen.answered, measure.metric, measure.parts)
+    lost = score_detail(run, seen.with_unlabelled, measure.metric, measure.parts)
     return replace(measure, detail="; ".join(filter(None, (measure.detail, lost)))) if lost else measure
 
 

@@ -167,7 +167,7 @@ def discounted(metric: str, weight: Weight, words: str, run: ScoredRun, _seen: O
                 np.array(means)[:, None],
                 limits=(0, farthest),
                 groups=groups_of(run),
-                interval_of=partial(bounded_interval, answers=len(later)),
+                interval_of=partial(bounded_interval, per_image=len(later)),
             )
         )
     return found
@@ -197,7 +197,7 @@ def weighted(
     )
     columns = np.hstack(parts)
     # Flips are booleans and get the interval of shares.
-    interval_of = None if columns.dtype == np.bool_ else partial(bounded_interval, answers=len(weights))
+    interval_of = None if columns.dtype == np.bool_ else partial(bounded_interval, per_image=len(weights))
     return Measure(
         metric,
         condition,

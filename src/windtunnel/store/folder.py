@@ -57,28 +57,28 @@ def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> p
     """The images of a run as a table; `source`, if any, is what a finished image was made of."""
     table = pa.table(
         {
-            "id": pa.array([one.sample.id for one in surveyed], pa.string()),
-            "labels": pa.array([list(one.sample.labels) for one in surveyed], pa.list_(pa.int32())),
-            "content": pa.array([one.content for one in surveyed], pa.string()),
-            "width": pa.array([one.width or None for one in surveyed], pa.int32()),
-            "height": pa.array([one.height or None for one in surveyed], pa.int32()),
-            "format": pa.array([one.format or None for one in surveyed], pa.string()),
-            "meta": pa.array([_meta_text(one.sample.meta) for one in surveyed], pa.string()),
+            "id": pa.array([image.sample.id for image in surveyed], pa.string()),
+            "labels": pa.array([list(image.sample.labels) for image in surveyed], pa.list_(pa.int32())),
+            "content": pa.array([image.content for image in surveyed], pa.string()),
+            "width": pa.array([image.width or None for image in surveyed], pa.int32()),
+            "height": pa.array([image.height or None for image in surveyed], pa.int32()),
+            "format": pa.array([image.format or None for image in surveyed], pa.string()),
+            "meta": pa.array([_meta_text(image.sample.meta) for image in surveyed], pa.string()),
         }
     )
     if not sources:
         return table
-    return table.append_column("source", pa.array([sources.get(one.sample.id) for one in surveyed]))
+    return table.append_column("source", pa.array([sources.get(image.sample.id) for image in surveyed]))
 
 
 def groups_table(rows: Sequence[FrameRow]) -> pa.Table:
     """Frame sets as a table: which frames belong to which anchor, and how far from it they are."""
     return pa.table(
         {
-            "group": pa.array([one.group for one in rows], pa.string()),
-            "sample_id": pa.array([one.sample_id for one in rows], pa.string()),
-            "offset": pa.array([one.offset for one in rows], pa.int32()),
-            "role": pa.array([one.role for one in rows], pa.string()),
+            "group": pa.array([frame.group for frame in rows], pa.string()),
+            "sample_id": pa.array([frame.sample_id for frame in rows], pa.string()),
+            "offset": pa.array([frame.offset for frame in rows], pa.int32()),
+            "role": pa.array([frame.role for frame in rows], pa.string()),
         }
     )
 
@@ -239,5 +239,5 @@ def _data_difference(path: Path, samples: pa.Table) -> str:
         "only in it": sorted(old.keys() - new.keys()),
         "changed since": sorted(id_ for id_ in old.keys() & new.keys() if old[id_] != new[id_]),
     }
-    found = [f"{len(ids):,} {what}, such as {ids[0]}" for what, ids in parts.items() if ids]
-    return f"other images ({'; '.join(found)})" if found else "other labels"
+    differences = [f"{len(ids):,} {what}, such as {ids[0]}" for what, ids in parts.items() if ids]
+    return f"other images ({'; '.join(differences)})" if differences else "other labels"

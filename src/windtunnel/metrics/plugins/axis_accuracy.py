@@ -30,7 +30,7 @@ def axis_accuracy(run: ScoredRun, seen: Observed) -> list[Measure]:
 
     Without labels, only the share of flips.
     """
-    labelled, seen = bool(len(seen.ids)), seen.answered
+    labelled, seen = bool(len(seen.ids)), seen.with_unlabelled
     before = reference_of(seen)
     right = ~top_k_wrong(seen.rank, 1)
     axes: dict[str, list[int]] = {}

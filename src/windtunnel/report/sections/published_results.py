@@ -130,7 +130,7 @@ def _sources(neighbours: Sequence[Neighbour]) -> list[dict[str, str]]:
             "name": name,
             "where": one.model.source.where,
             "measured": one.model.source.measured.describe(),
-            "unlike": one.unlike,
+            "unlike": one.why_not_comparable,
         }
         for name, one in found.items()
     ]
