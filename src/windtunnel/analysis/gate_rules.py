@@ -53,10 +53,10 @@ class Rule:
 
 def parse_rule(text: str) -> Rule:
     """Parse a rule; raises a UserError of one line if it is invalid."""
-    found = RULE.fullmatch(text.strip())
-    if found is None:
+    match = RULE.fullmatch(text.strip())
+    if match is None:
         raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
-    words = found["left"].split()
+    words = match["left"].split()
     each = words[0] == "each"
     words = words[each:]
     # Some metric names have two words; a condition followed by a metric never matches one of them.
@@ -70,13 +70,13 @@ def parse_rule(text: str) -> Rule:
     detection, _, score = metric.partition(":")
     if score and not pattern and _of_ood_scores(detection):
         metric, pattern = detection, score
-    sign: Sign = "<=" if found["sign"] == "<=" else ">="
+    sign: Sign = "<=" if match["sign"] == "<=" else ">="
     known = metric_of(metric)
     wanted = ">=" if known and known.direction == "higher" else "<="
     if known and sign != wanted:
         worse, such = ("less", "-1") if wanted == ">=" else ("more", "+1")
         raise UserError(f"Rule '{text}': {worse} {metric} is worse; write for example {wanted} {such}.")
-    limit = float(found["limit"]) / unit_of(metric).scale
+    limit = float(match["limit"]) / unit_of(metric).scale
     return Rule(text.strip(), each, pattern, metric, sign, limit)
 
 
@@ -109,10 +109,14 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
             f"Rule '{rule.text}': {rule.metric} needs a condition; write one, such as "
             f"'{conditions[0]} {rule.metric} {rule.sign} +1', or a pattern such as '*'."
         )
-    found = [condition for condition in conditions if condition == rule.pattern]
-    if not found:
-        found = [one for one in conditions if _fits(rule.pattern, one, modified=one not in unmodified)]
-    if not found:
+    matches = [condition for condition in conditions if condition == rule.pattern]
+    if not matches:
+        matches = [
+            condition
+            for condition in conditions
+            if _fits(rule.pattern, condition, modified=condition not in unmodified)
+        ]
+    if not matches:
         named = [condition for condition in conditions if condition]
         if not named:
             raise UserError(
@@ -136,7 +140,7 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
         unit, colon, level = rule.pattern.partition(":")
         unit = unit if unit in units else f"{SEQUENCE_PREFIX}{unit}"
         if colon and unit in units:
-            levels = [one for one in units[unit] if one]
+            levels = [level for level in units[unit] if level]
             has = f"has level {', '.join(levels)}" if levels else "has no levels"
             example = f"{unit}:{levels[0]}" if levels else unit
             raise UserError(
@@ -144,7 +148,7 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
                 f"{rule.metric} {rule.sign} ...'."
             )
         raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
-    return [(rule.metric, condition) for condition in found]
+    return [(rule.metric, condition) for condition in matches]
 
 
 def pooled(measures: Sequence[Measure], name: str) -> Measure:
@@ -175,7 +179,7 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
 def _fits(pattern: str, condition: str, *, modified: bool) -> bool:
     bare = condition.partition("+")[0]
     if any(character in pattern for character in "*?["):
-        alike = ("=" in pattern) == is_step(bare)
-        return modified and alike and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
+        same_kind = ("=" in pattern) == is_step(bare)
+        return modified and same_kind and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
     unit = bare.partition(":")[0]
     return pattern in (bare, unit, unit.removeprefix(SEQUENCE_PREFIX)) and (modified or pattern == condition)

@@ -154,7 +154,7 @@ def _to_float16(proto: Any) -> Any:
     """Round every stored number, the input, and the output of every layer."""
     from onnx import helper, numpy_helper
 
-    kinds = _kinds(proto)
+    element_types = _element_types(proto)
     sizes = {name for node in proto.graph.node if node.op_type in KEEP_SIZES for name in node.input[1:]}
     for item in proto.graph.initializer:
         if item.data_type == FLOAT32 and item.name not in sizes:
@@ -178,7 +178,7 @@ def _to_float16(proto: Any) -> Any:
     nodes = [node for wide, narrow in taken.items() for node in through_half(wide, narrow)]
     for node in proto.graph.node:
         node.input[:] = [taken.get(name, name) for name in node.input]
-        rounded = [name for name in node.output if name and kinds[name] == FLOAT32]
+        rounded = [name for name in node.output if name and element_types[name] == FLOAT32]
         node.output[:] = [f"{name}/wide" if name in rounded else name for name in node.output]
         nodes.append(node)
         for name in rounded:
@@ -189,7 +189,7 @@ def _to_float16(proto: Any) -> Any:
     return proto
 
 
-def _kinds(proto: Any) -> dict[str, int]:
+def _element_types(proto: Any) -> dict[str, int]:
     """ONNX's number for the type of every layer's output."""
     from onnx import shape_inference
 

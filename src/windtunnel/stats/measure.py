@@ -178,7 +178,7 @@ class Measure:
         whole = float(weights[weights > 0].sum())
         if not np.isclose(weights.sum(), 0, atol=1e-9 * whole):
             return self._interval_of_mean()
-        # Errors less other errors of the same images: what changed in an image, between -1 and 1.
+        # Errors minus other errors of the same images: the change of an image, between -1 and 1.
         per_image = max(int((weights > 0).sum()), int((weights < 0).sum()))
         change = shares_of_change(self.image_values / whole, per_image, self.groups)
         tail = (1 - CONFIDENCE) / 2

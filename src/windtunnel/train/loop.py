@@ -90,10 +90,10 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least, kind in LEAST:
+        for name, least, type_ in LEAST:
             value = getattr(self, name)
-            if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
-                what = "a whole number" if kind is int else "a number"
+            if not isinstance(value, type_) or isinstance(value, bool) or not least <= value < math.inf:
+                what = "a whole number" if type_ is int else "a number"
                 raise UserError(f"{name} is {value!r}; give {what} of at least {least}.")
         if not self.learning_rate:
             raise UserError("learning_rate is 0, which learns nothing; give a number above 0, such as 0.1.")
@@ -197,11 +197,11 @@ def _check_kinds(module: object, settings: object, mix: object) -> None:
     if not isinstance(module, torch.nn.Module):
         given = f"the class {module.__name__}" if isinstance(module, type) else repr(module)[:MOST_SHOWN]
         raise UserError(f"module is {given}; give a torch module, such as torch.nn.Sequential(...).")
-    for name, value, kind in (("settings", settings, Settings), ("mix", mix, Mix)):
-        if not isinstance(value, kind):
+    for name, value, type_ in (("settings", settings, Settings), ("mix", mix, Mix)):
+        if not isinstance(value, type_):
             raise UserError(
-                f"{name} is {repr(value)[:MOST_SHOWN]}; give windtunnel.train.{kind.__name__}(...), or leave "
-                "it out."
+                f"{name} is {repr(value)[:MOST_SHOWN]}; give windtunnel.train.{type_.__name__}(...), or "
+                "leave it out."
             )
 
 

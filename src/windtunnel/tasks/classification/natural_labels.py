@@ -80,7 +80,7 @@ def taken_on_trust(natural: NaturalSet, model: Model) -> str:
         return ""
     return (
         f"{model.name} does not name its {model.class_count} outputs: they are assumed to be "
-        f"{natural.title}'s classes {OWN_ORDER[natural.output_rule]}; declare `labels` in its TOML to be sure."
+        f"{natural.title}'s classes {OWN_ORDER[natural.output_rule]}; declare `labels` in its TOML if not."
     )
 
 
