@@ -248,7 +248,7 @@ def test_a_strangers_steps_run_in_workers_and_are_scored_and_reported(
     stranger.write_text(stranger.read_text() + "\n# edited\n")
     again = windtunnel_command("run", "net.py:net", photos, *options, "--out", "run")
     assert again.returncode == 2, again.stderr
-    assert "run holds a run with another model, another list of conditions" in again.stderr
+    assert "run contains a run with another model, another list of conditions" in again.stderr
 
 
 def test_everything_contains_what_is_included(stranger: Path, photos: Path, tmp_path: Path) -> None:

@@ -96,9 +96,9 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "samples garbage": (lambda run: (run / "samples.parquet").write_bytes(b"PAR1"), "samples.parquet is"),
     "samples of fewer rows": (lambda run: fewer_rows(run / "samples.parquet"), "rows where"),
     "samples missing": (lambda run: (run / "samples.parquet").unlink(), "samples.parquet is missing"),
-    "a file": (only_a_file, "hurt is no run folder: it is a file"),
-    "other files": (other_files, "hurt is no run folder: it has no run.json"),
-    "gone": (shutil.rmtree, "hurt is no run folder: nothing is there"),
+    "a file": (only_a_file, "hurt is not a run folder: it is a file"),
+    "other files": (other_files, "hurt is not a run folder: it has no run.json"),
+    "gone": (shutil.rmtree, "hurt is not a run folder: it does not exist"),
 }
 COMMANDS = {
     "compare": ("compare", "good", "hurt"),
@@ -192,7 +192,7 @@ def test_what_cannot_be_mended_is_not_run_over(
 def test_a_folder_that_goes_while_it_is_open(place: Path) -> None:
     run = windtunnel.load_run("hurt")
     shutil.rmtree("hurt")
-    with pytest.raises(windtunnel.UserError, match=r"hurt has gone since it was opened|is missing"):
+    with pytest.raises(windtunnel.UserError, match=r"hurt was removed after it was opened|is missing"):
         run.scores()
     run = windtunnel.load_run("good")
     scores = run.scores()

@@ -366,7 +366,7 @@ def test_two_recipes_are_never_mixed(tmp_path: Path) -> None:
             windtunnel.make_set("imagenet-c", file, out, only=["contrast"], **arguments)
     with pytest.raises(windtunnel.UserError, match="another data"):
         windtunnel.make_set("imagenet-c", tmp_path / "other.npz", out, only=["contrast"])
-    with pytest.raises(windtunnel.UserError, match="holds other files"):
+    with pytest.raises(windtunnel.UserError, match="contains other files"):
         windtunnel.make_set("imagenet-c", file, tmp_path, only=["contrast"])
     assert tree_checksum(out) == before
 

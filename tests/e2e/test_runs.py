@@ -160,7 +160,7 @@ def test_another_subset_in_the_same_folder_is_called_other_images(tmp_path: Path
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path, digit_folder: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(UserError, match="mine holds other files; give a folder of its own for the run"):
+    with pytest.raises(UserError, match="mine contains other files; give a separate folder for the run"):
         windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 

@@ -371,7 +371,7 @@ def test_corrupted_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Pa
     ("arguments", "message"),
     [
         ({"codec": "png"}, "stored already"),
-        ({"settings": ["frost.textures=x"]}, "made already"),
+        ({"settings": ["frost.textures=x"]}, "contains corrupted images already"),
         ({"edition": 224}, "of edition 64, not 224"),
         ({"suite": "imagenet-c-extra"}, "contains no condition of suite"),
         ({"suite": "imagenet-c-bar"}, "contains no condition of suite"),

@@ -373,7 +373,7 @@ def test_a_run_folder_names_the_difference(tmp_path: Path, changes: dict[str, An
     RunFolder(run).check_same(recipe, samples)
     other = msgspec.structs.replace(recipe, **changes)
     told = refused(lambda: RunFolder(run).open_for(other, INFO, samples))
-    assert told.startswith(f"{run} holds a run with {named}; choose another folder")
+    assert told.startswith(f"{run} contains a run with {named}; choose another folder")
     assert (run / "run.json").read_bytes() == before
 
 

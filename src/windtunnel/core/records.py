@@ -36,8 +36,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     def to_json(self) -> dict[str, Any]:
         """The record as a file stores it."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        content: dict[str, Any] = msgspec.to_builtins(self)
+        return content
 
 
 def read_record(content: object, type_: type[R]) -> R:

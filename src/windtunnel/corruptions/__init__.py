@@ -142,18 +142,18 @@ class Corruption(Plugin):
 
         These are the file of a user-defined unit, and the files (or the text itself) named by settings.
         """
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         if not self.is_shipped:
-            found |= file_of(self.function)
+            digests |= file_of(self.function)
         for name, value in settings.items():
             if name not in self.settings:
                 raise unknown_name(f"setting of {self.name}", name, self.settings)
             path = Path(value)
             files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
-            found[name] = files_digest(files) if files else value
+            digests[name] = files_digest(files) if files else value
         if self.check and settings:
             self.check(**settings)
-        return found
+        return digests
 
 
 def corruption(
@@ -303,17 +303,17 @@ def corruption_condition(
     settings: Mapping[str, str] | None = None,
 ) -> Condition:
     """The condition of a registered corruption at one severity."""
-    found = REGISTRY.get(unit)
-    found.parameters(level, edition)
+    registered = REGISTRY.get(unit)
+    registered.parameters(level, edition)
     return Condition(
         "corruption",
         unit,
         level,
         edition,
         codec,
-        found.stage,
-        found.revision,
+        registered.stage,
+        registered.revision,
         geometry or {},
-        found.assets(settings or {}),
+        registered.assets(settings or {}),
         settings or {},
     )

@@ -66,7 +66,7 @@ class Measured:
         benchmark: one of `BENCHMARKS`.
         edition: edition of the severity tables, in pixels; 0 for natural sets, which have none.
         images: number of images.
-        files: `published` (the benchmark's own files), `stored` (a finished set without a declared origin,
+        files: `published` (the benchmark's own files), `stored` (a precomputed set without a declared origin,
             treated as the published one) or `made` (from the user's images).
         canvas: the geometry that is applied before the corruption.
         codec: how the corrupted image is stored before the model reads it.
@@ -146,7 +146,7 @@ class PublishedModel:
             "benchmark": self.benchmark,
             "values": dict(self.values),
             "source": asdict(self.source),
-            "cells": {metric: dict(found) for metric, found in self.cells.items()},
+            "cells": {metric: dict(cells) for metric, cells in self.cells.items()},
             "note": self.note,
         }
 
@@ -187,7 +187,7 @@ class Place:
 
     def describe(self) -> str:
         """The rank in one sentence, with the number of comparable figures."""
-        fair = sum(not one.why_not_comparable for one in (*self.better, *self.others))
+        fair = sum(not neighbour.why_not_comparable for neighbour in (*self.better, *self.others))
         shown = f"{100 * self.value:.{unit_of(self.metric).decimals}f} {unit_of(self.metric).name}"
         return (
             f"{METRICS[self.metric].title} {shown} ranks {self.rank} of {self.of}; "
@@ -258,51 +258,51 @@ def place_among(
     if not math.isfinite(value):
         raise UserError(f"{METRICS[metric].title} is {value}; give a finite fraction such as 0.767.")
     sign = 1 if METRICS[metric].lower_is_better else -1
-    found = [
+    neighbours = [
         Neighbour(model, model.values[metric], why_not_comparable(measured, model.source.measured, metric))
         for model in published_models(benchmark or measured.benchmark, source)
         if metric in model.values
     ]
-    found.sort(key=lambda one: (sign * one.value, one.model.name))
+    neighbours.sort(key=lambda neighbour: (sign * neighbour.value, neighbour.model.name))
     return Place(
         metric,
         value,
-        tuple(one for one in found if sign * one.value < sign * value),
-        tuple(one for one in found if sign * one.value >= sign * value),
+        tuple(neighbour for neighbour in neighbours if sign * neighbour.value < sign * value),
+        tuple(neighbour for neighbour in neighbours if sign * neighbour.value >= sign * value),
     )
 
 
-def why_not_comparable(yours: Measured, theirs: Measured, metric: str = "mce") -> str:
+def why_not_comparable(measured: Measured, reference: Measured, metric: str = "mce") -> str:
     """A sentence that states why two figures are not comparable; "" if they are."""
     ignored = METRICS[metric].ignores
-    reasons = [reason for about, reason in _differences(yours, theirs) if about not in ignored]
+    reasons = [reason for about, reason in _differences(measured, reference) if about not in ignored]
     return f"Not comparable: {'; '.join(reasons)}." if reasons else ""
 
 
-def _differences(yours: Measured, theirs: Measured) -> Iterator[tuple[str, str]]:
+def _differences(measured: Measured, reference: Measured) -> Iterator[tuple[str, str]]:
     """The differences between two setups, as texts."""
     for about in ("benchmark", "edition", "difficulty", "canvas"):
-        mine, other = getattr(yours, about), getattr(theirs, about)
-        if mine != other:
-            yield about, f"{about} {mine}, published {other}"
-    if yours.files == MADE and theirs.files == PUBLISHED:
+        value, reference_value = getattr(measured, about), getattr(reference, about)
+        if value != reference_value:
+            yield about, f"{about} {value}, published {reference_value}"
+    if measured.files == MADE and reference.files == PUBLISHED:
         yield "files", "made from your images, not the published files"
-    if yours.images != theirs.images:
-        yield "images", f"{yours.images:,} {theirs.unit}, published {theirs.images:,}"
-    elif theirs.edition and yours.images != PUBLISHED_IMAGES:
-        yield "images", f"both {yours.images:,} images, but perhaps not the same ones"
-    if yours.id_images != theirs.id_images:
-        yield "id_images", f"{yours.id_images:,} ID images, published {theirs.id_images:,}"
-    if yours.codec not in (theirs.codec, STORED):
-        yield "codec", f"codec {yours.codec}, published {theirs.codec}"
-    if yours.classes != theirs.classes:
-        yield "classes", f"{yours.classes:,} outputs compete, published {theirs.classes:,}"
-    if yours.own_frost != theirs.own_frost:
-        yield "own_frost", f"frost with {_textures(yours)}, published with {_textures(theirs)}"
-    if yours.normaliser != theirs.normaliser:
-        yield "normaliser", f"normalised by {_whose(yours)}, the published figure by {_whose(theirs)}"
-    elif yours.normaliser in (ALEXNET_50K, ALEXNET_CLIPS) and (
-        yours.files == MADE or yours.images != PUBLISHED_IMAGES
+    if measured.images != reference.images:
+        yield "images", f"{measured.images:,} {reference.unit}, published {reference.images:,}"
+    elif reference.edition and measured.images != PUBLISHED_IMAGES:
+        yield "images", f"both {measured.images:,} images, but perhaps not the same ones"
+    if measured.id_images != reference.id_images:
+        yield "id_images", f"{measured.id_images:,} ID images, published {reference.id_images:,}"
+    if measured.codec not in (reference.codec, STORED):
+        yield "codec", f"codec {measured.codec}, published {reference.codec}"
+    if measured.classes != reference.classes:
+        yield "classes", f"{measured.classes:,} outputs compete, published {reference.classes:,}"
+    if measured.own_frost != reference.own_frost:
+        yield "own_frost", f"frost with {_textures(measured)}, published with {_textures(reference)}"
+    if measured.normaliser != reference.normaliser:
+        yield "normaliser", f"normalised by {_whose(measured)}, the published figure by {_whose(reference)}"
+    elif measured.normaliser in (ALEXNET_50K, ALEXNET_CLIPS) and (
+        measured.files == MADE or measured.images != PUBLISHED_IMAGES
     ):
         yield "normaliser", "the baseline was measured on other images than yours"
 
@@ -348,7 +348,7 @@ def _benchmark(run: ScoredRun) -> str:
     from windtunnel.metrics.corruption_error import THE_FIFTEEN, whole_units
     from windtunnel.metrics.sequence_scores import bare, sequences_of
 
-    if {bare(one) for one in sequences_of(run)} == set(perturbations_of("test")):
+    if {bare(sequence) for sequence in sequences_of(run)} == set(perturbations_of("test")):
         return "imagenet-p"
     fifteen = set(whole_units(run)) == set(THE_FIFTEEN)
     return "imagenet-c" if fifteen else run.recipe.suite.name
@@ -428,8 +428,8 @@ _IMAGENET_S_REST = ("table", "model", "training", "mean", "std", "printed_mean",
 
 def _figures(row: Mapping[str, str], kind: str) -> dict[str, float]:
     """The figures of a row that belong to a benchmark and are not empty."""
-    found = {name: row.get(f"{name}_pct", "") for name in _FIGURES[kind]}
-    return {name: fraction(text) for name, text in found.items() if text}
+    texts = {name: row.get(f"{name}_pct", "") for name in _FIGURES[kind]}
+    return {name: fraction(text) for name, text in texts.items() if text}
 
 
 def fraction(per_cent: str) -> float:

@@ -47,8 +47,8 @@ def declaration_text(
         part = getattr(preprocess, name)
         values = {field.name: getattr(part, field.name) for field in fields(part)}
         unusual = {key for key, value in values.items() if value != getattr(getattr(usual, name), key)}
-        kept = set(before.get(name, {})) & set(FROM_THE_GRAPH)
-        shown = (set(always) | unusual) - set(FROM_THE_GRAPH) | kept
+        from_graph = set(before.get(name, {})) & set(FROM_THE_GRAPH)
+        shown = (set(always) | unusual) - set(FROM_THE_GRAPH) | from_graph
         declared = {key: value for key, value in values.items() if key in shown}
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in declared.items())]
     return "\n".join(lines).lstrip("\n") + "\n"

@@ -92,7 +92,7 @@ def _fold_constants(graph: Any) -> None:
 
     named = {item.name: item for item in graph.initializer}
     outputs = {item.name for item in graph.output}
-    kept = []
+    nodes = []
     for node in graph.node:
         constant = None
         if node.op_type == "Constant" and node.attribute[0].name in ("value", "value_float", "value_floats"):
@@ -101,13 +101,13 @@ def _fold_constants(graph: Any) -> None:
         elif node.op_type == "Identity" and node.input[0] in named and node.output[0] not in outputs:
             constant = numpy_helper.to_array(named[node.input[0]])
         if constant is None:
-            kept.append(node)
+            nodes.append(node)
         else:
             stored = numpy_helper.from_array(constant, node.output[0])
             graph.initializer.append(stored)
             named[stored.name] = stored
     del graph.node[:]
-    graph.node.extend(kept)
+    graph.node.extend(nodes)
 
 
 def _floats(attribute: Any) -> NDArray[np.float32]:
@@ -237,9 +237,9 @@ def _drop_unread(graph: Any) -> None:
     """Remove stored numbers that are no longer used."""
     read = {name for node in graph.node for name in node.input}
     read |= {item.name for item in (*graph.input, *graph.output)}
-    kept = [item for item in graph.initializer if item.name in read]
+    used = [item for item in graph.initializer if item.name in read]
     del graph.initializer[:]
-    graph.initializer.extend(kept)
+    graph.initializer.extend(used)
 
 
 def _output_axis(node: Any) -> int:

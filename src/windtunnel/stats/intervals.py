@@ -74,8 +74,8 @@ def effective_size(
     deviations from the mean; `failing` is the value of an image all of whose conditions fail.
     """
     n = len(values)
-    found = _averaged_size(values, spread, groups, failing)
-    return min(max(found, float(n) if groups is None else 1.0), float(n * per_image))
+    size = _averaged_size(values, spread, groups, failing)
+    return min(max(size, float(n) if groups is None else 1.0), float(n * per_image))
 
 
 def _averaged_size(values: NDArray[np.float64], spread: float, groups: Groups, failing: float) -> float:
@@ -114,9 +114,9 @@ def mean_of_predictions_interval(
     """
     away, sizes = _deviations(right, groups, 1.0)
     certain, n = _support(away) ** 2, len(values)
-    found = variance_of_mean(values, groups)
+    observed = variance_of_mean(values, groups)
     least = (2 * float((sizes**2).sum()) / (n * n)) ** 2
-    variance = (certain * found + PRIOR * max(found, least)) / (certain + PRIOR)
+    variance = (certain * observed + PRIOR * max(observed, least)) / (certain + PRIOR)
     reach = float(stdtrit(len(sizes) - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
     return float(values.mean()) - reach, float(values.mean()) + reach
 

@@ -68,7 +68,7 @@ class Estimate(Protocol):
 
     @property
     def test(self) -> str:
-        """Which test it is."""
+        """The name of the test."""
         ...
 
     def above(self, limit: float) -> float:
@@ -76,7 +76,7 @@ class Estimate(Protocol):
         ...
 
     def end(self, level: float) -> float:
-        """Where an interval ends that leaves out this share below it (over 0.5: above it)."""
+        """The end of an interval that leaves out this share below it (over 0.5: above it)."""
         ...
 
 
@@ -96,7 +96,7 @@ class Symmetric:
         return _upper_tail((self.value - limit) / self.error, self.freedom)
 
     def end(self, level: float) -> float:
-        """Where an interval ends that leaves out this share below it."""
+        """The end of an interval that leaves out this share below it."""
         return self.value + _quantile(level, self.freedom) * self.error if self.error else self.value
 
 
@@ -104,7 +104,7 @@ class Symmetric:
 class Shares:
     """A difference of two shares on the same images, by Tango's score method.
 
-    `up` is the share of images that went from right to wrong, `down` the reverse. Where an image counts
+    `up` is the share of images that changed from correct to wrong, `down` the reverse. If an image counts
     under several conditions, both are means of fractions of images, and `size` is the effective sample size:
     size = (up + down - value^2) / variance of the mean.
     """
@@ -125,7 +125,7 @@ class Shares:
         return _upper_tail(self.statistic(limit), self.freedom)
 
     def end(self, level: float) -> float:
-        """Where an interval ends that leaves out this share below it: the difference just not refused."""
+        """The end of an interval that leaves out this share below it: the difference just not rejected."""
         wanted = -_quantile(level, self.freedom)
         low, high = -1.0, 1.0
         for _ in range(HALVINGS):
@@ -164,7 +164,7 @@ class Scaled:
 
     @property
     def test(self) -> str:
-        """Which test it is."""
+        """The name of the test."""
         return self.of.test
 
     def above(self, limit: float) -> float:
@@ -172,7 +172,7 @@ class Scaled:
         return self.of.above(limit / self.by)
 
     def end(self, level: float) -> float:
-        """Where an interval ends that leaves out this share below it."""
+        """The end of an interval that leaves out this share below it."""
         return self.of.end(level) * self.by
 
 
@@ -190,7 +190,7 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
         return _bootstrapped(old, new)
     change = new.image_values - old.image_values
     if not _same_shares(old, new):
-        scale = float(max(np.abs(one.image_values).max(initial=0.0) for one in (old, new)))
+        scale = float(max(np.abs(measure.image_values).max(initial=0.0) for measure in (old, new)))
         error = math.sqrt(variance_of_mean(change, old.groups, scale))
         if error == 0:
             error = _least_error_of_constant(old, new, ROUNDING * scale)
@@ -230,25 +230,25 @@ def paired_difference(
     (broken + 1/2)/(repaired + 1/2), and p is McNemar's mid-p. Otherwise the effect is the mean difference
     divided by its standard deviation between images.
     """
-    found = estimate or estimate_difference(old, new)
+    estimated = estimate or estimate_difference(old, new)
     tail = (1 - confidence) / 2
-    low, high = found.end(tail), found.end(1 - tail)
+    low, high = estimated.end(tail), estimated.end(1 - tail)
     differing = (old.columns != new.columns).any(axis=1)
-    upward = found.above(0.0)
-    p, test = min(1.0, 2 * min(upward, 1 - upward)), found.test
-    if found.value == 0:
+    upward = estimated.above(0.0)
+    p, test = min(1.0, 2 * min(upward, 1 - upward)), estimated.test
+    if estimated.value == 0:
         p = 1.0
     if _single_predictions(old) and _single_predictions(new) and old.groups is None:
         broken = int((new.columns & ~old.columns).sum())
-        mended = int((old.columns & ~new.columns).sum())
-        p, test = mcnemar(broken, mended), "McNemar, mid-p"
-        effect, name = (broken + 0.5) / (mended + 0.5), "odds ratio of discordant images"
+        repaired = int((old.columns & ~new.columns).sum())
+        p, test = mcnemar(broken, repaired), "McNemar, mid-p"
+        effect, name = (broken + 0.5) / (repaired + 0.5), "odds ratio of discordant images"
     else:
-        reach = found.end(float(ndtr(1.0))) - found.end(float(ndtr(-1.0)))
+        reach = estimated.end(float(ndtr(1.0))) - estimated.end(float(ndtr(-1.0)))
         deviation = reach / 2 * math.sqrt(len(old.columns))
-        effect, name = (found.value / deviation if deviation > 0 else 0.0), "standardised mean difference"
+        effect, name = (estimated.value / deviation if deviation > 0 else 0.0), "standardised mean difference"
     return Difference(
-        found.value, low, high, p, test, len(old.columns), int(differing.sum()), float(effect), name
+        estimated.value, low, high, p, test, len(old.columns), int(differing.sum()), float(effect), name
     )
 
 
@@ -273,13 +273,13 @@ def unpaired_difference(old: Measure, new: Measure) -> Difference:
     )
 
 
-def mcnemar(broken: int, mended: int, method: Literal["mid-p", "exact"] = "mid-p") -> float:
+def mcnemar(broken: int, repaired: int, method: Literal["mid-p", "exact"] = "mid-p") -> float:
     """McNemar's two-sided test that as many images broke as were repaired.
 
     With k the smaller count of N discordant images and X binomial (N, 1/2): exact p = 2*P(X <= k), at most
     1; mid-p = 2*P(X <= k) - P(X = k).
     """
-    total, fewer = broken + mended, min(broken, mended)
+    total, fewer = broken + repaired, min(broken, repaired)
     if total == 0:
         return 1.0
     upto = float(bdtr(fewer, total, 0.5))
@@ -292,8 +292,8 @@ def mcnemar(broken: int, mended: int, method: Literal["mid-p", "exact"] = "mid-p
 def signed_rank(change: NDArray[np.float64]) -> tuple[float, float]:
     """Wilcoxon's signed-rank test that values lie evenly about 0: z, and p two-sided (normal approximation).
 
-    Of the values that are not 0, ranked by size (equal ones share the mean of their ranks r), with S the sum
-    of the signed ranks: z = S / sqrt(sum r^2), p = 2*Phi(-|z|).
+    Values that are not 0 are ranked by size, ties by their mean rank r. With S the sum of the signed ranks:
+    z = S / sqrt(sum r^2), p = 2*Phi(-|z|).
 
     Compared with the exact test, this p is larger wherever it is below 1 %. Near 5 % it is smaller: 0.043
     where the exact p is 0.0625 (5 values, all on one side), 0.046 for 0.0625 (6 values), from 7 values on by
@@ -357,7 +357,7 @@ def _least_error_of_constant(old: Measure, new: Measure, rounding: float) -> flo
     An image can change the score by the range of the images' values; without variation, by the width of the
     score's limits. For a score of two sides, the smaller side is decisive.
     """
-    reach = max(float(np.ptp(one.image_values)) for one in (old, new))
+    reach = max(float(np.ptp(measure.image_values)) for measure in (old, new))
     if reach <= rounding:
         width = old.limits[1] - old.limits[0]
         reach = width if math.isfinite(width) else 0.0
@@ -372,8 +372,8 @@ def _reach(measure: Measure) -> float:
     means = columns.mean(axis=0)
     steps = 1e-6 * np.maximum(np.abs(means), 1e-3)
     slopes = (measure.of_means(means + np.diag(steps)) - measure.value) / steps
-    found = columns @ slopes
-    return float(np.ptp(found)) if np.isfinite(found).all() else 0.0
+    contributions = columns @ slopes
+    return float(np.ptp(contributions)) if np.isfinite(contributions).all() else 0.0
 
 
 def _same_shares(old: Measure, new: Measure) -> bool:

@@ -36,11 +36,11 @@ def axis_accuracy(run: ScoredRun, seen: Observed) -> list[Measure]:
     axes: dict[str, list[int]] = {}
     for column in step_columns(run):
         axes.setdefault(axis_of(seen.conditions[column]), [seen.column(before)]).append(column)
-    found: list[Measure] = []
+    measures: list[Measure] = []
     for axis, columns in axes.items():
         parts = tuple(seen.conditions[column] for column in columns)
         distinct = distinct_methods(seen, parts)
         if labelled:
-            found += accuracy_of_axis(axis, parts, distinct, right[:, columns], run.groups)
-        found.append(flips_of_axis(axis, parts, distinct, seen.chosen[:, columns]))
-    return found
+            measures += accuracy_of_axis(axis, parts, distinct, right[:, columns], run.groups)
+        measures.append(flips_of_axis(axis, parts, distinct, seen.chosen[:, columns]))
+    return measures
