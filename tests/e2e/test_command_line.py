@@ -243,7 +243,7 @@ WRONG = {
     "image into no folder": (["show", "gaussian_noise", "--out", "nope/x.png"], "nope/x.png"),
     "image of no kind": (["show", "gaussian_noise", "--out", "x.xyz"], ".png"),
     "suite of bytes": (["run", "demo", "demo", "--suite", "bytes.toml"], "not valid TOML"),
-    "no run": (["report", "empty"], "no run folder"),
+    "no run": (["report", "empty"], "is not a run folder"),
 }
 
 

@@ -10,7 +10,8 @@ import pytest
 import windtunnel
 from tests.conftest import Command
 from tests.natural_sets import WNIDS, clean_folder, put, video_set, write_model
-from windtunnel.metrics.published_results import Measured, published_models, sources, why_not_comparable
+from windtunnel.metrics.published_figures import Measured, published_models, sources
+from windtunnel.metrics.published_results import why_not_comparable
 from windtunnel.published.natural_sets import masked_classes
 
 IN_A, IN_O = (list(masked_classes(f"in_imagenet_{one}")) for one in "ao")

@@ -182,7 +182,7 @@ def test_a_newer_or_damaged_run_is_refused(folder_run: windtunnel.Run) -> None:
     with pytest.raises(UserError, match="damaged"):
         windtunnel.load_run(folder_run.path)
     file.unlink()
-    with pytest.raises(UserError, match="no run folder"):
+    with pytest.raises(UserError, match="not a run folder"):
         windtunnel.load_run(folder_run.path)
 
 
@@ -419,7 +419,7 @@ def test_other_library_versions_do_not_continue_a_run(folder_run: windtunnel.Run
     file.write_text(file.read_text().replace('"onnxruntime": "', '"onnxruntime": "0.'))
     windtunnel.run("demo", digit_folder, "smoke", out=folder_run.path, chunk=7)  # nothing is missing
     next((folder_run.path / "shards").iterdir()).unlink()
-    with pytest.raises(UserError, match=r"begun with onnxruntime 0\."):
+    with pytest.raises(UserError, match=r"started with onnxruntime 0\."):
         windtunnel.run("demo", digit_folder, "smoke", out=folder_run.path, chunk=7)
 
 

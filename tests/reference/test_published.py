@@ -23,17 +23,14 @@ from windtunnel.metrics.corruption_error import (
     THE_FIFTEEN,
     alexnet_errors,
 )
-from windtunnel.metrics.published_results import (
-    METRICS,
+from windtunnel.metrics.published_figures import (
     STORED,
     PublishedModel,
-    measured_on,
     perturbation_normalisers,
-    place_among,
     published_models,
     sources,
-    why_not_comparable,
 )
+from windtunnel.metrics.published_results import METRICS, measured_on, place_among, why_not_comparable
 
 DECODERS = ("pillow", "opencv", "ffmpeg")
 RESIZES = tuple(

@@ -34,8 +34,9 @@ from windtunnel.metrics.comparability import why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
+from windtunnel.stats.estimates import Estimate
 from windtunnel.stats.measure import Measure
-from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
+from windtunnel.stats.paired import estimate_difference, no_difference
 
 # All rules together may raise 5 % false alarms; tests at 4 % guarantee that despite approximations.
 ALARM_LEVEL = 0.04

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
-from windtunnel.core.records import RecordError, SetInfo, SetRecipe, read_conditions, read_record
+from windtunnel.core.records import RecordError, read_conditions, read_record
 from windtunnel.core.samples import Sample
+from windtunnel.core.set_records import SetInfo, SetRecipe
 from windtunnel.core.wording import counted
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 

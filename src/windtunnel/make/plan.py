@@ -12,9 +12,9 @@ from windtunnel.core.errors import ImageError, UserError
 from windtunnel.core.labels import LabelSpace
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import SetClasses, SetData, SetInfo, SetRecipe
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
+from windtunnel.core.set_records import SetClasses, SetData, SetInfo, SetRecipe
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, stratified_subset
 from windtunnel.data.label_spaces import read_indices

@@ -23,7 +23,7 @@ from windtunnel.imaging.codecs import is_lossless
 from windtunnel.metrics.baseline import PairedValues, Rows, mean_of_ratios, same_images
 from windtunnel.metrics.misfit import Misfit, joined_misfit, not_normalised, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.published_results import STORED, perturbation_normalisers, perturbations_of
+from windtunnel.metrics.published_figures import STORED, perturbation_normalisers, perturbations_of
 from windtunnel.metrics.sequence_scores import (
     FLIPS,
     TOP_FIVE,
