@@ -117,38 +117,43 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
             if _fits(rule.pattern, condition, modified=condition not in unmodified)
         ]
     if not matches:
-        named = [condition for condition in conditions if condition]
-        if not named:
-            raise UserError(
-                f"Rule '{rule.text}': {rule.metric} is over all conditions and takes no condition; write "
-                f"'{rule.metric} {rule.sign} +1'."
-            )
-        if _of_ood_scores(rule.metric) and rule.pattern in OF_LOGITS:
-            raise UserError(
-                f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model outputs "
-                f"probabilities; use one of {', '.join(named)}."
-            )
-        if _of_ood_scores(rule.metric) and rule.pattern == KL_MATCHING:
-            raise UserError(
-                f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean images of "
-                f"each class for it; use one of {', '.join(named)}."
-            )
-        units: dict[str, list[str]] = {}
-        for condition in named:
-            unit, _, level = condition.partition("+")[0].partition(":")
-            units.setdefault(unit, []).append(level)
-        unit, colon, level = rule.pattern.partition(":")
-        unit = unit if unit in units else f"{SEQUENCE_PREFIX}{unit}"
-        if colon and unit in units:
-            levels = [level for level in units[unit] if level]
-            has = f"has level {', '.join(levels)}" if levels else "has no levels"
-            example = f"{unit}:{levels[0]}" if levels else unit
-            raise UserError(
-                f"Rule '{rule.text}': {unit} {has}, not '{level}'; write '{example} "
-                f"{rule.metric} {rule.sign} ...'."
-            )
-        raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
+        raise _no_match(rule, conditions)
     return [(rule.metric, condition) for condition in matches]
+
+
+def _no_match(rule: Rule, conditions: Sequence[str]) -> UserError:
+    """The error for a rule whose pattern matches no condition of its metric."""
+    named = [condition for condition in conditions if condition]
+    if not named:
+        return UserError(
+            f"Rule '{rule.text}': {rule.metric} is over all conditions and takes no condition; write "
+            f"'{rule.metric} {rule.sign} +1'."
+        )
+    if _of_ood_scores(rule.metric) and rule.pattern in OF_LOGITS:
+        return UserError(
+            f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model outputs "
+            f"probabilities; use one of {', '.join(named)}."
+        )
+    if _of_ood_scores(rule.metric) and rule.pattern == KL_MATCHING:
+        return UserError(
+            f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean images of "
+            f"each class for it; use one of {', '.join(named)}."
+        )
+    units: dict[str, list[str]] = {}
+    for condition in named:
+        unit, _, level = condition.partition("+")[0].partition(":")
+        units.setdefault(unit, []).append(level)
+    unit, colon, level = rule.pattern.partition(":")
+    unit = unit if unit in units else f"{SEQUENCE_PREFIX}{unit}"
+    if colon and unit in units:
+        levels = [level for level in units[unit] if level]
+        has = f"has level {', '.join(levels)}" if levels else "has no levels"
+        example = f"{unit}:{levels[0]}" if levels else unit
+        return UserError(
+            f"Rule '{rule.text}': {unit} {has}, not '{level}'; write '{example} "
+            f"{rule.metric} {rule.sign} ...'."
+        )
+    return unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
 
 
 def pooled(measures: Sequence[Measure], name: str) -> Measure:

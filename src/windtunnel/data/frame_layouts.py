@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import LabelSpace, index_space
+from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import FrameRow, Sample
 from windtunnel.data import Dataset, is_image_name, nfc, read_file
-from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, find_json, read_json
+from windtunnel.data.frame_json import JSON_PLACES, find_json, read_json
+from windtunnel.data.frame_labels import LABELS, class_space, frame_label_space
 from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, VIDEO, set_column
-from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.natural_sets import Images
 from windtunnel.data.table import SUFFIXES, TableDataset, table_columns
 from windtunnel.data.ytbb_annotations import (
@@ -31,7 +31,7 @@ from windtunnel.published.natural_sets import NaturalSet
 
 # The folders in which a set may store its frames, relative to its root.
 FRAME_FOLDERS = ("", "images", "frames", "val", "ytbb_videos")
-SETS, LABELS = "pmsets.json", "labels.json"
+SETS = "pmsets.json"
 # The suites of YTBB-Robust's annotation files: accepted frames, and all candidates.
 REVIEWED, UNREVIEWED = "ytbb-robust", "ytbb-robust-unreviewed"
 NAMES_OF_SETS = (*SET_COLUMNS, "group")
@@ -128,7 +128,7 @@ def _of_sets(natural: NaturalSet, root: Path) -> Images:
             raise UserError(f"{root}: {LABELS} has no label for the anchor {anchor} of {SETS}; add one.")
     if natural.layout == "ytbb":
         given = {anchor: given[anchor] for anchor in sets}
-    space, names = _space(natural, root, given)
+    space, names = frame_label_space(natural, root, given)
     labels = {frame: tuple(names[label] for label in map(str, row)) for frame, row in given.items()}
     if natural.layout == "ytbb":
         labels = _by_anchor(root, sets, labels)
@@ -185,7 +185,7 @@ def _of_annotations(natural: NaturalSet, root: Path) -> Images:
         root,
         sets,
         _by_anchor(root, sets, annotations.labels),
-        _class_space(natural),
+        class_space(natural),
         annotations.frames,
     )
     notes = [_review_note(natural, annotations, sets, accepted)]
@@ -345,57 +345,3 @@ def frame_number(key: str) -> int:
             f"The frame '{key}' has no number in its file name; name it by its place in the video."
         )
     return int(numbers[-1])
-
-
-def _space(
-    natural: NaturalSet, root: Path, given: Mapping[str, Sequence[int | str]]
-) -> tuple[LabelSpace, dict[str, int]]:
-    """The label space of the frames' labels, and the index of every label as it is written."""
-    if natural.classes:
-        space = _class_space(natural)
-        names = {str(place): place for place in range(len(space))}
-        names |= {name: place for place, name in enumerate(space.classes)}
-        _check_labels(root, given, names, f"{natural.title} has the classes 0 to {len(space) - 1}")
-        return space, names
-    labels = [label for row in given.values() for label in row]
-    if not all(isinstance(label, int) for label in labels):
-        return label_space_of(map(str, labels))
-    listed = _class_index(root)
-    space = (
-        LabelSpace("names", tuple(listed), "the set's class index")
-        if listed
-        else index_space(max(map(int, labels), default=0) + 1)
-    )
-    names = {str(place): place for place in range(len(space))}
-    most = f" to {len(listed) - 1}, as the class index has them" if listed else " upwards"
-    _check_labels(root, given, names, f"classes are 0{most}")
-    return space, names
-
-
-def _check_labels(
-    root: Path, given: Mapping[str, Sequence[int | str]], names: Mapping[str, int], allowed: str
-) -> None:
-    """Refuse a label that names no class, and name the frame that has it."""
-    for frame, row in given.items():
-        wrong = next((label for label in row if str(label) not in names), None)
-        if wrong is not None:
-            raise UserError(f"{root}: {LABELS} has the label {wrong} for the frame {frame}; {allowed}.")
-
-
-def _class_space(natural: NaturalSet) -> LabelSpace:
-    return LabelSpace(natural.name, natural.classes, f"the classes of {natural.title}")
-
-
-def _class_index(root: Path) -> list[str]:
-    """The names of a set's classes in the order of their indices; empty without a class index file."""
-    for folder in JSON_FOLDERS:
-        for file in sorted((root / folder).glob("*class_index.json")):
-            content = read_json(root, file.name, dict)
-            # A value is a name, or a WordNet id and a name.
-            named = {
-                int(key): value[-1] if isinstance(value, list) else value for key, value in content.items()
-            }
-            if sorted(named) != list(range(len(named))):
-                raise UserError(f"{file} lacks a class between 0 and {max(named)}; add it.")
-            return [str(named[place]) for place in range(len(named))]
-    return []

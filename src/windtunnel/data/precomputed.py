@@ -29,8 +29,8 @@ from windtunnel.core.records import PrecomputedIdentity
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import edition_of
-from windtunnel.data import Dataset, is_image_name, nfc, open_dataset
-from windtunnel.data.label_spaces import class_keys
+from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.clean_pairing import clean_partners, space_keys
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.shelf import ClipShelf, Place, Shelf, place_text
 from windtunnel.imaging.header import read_header
@@ -233,7 +233,7 @@ class PrecomputedDataset(Dataset):
                 f"{self.location}, by class and name (such as {self.samples()[0].meta['name']}); give the "
                 "clean images that the set was made from."
             )
-        own, other = _keys(self.label_space), _keys(clean.label_space)
+        own, other = space_keys(self.label_space), space_keys(clean.label_space)
         for sample in self.samples():
             partner = paired._partners.get(sample.id)
             if partner is None:
@@ -285,35 +285,8 @@ class PrecomputedDataset(Dataset):
 
     @cached_property
     def _partners(self) -> dict[str, Sample]:
-        """The clean image of every sample: the one with the same id, or the same class and name."""
-        if self.clean is None:
-            return {}
-        classes, own = _keys(self.clean.label_space), _keys(self.shelf.label_space)
-        by_id = {sample.id: sample for sample in self.clean.samples()}
-        by_name: dict[str, Sample] = {}
-        for sample in self.clean.samples():
-            class_ = classes[sample.labels[0]] if sample.labels else ""
-            for key in {f"{class_}/{_stem(sample.id)}", _stem(sample.id)} if class_ else {_stem(sample.id)}:
-                if key in by_name and "/" in key:
-                    raise UserError(
-                        f"{self.clean.location} contains {by_name[key].id} and {sample.id}, which both match "
-                        f"{key}; remove one."
-                    )
-                by_name[key] = sample
-        partners = {}
-        for sample in self.shelf.samples:
-            name = nfc(sample.meta["name"])
-            folder, slash, base = name.rpartition("/")
-            if folder and sample.labels:
-                # `007`, `7` and its WordNet id are the same class.
-                folder = own[sample.labels[0]]
-                name = f"{folder}/{base}"
-            # The name of a clip has no suffix, although it may contain a dot.
-            key = name if isinstance(self.shelf, ClipShelf) else f"{folder}{slash}{_stem(name)}"
-            partner = by_id.get(sample.id) or by_name.get(key)
-            if partner is not None:
-                partners[sample.id] = partner
-        return partners
+        """By id, the clean image of every sample; empty without clean images."""
+        return {} if self.clean is None else clean_partners(self.shelf, self.clean)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -397,12 +370,3 @@ def stored_size(condition: Condition) -> tuple[int, int] | None:
         size = condition.geometry.get(STORED_PX)
         return (size[0], size[1]) if isinstance(size, list) else None
     return condition.edition, condition.edition
-
-
-def _keys(space: LabelSpace) -> list[str]:
-    return class_keys(space.name, space.classes)
-
-
-def _stem(name: str) -> str:
-    base = name.rsplit("/", 1)[-1]
-    return base.rsplit(".", 1)[0] if is_image_name(base) else base

@@ -123,16 +123,11 @@ def plan_make(
     if layout == "arrays":
         _check_arrays(suite, images, canvas)
     names = image_names(layout, images, folders.names)
-    data = SetData(
-        count=len(images),
-        of=len(samples),
-        label_space=space.name,
-        digest=digest([[image.sample.id, classes[image.sample.id], image.content] for image in images]),
-    )
+    content = [[image.sample.id, classes[image.sample.id], image.content] for image in images]
     recipe = SetRecipe(
         suite=suite.citation,
         layout=layout,
-        data=data,
+        data=SetData(len(images), len(samples), space.name, digest(content)),
         canvas=canvas.record(),
         codec=conditions[-1].codec,
         seed=options.seed,

@@ -26,6 +26,7 @@ from windtunnel.core.records import RecordError, read_record, record_of
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
+from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, wanted
 from windtunnel.store.files import UNFINISHED, write_whole
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
@@ -155,30 +156,18 @@ def fit(
     ways = mix.ways(preprocess.geometry)
     refuse_scaling(way.decoder for way in ways)
     dataset = open_dataset(data)
-    surveyed = readable(dataset, labelled(dataset), ways)
-    images = [image for image in surveyed if image.status == "ok"]
-    left_out = tuple(f"{image.sample.id}: {image.reason}" for image in surveyed if image.status != "ok")
-    if len(images) < 2:
-        raise UserError(
-            f"{len(images)} images of {dataset.location} can be read ({left_out[0]}); training needs two."
-        )
-    if mix.decoders and nothing_is_decoded(Counter(image.format for image in images)):
-        raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
-    samples = [image.sample for image in images]
+    images, left_out = _training_images(dataset, mix, ways)
     place = _device(device)
     module = module.to(place)
     _check_fits(module, preprocess, len(dataset.label_space), place)
     check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
     _check_same(folder, _recipe(module, dataset, images, preprocess, settings, mix))
-    optimiser = torch.optim.SGD(
-        module.parameters(),
-        lr=settings.learning_rate,
-        momentum=settings.momentum,
-        weight_decay=settings.weight_decay,
-    )
+    rate, momentum, decay = settings.learning_rate, settings.momentum, settings.weight_decay
+    optimiser = torch.optim.SGD(module.parameters(), lr=rate, momentum=momentum, weight_decay=decay)
     losses = _resume(folder, module, optimiser, place)
     _write_history(folder, losses)
+    samples = [image.sample for image in images]
     steps = max(1, len(samples) // settings.batch)
     # Epochs seed torch's generator; the caller's state is restored at the end.
     with torch.random.fork_rng():
@@ -190,6 +179,22 @@ def fit(
             advance(epoch + 1, losses[-1])
     model = export_onnx(module, preprocess, dataset.label_space.classes, folder / MODEL)
     return Trained(folder, model, tuple(losses), left_out)
+
+
+def _training_images(
+    dataset: Dataset, mix: Mix, ways: Sequence[Geometry]
+) -> tuple[list[Surveyed], tuple[str, ...]]:
+    """The images that every decoder can read, and the others with the reason; refuses too few images."""
+    surveyed = readable(dataset, labelled(dataset), ways)
+    images = [image for image in surveyed if image.status == "ok"]
+    left_out = tuple(f"{image.sample.id}: {image.reason}" for image in surveyed if image.status != "ok")
+    if len(images) < 2:
+        raise UserError(
+            f"{len(images)} images of {dataset.location} can be read ({left_out[0]}); training needs two."
+        )
+    if mix.decoders and nothing_is_decoded(Counter(image.format for image in images)):
+        raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
+    return images, left_out
 
 
 def _check_kinds(module: object, settings: object, mix: object) -> None:
