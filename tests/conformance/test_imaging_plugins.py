@@ -341,7 +341,7 @@ def test_a_decoder_that_returns_something_else_is_refused_in_one_line(
     ("body", "what"),
     [
         ("1 / 0", "odd-one: ZeroDivisionError: division by zero"),
-        ("np.zeros((5, 7, 3), np.uint8)", "odd-one: decodes 7x5 where the header says 64x48"),
+        ("np.zeros((5, 7, 3), np.uint8)", "odd-one: decodes 7x5, but the header has 64x48"),
     ],
 )
 def test_an_image_that_a_decoder_fails_on_is_a_row(body: str, what: str, tmp_path: Path) -> None:

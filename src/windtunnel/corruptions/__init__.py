@@ -45,7 +45,7 @@ class Corruption(Plugin):
         golden: digest of the unit's pixels on the golden image (`windtunnel dev golden NAME`).
         stage: the stage of the geometry at which it is applied.
         random: whether it draws random numbers.
-        settings: names of text arguments of the function besides the severity's parameters.
+        settings: names of text arguments of the function, in addition to the severity's parameters.
         note: a note on scores with the default settings.
         check: refuses invalid settings before any work.
         met_by: applications in which it occurs, in one sentence.
@@ -138,7 +138,7 @@ class Corruption(Plugin):
         return Draws(seed, sample_id, self._kind, severity)
 
     def assets(self, settings: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-        """Digests of everything besides the revision that the pixels depend on.
+        """Digests of everything that the pixels depend on, except the revision.
 
         These are the file of a user-defined unit, and the files (or the text itself) named by settings.
         """

@@ -49,7 +49,7 @@ class Dataset:
     """Labelled images. A subclass defines the first six members below and overrides the others as needed.
 
     Attributes:
-        name: for people and for names of folders.
+        name: for reports and for names of folders.
         location: where the images are.
         label_space: the classes.
         portable: whether a worker process can open the images too.

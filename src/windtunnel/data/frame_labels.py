@@ -1,4 +1,4 @@
-"""The label space of video frames: a published set's classes, a class index file, or the labels themselves."""
+"""The label space of video frames: a published set's classes, a class index file, or the given labels."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from windtunnel.tasks.classification.postprocessing import TOP_K
 
 @dataclass
 class GivenModel(Model):
-    """A model of which only the predictions are known."""
+    """A model with known predictions that cannot be run."""
 
     name: str
     fingerprint: str

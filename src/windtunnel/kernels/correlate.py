@@ -132,7 +132,7 @@ def correlate(image: Image, kernel: LayeredKernel) -> Image:
 def _correlate(
     image: Image, plain: Layers, down: Layers, across: Layers, reach: int, taps: NDArray[np.float32]
 ) -> Image:
-    """Only the rows within reach are kept, so that they stay in the cache."""
+    """Only the rows within reach are stored, so that they stay in the cache."""
     height, width = image.shape[:2]
     spread = taps.size
     soft = 2 * spread + 1
@@ -232,7 +232,7 @@ def _sum_layers(
 def _corners(
     y: int, band: NDArray[np.int64], reach: int, row_count: int, line: int
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Where the running sums start that make the row a band gains at its bottom, and the one it loses."""
+    """The positions of the running sums for the row that a band gains at its bottom and the one it loses."""
     gained, lost = (y + band[1]) % row_count * line, (y - band[1] - 1) % row_count * line
     left, right = (reach - band[2]) * 3, (reach + band[2] + 1) * 3
     return (
@@ -247,7 +247,7 @@ def _corners(
 def _change(
     right: np.int16, left: np.int16, lost_right: np.int16, lost_left: np.int16, times: np.int16
 ) -> np.int16:
-    """By how much a band's sum changes. Cut to 16 bits at every step, or the compiler takes 64."""
+    """The change of a band's sum; truncated to 16 bits at every step, because the compiler would use 64."""
     gained, lost = np.int16(right - left), np.int16(lost_right - lost_left)
     return np.int16(times * np.int16(gained - lost))
 
@@ -256,7 +256,7 @@ def _change(
 def _soften_down(
     rows: NDArray[np.float32], y: int, start: int, taps: NDArray[np.float32], total: NDArray[np.float32]
 ) -> None:
-    """Add row y of the rows softened down, from a start on. Even areas are not even rounded."""
+    """Add row y of the rows softened down, from a start on. Uniform areas are exact, without rounding."""
     row_count = rows.shape[0]
     centre = rows[y % row_count][start:]
     for x in range(total.size):

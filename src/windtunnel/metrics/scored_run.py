@@ -23,7 +23,7 @@ ImageIdentity = tuple[str, str, tuple[str, ...]]
 
 
 class ScoredRun(StoredRun):
-    """A stored run with what its scores depend on besides its predictions.
+    """A stored run with the settings of its scores: baseline, groups and parts.
 
     Attributes:
         baseline: the run whose errors normalise this one's; None for none.

@@ -26,7 +26,7 @@ def declaration_text(
     *,
     labels: Sequence[str] = (),
     outputs: str = "",
-    remark: str = "",
+    comment: str = "",
 ) -> str:
     """The text of a TOML file that declares preprocessing and keeps earlier declarations.
 
@@ -35,12 +35,12 @@ def declaration_text(
         before: the parsed declaration that it replaces, {} for none.
         labels: class names in the order of the outputs, if they change.
         outputs: the kind of outputs, if it changes.
-        remark: a comment for the top of the file.
+        comment: a comment for the top of the file.
     """
     rest = {key: value for key, value in before.items() if key not in ("preset", "geometry", "tensor")}
     rest |= {"labels": list(labels)} if labels else {}
     rest |= {"outputs": outputs} if outputs else {}
-    lines = [f"# {remark}"] if remark else []
+    lines = [f"# {comment}"] if comment else []
     lines += [f"{key} = {_toml(value)}" for key, value in rest.items()]
     usual = Preprocess()
     for name, always in WRITTEN.items():

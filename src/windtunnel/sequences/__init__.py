@@ -158,7 +158,7 @@ class Perturbation(Plugin):
         return Draws(seed, sample_id, f"sequence/{self.name}", difficulty)
 
     def assets(self) -> dict[str, str]:
-        """Digests of what the frames depend on besides the revision: the file of a user-defined unit."""
+        """Digests of what the frames depend on, except the revision: the file of a user-defined unit."""
         return {} if self.is_shipped else file_of(self.function)
 
     @cached_property

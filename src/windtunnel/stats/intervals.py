@@ -182,7 +182,7 @@ def accuracy_area_interval(values: NDArray[np.float64], groups: Groups = None) -
 
 
 def unit_count(images: int, groups: Groups) -> int:
-    """How many images, or groups of them, were drawn one by one."""
+    """The number of independent units: images, or groups of images."""
     return images if groups is None else len(np.unique(groups))
 
 
@@ -190,7 +190,7 @@ def variance_of_mean(values: NDArray[np.float64], groups: Groups = None, scale: 
     """Variance of a mean over images that were drawn one by one, or by whole groups.
 
     G/(G - 1) * sum_g (S_g - m_g*mean)^2 / n^2, with S_g the sum and m_g the size of a group; without groups
-    every image is its own. One group alone says nothing of its variance: 0. Deviations that rounding alone
+    every image is its own. For a single group the variance is unknown: 0. Deviations that rounding alone
     explains are 0; `scale` is the size of the numbers that the values were computed from, by default that of
     the largest value.
     """

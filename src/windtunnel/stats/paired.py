@@ -170,7 +170,7 @@ def mcnemar(broken: int, repaired: int, method: Literal["mid-p", "exact"] = "mid
 
 
 def signed_rank(change: NDArray[np.float64]) -> tuple[float, float]:
-    """Wilcoxon's signed-rank test that values lie evenly about 0: z, and p two-sided (normal approximation).
+    """Wilcoxon's signed-rank test of symmetry about 0: z and two-sided p, by the normal approximation.
 
     Values that are not 0 are ranked by size, ties by their mean rank r. With S the sum of the signed ranks:
     z = S / sqrt(sum r^2), p = 2*Phi(-|z|).

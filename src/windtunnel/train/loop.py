@@ -344,7 +344,7 @@ def _checkpoint(folder: Path, module: Any, optimiser: Any, losses: list[float]) 
 
 
 def _write_history(folder: Path, losses: Sequence[float]) -> None:
-    """Write the losses of completed epochs, for people to read."""
+    """Write the losses of completed epochs as CSV."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows([("epoch", "loss"), *enumerate(losses, start=1)])
     write_whole(folder / HISTORY, text.getvalue().encode())
