@@ -77,9 +77,9 @@ def map_classes(
     )
     space, outputs, collapsed, label_notes = _scored_classes(model, dataset, data_classes, samples, options)
     # Images without labels are named by the model's classes.
-    named_by = data_classes if any(sample.labels for sample in samples) else space
+    label_classes = data_classes if any(sample.labels for sample in samples) else space
     unused = without_images(data_classes, space) if options.map_file else []
-    return ClassMapping(dataset, samples, named_by, space, outputs, collapsed, [*notes, *label_notes], unused)
+    return ClassMapping(dataset, samples, label_classes, space, outputs, collapsed, [*notes, *label_notes], unused)
 
 
 def _scored_classes(
