@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from windtunnel.analysis.explain import explain
     from windtunnel.api import compare, gate, make_set, plan, run, score_predictions, slices
     from windtunnel.core.errors import UserError
-    from windtunnel.core.registry import include
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
     from windtunnel.models import load_model
     from windtunnel.options import MakeOptions, RunOptions, ScoreOptions, read_run_file
     from windtunnel.runs import Run, load_run
     from windtunnel.sequences import perturb
+    from windtunnel.suites.inclusion import include
 
 # Public names and where they live; each is imported on first use, so that importing the package is light.
 _PUBLIC = {
@@ -30,7 +30,7 @@ _PUBLIC = {
     "distance": "windtunnel.analysis.distance",
     "explain": "windtunnel.analysis.explain",
     "gate": "windtunnel.api",
-    "include": "windtunnel.core.registry",
+    "include": "windtunnel.suites.inclusion",
     "load_model": "windtunnel.models",
     "load_run": "windtunnel.runs",
     "make_set": "windtunnel.api",

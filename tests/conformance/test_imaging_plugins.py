@@ -476,3 +476,55 @@ def test_a_decoder_of_a_models_own_preprocessing_is_tried_before_the_run(
     (tmp_path / "m.toml").write_text("[geometry]\ndecoder = 'odd-one'\n")
     with pytest.raises(UserError, match="The decoder odd-one returns NoneType"):
         windtunnel.plan(Thirds(), photos, "imagenet-s", preprocess=tmp_path / "m.toml")
+
+
+FAILING = {
+    "decoder": (
+        "@decoder(help='x')\ndef odd_one(data, header, at_least):\n    raise KeyError('table')\n",
+        r"The decoder odd-one reads none of 21 images that it was tried on: KeyError: 'table'\. Correct it",
+    ),
+    "resizer": (
+        "@resizer(help='x', filters={'a': 1})\ndef odd_one(image, width, height, a):\n    return 1 / 0\n",
+        "The resizer odd-one-a failed: ZeroDivisionError",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_a_step_that_fails_on_every_image_is_refused_before_a_run_a_set_or_a_training(
+    kind: str, photos: Path, tmp_path: Path
+) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnx")
+    from windtunnel.train import Mix, fit
+
+    text, what = FAILING[kind]
+    included(tmp_path, text)
+    name = "odd-one" if kind == "decoder" else "odd-one-a"
+    only = [f"{'decode' if kind == 'decoder' else 'resize'}={name}"]
+    with pytest.raises(UserError, match=what):
+        windtunnel.plan(Thirds(), photos, "imagenet-s", only=only)
+    with pytest.raises(UserError, match=what):
+        windtunnel.make_set("imagenet-s", photos, tmp_path / "set", only=only)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(768, 3))
+    (tmp_path / "net.toml").write_text("[geometry]\nrule = 'exact'\ncrop_px = 16\n")
+    with pytest.raises(UserError, match=what):
+        fit(
+            module, photos, tmp_path / "trained", preprocess=tmp_path / "net.toml",
+            mix=Mix(**{f"{kind}s": ("pillow" if kind == "decoder" else "pillow-box", name)}),
+        )  # fmt: skip
+    assert not (tmp_path / "set").exists() and not (tmp_path / "trained").exists()
+
+
+def test_a_decoder_of_one_format_is_tried_on_that_format(photos: Path, tmp_path: Path) -> None:
+    included(
+        tmp_path,
+        """
+        @decoder(help="Undeclared: reads JPEG only.")
+        def jpegs(data, header, at_least):
+            if header.format != "JPEG":
+                raise ValueError("not JPEG")
+            return np.zeros((header.height, header.width, 3), np.uint8)
+        """,
+    )
+    assert windtunnel.plan(Thirds(), photos, "imagenet-s", only=["decode=jpegs"]).conditions

@@ -18,9 +18,9 @@ import windtunnel
 from tests.strangers import windtunnel as command
 from tests.strangers import write_example
 from windtunnel.core.errors import UserError
-from windtunnel.core.registry import include
 from windtunnel.data import Dataset, LiveDataset, content_hash
 from windtunnel.data.layouts import REGISTRY, by_priority, open_precomputed
+from windtunnel.suites.inclusion import include
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), dtype=np.uint8)
 

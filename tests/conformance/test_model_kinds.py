@@ -13,9 +13,9 @@ import windtunnel
 from tests.strangers import windtunnel as command
 from tests.strangers import write_example
 from windtunnel.core.errors import UserError
-from windtunnel.core.registry import include
 from windtunnel.models import LiveModel, Model, load_model, probe_images
 from windtunnel.models.kinds import REGISTRY, kind_of
+from windtunnel.suites.inclusion import include
 
 FACTORY = """
 import numpy as np

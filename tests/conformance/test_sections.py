@@ -15,8 +15,8 @@ import windtunnel.report.sections
 from tests.strangers import write_example
 from windtunnel.cli import main
 from windtunnel.core.errors import UserError
-from windtunnel.core.registry import include
 from windtunnel.report.sections import REGISTRY, Section, by_order
+from windtunnel.suites.inclusion import include
 
 FOLDER = Path(next(iter(windtunnel.report.sections.__path__)))
 NAMES = REGISTRY.shipped()

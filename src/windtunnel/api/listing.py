@@ -18,7 +18,8 @@ from windtunnel.models.preprocess import presets
 from windtunnel.report.sections import by_order
 from windtunnel.sequences import REGISTRY as SEQUENCES
 from windtunnel.sequences import SEQUENCE_PREFIX
-from windtunnel.suites.suite_files import load_suite, suite_names
+from windtunnel.suites.registry import SUITES
+from windtunnel.suites.suite_files import load_suite
 
 # Metrics of published results, with their titles.
 PUBLISHED_METRICS = METRICS
@@ -93,8 +94,13 @@ def _codecs() -> list[dict[str, Any]]:
 
 def _suites() -> list[dict[str, Any]]:
     return [
-        {"name": suite.citation, "units": len(suite.units), "about": suite.about}
-        for suite in map(load_suite, suite_names())
+        {
+            "name": suite.citation,
+            "units": len(suite.units),
+            "about": suite.about,
+            "source": SUITES.source(suite.name),
+        }
+        for suite in map(load_suite, SUITES.names())
     ]
 
 

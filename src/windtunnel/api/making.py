@@ -14,8 +14,8 @@ from windtunnel.data.manifest import Manifest
 from windtunnel.make.executor import check_target, make
 from windtunnel.make.plan import MakePlan, plan_make
 from windtunnel.options import MakeOptions
+from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.suite import Suite
-from windtunnel.suites.units import include_units
 
 
 def make_set(
@@ -81,7 +81,7 @@ def prepare_set(
     progress: Progress = silent,
 ) -> PreparedSet:
     """Check what a set is made of and plan it; `make` of the result does the work."""
-    include_units(map(Path, options.include))
+    include_files(options.include)
     planned = plan_make(suite, open_dataset(data), options, progress)
     check_target(planned, Path(out))
     return PreparedSet(planned, Path(out), options)

@@ -28,8 +28,8 @@ from windtunnel.runs import Run
 from windtunnel.store.folder import RunFolder
 from windtunnel.suites.default_suite import held_difficulty, open_for_suite
 from windtunnel.suites.determinism import check_deterministic
+from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.suite import Suite
-from windtunnel.suites.units import include_units
 
 # Options of suites that make images, besides `settings`.
 MAKING = ("only", "edition", "difficulty", "codec")
@@ -145,7 +145,7 @@ def prepare(
     """Check a run's inputs and plan it; `execute` of the result does the work."""
     if options.out == "":
         raise UserError(f"{option('out')} is empty; give a folder, or leave it out for the default.")
-    include_units(map(Path, options.include))
+    include_files(options.include)
     planned = _planned(model, data, suite, options, progress)
     folder = Path(options.out) if options.out else planned.default_folder()
     return PreparedRun(planned, folder, options, _source(model, options.preprocess, planned))
@@ -153,7 +153,7 @@ def prepare(
 
 def include_plugins(files: Iterable[str | Path]) -> None:
     """Register the plug-ins of the user's own files; workers get them too."""
-    include_units(map(Path, files))
+    include_files(files)
 
 
 def check_free(folder: str | Path) -> None:
@@ -173,7 +173,7 @@ def _planned(
     loaded = load_model(model, options.preprocess, data_size=first_size(dataset))
     made = make_plan(loaded, dataset, chosen, options, progress=progress)
     if dataset.precomputed is None:
-        check_deterministic(made.conditions, made.model.preprocess.geometry)
+        check_deterministic(made.conditions, [made.model.preprocess.geometry])
     return made
 
 

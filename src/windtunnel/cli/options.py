@@ -57,7 +57,7 @@ def record_options(record: type[Options], without: Sequence[str] = ()) -> Decora
 INCLUDE = click.option(
     "--include",
     multiple=True,
-    metavar="FILE.py",
+    metavar="FILE",
     expose_value=False,
     callback=_register,
     help=RunOptions.field("include").help,

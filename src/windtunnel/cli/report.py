@@ -135,4 +135,6 @@ def explained_reports(
         )
     for line in written.failures:
         console.print(f"{line}; the rest of the report is written.", markup=False, soft_wrap=True)
+    if written.missing_plugins:
+        console.print(written.missing_plugins, markup=False, soft_wrap=True)
     return written

@@ -253,6 +253,7 @@ class DataInfo(Record, frozen=True):
         order: where the order of the classes comes from.
         classes: the classes that are scored.
         clean: location of the clean images of a precomputed or natural set, if they were given.
+        layout: the third-party dataset layout that opened the data; "" for a shipped one.
     """
 
     name: str
@@ -260,6 +261,7 @@ class DataInfo(Record, frozen=True):
     order: str
     classes: tuple[str, ...]
     clean: str = ""
+    layout: str = ""
 
 
 class ScoringInfo(Record, frozen=True):

@@ -23,7 +23,7 @@ class Plugin:
     """Something that windtunnel finds by name, declared in its own file together with its facts.
 
     Every kind of plug-in is a subclass that has a `name`. Shipped ones are in the folder of their kind.
-    Others come from an entry point of the group `windtunnel.<kind>s` or from a file given to `include`.
+    Others come from an entry point of the group `windtunnel.<kind>s` or from a file given to `--include`.
     """
 
     if TYPE_CHECKING:  # a property would be the default value of a dataclass field
@@ -48,7 +48,7 @@ class Registry(Generic[P]):
         self._package = package
         self._type = type_
         self._separator = separator
-        self._added: dict[str, P] = {}
+        self._added: dict[str, Path] = {}
         self._loaded: dict[str, P] = {}
         _REGISTRIES[type_] = self
 
@@ -80,21 +80,47 @@ class Registry(Generic[P]):
         return [self.get(name) for name in self.names()]
 
     def add(self, plugin: P, source: Path) -> None:
-        """Add a plug-in that the file `source` declares."""
-        if plugin.name in self._shipped:
+        """Add a plug-in that the file `source` declares; a name that something else has is refused.
+
+        The same file may be added again after an edit.
+        """
+        earlier = self._added.get(plugin.name)
+        replaced = earlier is not None and (not earlier.is_file() or earlier.samefile(source))
+        if plugin.name in self and not replaced:
             raise UserError(
-                f"{source} declares the {self.kind} '{plugin.name}', which windtunnel already has; "
-                "choose another name."
+                f"{source} declares the {self.kind} '{plugin.name}', which {self.source(plugin.name)} "
+                "already has; choose another name."
             )
-        self._added[plugin.name] = self._loaded[plugin.name] = plugin
+        self._added[plugin.name] = source
+        self._loaded[plugin.name] = plugin
+
+    def source(self, name: str) -> str:
+        """Where a plug-in comes from: `windtunnel`, the name of another package, or a file; "" if unknown."""
+        if name in self._added:
+            return str(self._added[name])
+        if name in self._shipped:
+            return "windtunnel"
+        return ", ".join(map(_package_of, self._entry_points.get(name, ())))
 
     def _load(self, name: str) -> object:
+        entries = self._entry_points.get(name, [])
+        owners = ["windtunnel"] * (name in self._shipped) + [_package_of(entry) for entry in entries]
+        if len(owners) > 1:
+            raise UserError(
+                f"The {self.kind} '{name}' is declared by {' and '.join(owners)}; uninstall the package that "
+                "you do not need, or give the plug-in another name."
+            )
         if name in self._shipped:
-            stem = self._shipped[name]
-            return getattr(importlib.import_module(f"{self._package}.{stem}"), stem)
-        if name in self._entry_points:
-            return self._entry_points[name].load()
+            return self._load_shipped(self._shipped[name])
+        if entries:
+            return self._load_entry_point(entries[0])
         raise unknown_name(self.kind, name, self.names(), self.command)
+
+    def _load_shipped(self, stem: str) -> object:
+        return getattr(importlib.import_module(f"{self._package}.{stem}"), stem)
+
+    def _load_entry_point(self, entry: importlib.metadata.EntryPoint) -> object:
+        return entry.load()
 
     @cached_property
     def _shipped(self) -> dict[str, str]:
@@ -104,9 +130,11 @@ class Registry(Generic[P]):
         return {stem.replace("_", self._separator): stem for stem in stems}
 
     @cached_property
-    def _entry_points(self) -> dict[str, importlib.metadata.EntryPoint]:
-        group = f"windtunnel.{self.kind.replace(' ', '_')}s"
-        return {entry.name: entry for entry in importlib.metadata.entry_points(group=group)}
+    def _entry_points(self) -> dict[str, list[importlib.metadata.EntryPoint]]:
+        entries: dict[str, list[importlib.metadata.EntryPoint]] = {}
+        for entry in importlib.metadata.entry_points(group=f"windtunnel.{self.kind.replace(' ', '_')}s"):
+            entries.setdefault(entry.name, []).append(entry)
+        return entries
 
     def _checked(self, plugin: object, name: str) -> P:
         if not isinstance(plugin, self._type):
@@ -120,12 +148,11 @@ _REGISTRIES: dict[type[Plugin], Registry[Any]] = {}
 _INCLUDED: dict[Path, None] = {}
 
 
-def include(path: str | Path) -> list[str]:
+def include_python(path: Path) -> list[str]:
     """Add the plug-ins of any kind that a user's Python file declares; returns their names.
 
     Plug-ins that the file only imports are not added.
     """
-    path = Path(path)
     module = import_file(path)
     declared = [value for value in vars(module).values() if isinstance(value, Plugin)]
     imported = {
@@ -139,7 +166,6 @@ def include(path: str | Path) -> list[str]:
     for plugin in plugins:
         _registry_of(plugin).add(plugin, path)
     if plugins:
-        _INCLUDED.pop(path.resolve(), None)  # if two files declare the same name, the last one counts
         _INCLUDED[path.resolve()] = None
     return sorted(plugin.name for plugin in plugins)
 
@@ -167,6 +193,11 @@ def files_digest(paths: Iterable[Path]) -> str:
         if path.is_file():
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def _package_of(entry: importlib.metadata.EntryPoint) -> str:
+    """The name of the installed package that publishes an entry point."""
+    return entry.dist.name if entry.dist else entry.value
 
 
 def _registry_of(plugin: Plugin) -> Registry[Any]:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.samples import Surveyed
-from windtunnel.suites.units import include_units
+from windtunnel.suites.inclusion import include_files
 
 TRIES = 2
 
@@ -72,7 +72,7 @@ class Sent:
 
     def received(self) -> Any:
         """The objects; included first, because an included file may define the class of a dataset."""
-        include_units(self.includes)
+        include_files(self.includes)
         return pickle.loads(self.content)
 
 

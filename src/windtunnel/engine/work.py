@@ -31,8 +31,8 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize
 from windtunnel.models import Model, probe_images
 from windtunnel.models.numerics import variant_of
+from windtunnel.suites.inclusion import include_files
 from windtunnel.suites.pipeline_steps import axis_of, value_of
-from windtunnel.suites.units import include_units
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> 
 
 def _warm_up_with(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports an interruption
-    include_units(includes)
+    include_files(includes)
     warm_up(conditions)
 
 

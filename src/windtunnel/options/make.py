@@ -69,7 +69,7 @@ class MakeOptions(Options):
     )
     include: Sequence[str | Path] = option_field(
         default=(),
-        help="A Python file with plug-ins of your own, such as a corruption or a metric; may be repeated.",
-        metavar="FILE.py",
+        help="A Python file with plug-ins of your own, a suite (TOML), or a folder of both; may be repeated.",
+        metavar="FILE",
         path="file",
     )

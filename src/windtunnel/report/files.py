@@ -12,6 +12,7 @@ from windtunnel.analysis.public_placement import Placed
 from windtunnel.core.scores import Score
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.markdown import run_markdown
+from windtunnel.report.missing_plugins import missing_plugins_note
 from windtunnel.report.multi_run import render_several
 from windtunnel.report.page import render
 from windtunnel.report.saliency import Explain, explain_nothing
@@ -22,10 +23,11 @@ from windtunnel.store.files import write_whole
 
 @dataclass(frozen=True)
 class Written:
-    """Where the page is, and how sections of the user's own failed, a line each."""
+    """Where the page is, how sections of the user's own failed, and which plug-ins were missing."""
 
     html: Path
     failures: tuple[str, ...] = ()
+    missing_plugins: str = ""
 
 
 def write_reports(
@@ -47,7 +49,8 @@ def write_reports(
     }
     for name, text in reversed(contents.items()):
         write_whole(run.path / name, text.encode())
-    return Written(run.path / "report.html", tuple(document.get("failed_sections", {}).values()))
+    failures = tuple(document.get("failed_sections", {}).values())
+    return Written(run.path / "report.html", failures, missing_plugins_note(run))
 
 
 def write_several(found: Several, file: Path) -> Path:

@@ -26,6 +26,7 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.metrics.parts import Part, part_of_role
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.imagenet import imagenet_names
+from windtunnel.report.missing_plugins import missing_for, missing_layout, missing_plugins_note
 
 THUMBNAIL_QUALITY = 80
 THUMBNAIL_PX = 160
@@ -36,6 +37,7 @@ class Originals:
 
     Attributes:
         gone: how many that were asked for have changed or gone.
+        needs_plugins: whether an image was asked for that an unregistered plug-in makes.
     """
 
     def __init__(self, run: ScoredRun) -> None:
@@ -46,9 +48,13 @@ class Originals:
         hashes = zip(run.samples["id"].to_pylist(), run.samples["content"].to_pylist(), strict=True)
         self._hashes = dict(hashes)
         self.gone = 0
+        self.needs_plugins = False
 
     def under(self, image: str, *conditions: str) -> list[list[Image]] | None:
         """All frames of an image under each condition, or None where the image is not what it was."""
+        if any(missing_for(self._run, stored_condition(self._run, name)) for name in conditions):
+            self.needs_plugins = True
+            return None
         found = self._remade(image, conditions)
         self.gone += found is None
         return found
@@ -80,12 +86,15 @@ class Originals:
     def note(self) -> str:
         """What to say of images that are not shown."""
         gone = f"{self.gone} images have changed or gone since the run and are not shown."
-        return gone if self.gone else ""
+        missing = missing_plugins_note(self._run) if self.needs_plugins else ""
+        return " ".join(filter(None, (missing, gone if self.gone else "")))
 
 
 def _reopened(run: ScoredRun) -> Dataset:
     """The data a run was of, as it was opened then."""
     data = run.info.data
+    if missing_layout(run):
+        raise UserError(missing_plugins_note(run))
     if run.natural:
         return open_natural(data.location, run.natural.set, data.clean or None)
     return open_with_clean(data.location, data.clean or None)
@@ -100,7 +109,9 @@ def open_originals(run: ScoredRun) -> Originals | None:
 
 
 def no_originals(run: ScoredRun) -> str:
-    """What to say where the run's data is gone."""
+    """What to say where the run's data is gone, or cannot be opened without a plug-in."""
+    if missing_layout(run):
+        return missing_plugins_note(run)
     return f"The images are no longer at {run.info.data.location}: none can be shown."
 
 

@@ -30,6 +30,7 @@ from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, wanted
 from windtunnel.store.files import UNFINISHED, write_whole
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
+from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.pipeline_steps import NOT_DECODED, nothing_is_decoded
 from windtunnel.train.export import check_exports, export_onnx
 from windtunnel.train.mixing import Mix
@@ -155,6 +156,7 @@ def fit(
     RecipeFolder(folder, TRAINING).check_free()
     ways = mix.ways(preprocess.geometry)
     refuse_scaling(way.decoder for way in ways)
+    check_deterministic((), mix.variants(preprocess.geometry) or [preprocess.geometry])
     dataset = open_dataset(data)
     images, left_out = _training_images(dataset, mix, ways)
     place = _device(device)
