@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from PIL import Image
 import windtunnel
 from tests.conformance.test_docs import every_command
 from tests.conftest import Command
+from tests.strangers import EXAMPLES
 from windtunnel import cli
 from windtunnel.core import registry
 from windtunnel.core.errors import ImageError, UserError
@@ -32,7 +32,6 @@ from windtunnel.models.preprocess import read_declaration
 from windtunnel.suites.golden_digests import golden_image
 from windtunnel.suites.pipeline_steps import spelt_out
 
-CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 HEIGHT, WIDTH = 48, 64
 
 
@@ -48,18 +47,11 @@ def encoded(format_: str = "JPEG") -> bytes:
     return out.getvalue()
 
 
-def examples() -> list[str]:
-    """The Python files of the section in CONTRIBUTING.md: decoder, resizer, codec."""
-    text = CONTRIBUTING.read_text(encoding="utf-8")
-    section = text.split("## A decoder, a resizer, a codec\n")[1].split("\n## ")[0]
-    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-
-
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
     """The three examples in one file."""
     file = tmp_path / "stranger.py"
-    file.write_text("\n".join(examples()), encoding="utf-8")
+    file.write_text("\n".join(EXAMPLES[kind].text for kind in ("decoders", "resizers", "codecs")))
     return file
 
 

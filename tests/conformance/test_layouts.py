@@ -168,7 +168,7 @@ def labelled(root: Path) -> Path:
 
 
 def test_a_layout_from_outside_is_listed_inspected_made_and_run(tmp_path: Path) -> None:
-    write_example("A dataset layout", tmp_path / "labels_json.py")
+    write_example("layouts", tmp_path)
     labelled(tmp_path / "data")
     own = ("--include", "labels_json.py")
     listed = command(tmp_path, "list", "layouts", "--json", *own)
@@ -195,7 +195,7 @@ def test_a_layout_from_outside_is_listed_inspected_made_and_run(tmp_path: Path) 
 def test_without_the_file_the_folder_has_a_shipped_layout(tmp_path: Path, own_layouts: None) -> None:
     folder = labelled(tmp_path / "data")
     assert not any(sample.labels for sample in windtunnel.open_dataset(folder).samples())
-    assert include(write_example("A dataset layout", tmp_path / "labels_json.py")) == ["labels-json"]
+    assert include(write_example("layouts", tmp_path)) == ["labels-json"]
     assert all(sample.labels for sample in windtunnel.open_dataset(folder).samples())
     with pytest.raises(UserError, match="has no part 'train'"):
         windtunnel.open_dataset(f"{folder}#train")
@@ -237,7 +237,7 @@ def test_a_wrong_layout_gets_one_line(
 
 
 def test_a_layout_cannot_take_the_name_of_a_shipped_one(tmp_path: Path, own_layouts: None) -> None:
-    file = write_example("A dataset layout", tmp_path / "labels_json.py")
+    file = write_example("layouts", tmp_path)
     file.write_text(file.read_text().replace('name = "labels-json"', 'name = "table"'))
     with pytest.raises(UserError, match="declares the layout 'table', which windtunnel already has"):
         include(file)

@@ -67,7 +67,7 @@ def run(finished: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
     """The example of CONTRIBUTING.md, as a contributor copies it."""
-    return write_example("A report section", tmp_path / "class_balance.py")
+    return write_example("sections", tmp_path)
 
 
 def replaced(file: Path, before: str, after: str) -> Path:
