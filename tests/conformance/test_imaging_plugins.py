@@ -139,10 +139,11 @@ def test_a_shipped_codec_declares_its_facts_and_keeps_the_size(name: str) -> Non
 
 
 def test_everything_is_in_the_order_of_earlier_recipes() -> None:
+    """A new decoder or resizer follows those of earlier recipes."""
     names = "pillow opencv ffmpeg simplejpeg simplejpeg-fastdct simplejpeg-fastupsample simplejpeg-scaled"
-    assert spelt_out("decode=*") == [f"decode={name}" for name in names.split()]
-    steps = spelt_out("resize=*")
-    assert len(steps) == 17 and [steps[at] for at in (0, 5, 6, 12, 13, 16)] == [
+    assert spelt_out("decode=*")[:7] == [f"decode={name}" for name in names.split()]
+    steps = spelt_out("resize=*")[:17]
+    assert [steps[at] for at in (0, 5, 6, 12, 13, 16)] == [
         "resize=pillow-nearest", "resize=pillow-lanczos", "resize=opencv-nearest", "resize=opencv-lanczos",
         "resize=torch-bilinear", "resize=torch-bicubic-antialias",
     ]  # fmt: skip
