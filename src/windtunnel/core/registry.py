@@ -91,13 +91,14 @@ class Registry(Generic[P]):
                 f"{source} declares the {self.kind} '{plugin.name}', which {self.source(plugin.name)} "
                 "already has; choose another name."
             )
-        self._added[plugin.name] = source
+        self._added[plugin.name] = source.resolve()
         self._loaded[plugin.name] = plugin
 
     def source(self, name: str) -> str:
         """Where a plug-in comes from: `windtunnel`, the name of another package, or a file; "" if unknown."""
         if name in self._added:
-            return str(self._added[name])
+            file, here = self._added[name], Path.cwd()
+            return str(file.relative_to(here) if file.is_relative_to(here) else file)
         if name in self._shipped:
             return "windtunnel"
         return ", ".join(map(_package_of, self._entry_points.get(name, ())))

@@ -45,11 +45,12 @@ def missing_plugins_note(run: ScoredRun) -> str:
 def _needed(run: ScoredRun, condition: Condition) -> Iterator[tuple[str, str, bool]]:
     """Kind, name and presence of the plug-ins that make a condition's images."""
     recipe = run.recipe
-    precomputed = recipe.data.finished is not None
-    if condition.is_sequence and not precomputed:
+    if condition.is_corrupted and recipe.data.finished is not None:
+        return  # read from a precomputed set
+    if condition.is_sequence:
         name = condition.unit.removeprefix(SEQUENCE_PREFIX)
         yield "sequence", name, name in SEQUENCES
-    elif condition.is_corrupted and not precomputed:
+    elif condition.is_corrupted:
         yield "corruption", condition.unit, condition.unit in CORRUPTIONS
     geometry = recipe.model.geometry if condition.is_native else recipe.canvas.geometry
     decoder = str(condition.geometry.get("decoder", geometry.decoder))
