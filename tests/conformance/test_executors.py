@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ import windtunnel
 from windtunnel import api
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.engine.executors import REGISTRY
-from windtunnel.engine.jobs import Advance, ItemFunction
+from windtunnel.engine.jobs import Advance, ItemFunction, Needs
 
 NAMES = REGISTRY.names()
 
@@ -40,7 +40,7 @@ class Squaring:
 
     mistakes: tuple[int, ...] = ()
     crashes: tuple[int, ...] = ()
-    includes: tuple[Path, ...] = ()
+    needs: Needs = field(default_factory=Needs)
 
     def begin(self) -> ItemFunction[Number]:
         return self.square

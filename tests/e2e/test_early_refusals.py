@@ -27,7 +27,7 @@ from windtunnel.cli import cli
 from windtunnel.data.arrays import ArrayDataset
 from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.executors.processes import processes
-from windtunnel.engine.jobs import ItemFunction
+from windtunnel.engine.jobs import ItemFunction, Needs
 
 UserError = windtunnel.UserError
 
@@ -290,7 +290,7 @@ def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: P
 class Echo:
     """A job that returns the name of every chunk."""
 
-    includes: tuple[Path, ...] = ()
+    needs = Needs()
 
     def begin(self) -> ItemFunction[Chunk]:
         return lambda chunk, _advance: chunk.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import pickle
 import signal
 import sys
 import time
@@ -189,7 +188,7 @@ def warm_up_and_measure_apart(
     """Compile what conditions need and measure, in a separate process with one thread, like a worker."""
     context = multiprocessing.get_context("spawn")
     parent_pipe, child_pipe = context.Pipe(duplex=False)
-    sent = Sent(tuple(includes), pickle.dumps((work, source, tuple(images))))
+    sent = Sent.packed((work, source, tuple(images)), includes)
     process = context.Process(target=_measure_apart, args=(child_pipe, sent))
     start_uninterruptible(process)
     child_pipe.close()

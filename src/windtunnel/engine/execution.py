@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from windtunnel.engine.estimate import (
     warm_up_and_measure_apart,
 )
 from windtunnel.engine.executors import Executor, Workers
-from windtunnel.engine.jobs import Advance, ItemFunction
+from windtunnel.engine.jobs import Advance, ItemFunction, Needs, local_paths
 from windtunnel.engine.plan import Plan
 from windtunnel.engine.rescoring import repaired_images
 from windtunnel.engine.work import Work, score_chunk, warm_up_apart
@@ -127,12 +127,20 @@ def _do(
         expect(time)
     job: Scoring | LiveScoring = LiveScoring(work, plan.model)
     if source is not None and executor.separate:
-        job = Scoring(work, source, plan.model.fingerprint, includes)
+        job = Scoring(work, source, plan.model.fingerprint, _needs(plan, source, includes))
     for chunk, packed in executor.work(job, missing, workers.count, advance, workers.address):
         try:
             target.write_shard(chunk.name, pa.ipc.open_stream(packed).read_all())
         except OSError as error:
             raise RunFailed(f"a shard cannot be written: {error}") from error
+
+
+def _needs(plan: Plan, source: ModelSource, includes: tuple[Path, ...]) -> Needs:
+    """What workers need: the model's files, the images, files of the conditions' settings."""
+    settings = [str(value) for condition in plan.conditions for value in condition.settings.values()]
+    clean = plan.dataset.given_clean.location if plan.dataset.given_clean else ""
+    inputs = local_paths([source.spec, source.preprocess or "", plan.dataset.location, clean, *settings])
+    return Needs(includes, inputs, versions=plan.info.versions)
 
 
 def _work(plan: Plan, *, strict: bool) -> Work:
@@ -239,13 +247,13 @@ class Scoring:
         work: the settings that all chunks share.
         source: where the model is loaded from.
         fingerprint: the expected fingerprint of the model.
-        includes: files of the user's plug-ins.
+        needs: the user's plug-ins, the model's files and the images.
     """
 
     work: Work
     source: ModelSource
     fingerprint: str
-    includes: tuple[Path, ...]
+    needs: Needs
 
     def begin(self) -> ItemFunction[Chunk]:
         """Load the model."""
@@ -265,12 +273,12 @@ class LiveScoring:
     Attributes:
         work: what every chunk has in common.
         model: the model.
-        includes: none; plug-ins of this process are registered.
+        needs: nothing; plug-ins of this process are registered.
     """
 
     work: Work
     model: Model
-    includes: tuple[Path, ...] = ()
+    needs: Needs = field(default_factory=Needs)
 
     def begin(self) -> ItemFunction[Chunk]:
         """Nothing has to be loaded."""

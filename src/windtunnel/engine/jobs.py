@@ -1,16 +1,16 @@
-"""Jobs: what a worker does with work items, and how a job reaches another process."""
+"""Jobs: what a worker does with work items, what it needs for them, and how a job reaches another process."""
 
 from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from windtunnel.core.errors import RunFailed, UserError
-from windtunnel.suites.units import include_units
+from windtunnel.core.registry import include
 
 # Receives how much of an item was finished since the last call, and how much of that failed.
 Advance = Callable[[int, int], None]
@@ -36,17 +36,34 @@ ItemIn = TypeVar("ItemIn", bound=Item, contravariant=True)
 ItemFunction = Callable[[I, Advance], Any]
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What a job needs where it is done, besides windtunnel.
+
+    Attributes:
+        includes: files of the user's plug-ins; their content is sent to workers.
+        inputs: files and folders that workers read; a worker on another machine needs them at the same paths.
+        output: the folder that workers write to, if they write: all of them must see the same folder.
+        versions: versions of libraries that decide the results, by name on PyPI.
+    """
+
+    includes: tuple[Path, ...] = ()
+    inputs: tuple[Path, ...] = ()
+    output: Path | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
 class Job(Protocol[ItemIn]):
     """What workers receive once: `begin` prepares a process and returns what is done with an item.
 
     The result for an item must not depend on the worker, the order or the number of tries.
 
     Attributes:
-        includes: files of the user's plug-ins, which a worker includes first.
+        needs: what a worker must find where it runs.
     """
 
     @property
-    def includes(self) -> tuple[Path, ...]: ...
+    def needs(self) -> Needs: ...
     def begin(self) -> Callable[[ItemIn, Advance], Any]: ...
 
 
@@ -55,17 +72,39 @@ class Sent:
     """Objects for another process, which must know the user's plug-ins to read them.
 
     Attributes:
-        includes: files of the plug-ins.
+        includes: files of the plug-ins and their content.
         content: the pickled objects.
     """
 
-    includes: tuple[Path, ...]
+    includes: tuple[tuple[Path, bytes], ...]
     content: bytes
+
+    @classmethod
+    def packed(
+        cls, value: object, includes: Iterable[Path], dumps: Callable[[object], bytes] = pickle.dumps
+    ) -> Sent:
+        """Objects and the plug-in files they may refer to, ready to be sent."""
+        return cls(tuple((path, path.read_bytes()) for path in includes), dumps(value))
 
     def received(self) -> Any:
         """The objects; a dataset may be of a class that only an included file defines."""
-        include_units(self.includes)
+        for path, content in self.includes:
+            include(path, content)
         return pickle.loads(self.content)
+
+
+def local_paths(texts: Iterable[str]) -> tuple[Path, ...]:
+    """The full paths of those texts that name a file or folder of this machine.
+
+    The part of an archive (`file.npz#part`) and the factory of a model (`file.py:factory`) are left out.
+    """
+    found: dict[Path, None] = {}
+    for text in filter(None, texts):
+        for written in (text, text.partition("#")[0], text.rpartition(":")[0]):
+            if written and Path(written).exists():
+                found[Path(written).absolute()] = None
+                break
+    return tuple(found)
 
 
 def worker_error(error: Exception) -> UserError | RunFailed:

@@ -28,6 +28,7 @@ from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_before_codec
 from windtunnel.engine.executors import Workers
 from windtunnel.engine.images import Source
+from windtunnel.engine.jobs import Needs, local_paths
 from windtunnel.engine.work import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.imagenet_s import ImageArrays, paper_names
@@ -90,7 +91,7 @@ def make(
             split = plan.recipe.split or SPLITS[0]
             job = Making(
                 plan.dataset, plan.canvas.geometry, plan.seed, layout, out, plan.names, split, pending,
-                includes,
+                _needs(plan, out, includes),
             )  # fmt: skip
             stored_files = plan.files - left
 
@@ -120,6 +121,13 @@ def _pending(plan: MakePlan, out: Path, checking: Progress) -> dict[str, tuple[C
             checking(1, len(begun))
         pending[chunk.name] = tuple(condition for condition in plan.conditions if condition.name not in sound)
     return pending
+
+
+def _needs(plan: MakePlan, out: Path, includes: tuple[Path, ...]) -> Needs:
+    """What workers need: the source images, files of the conditions' settings, and the set's folder."""
+    settings = [str(value) for condition in plan.conditions for value in condition.settings.values()]
+    inputs = local_paths([plan.dataset.location, *settings])
+    return Needs(includes, inputs, out.absolute(), plan.info.versions)
 
 
 def check_target(plan: MakePlan, out: Path) -> None:

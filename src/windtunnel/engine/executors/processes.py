@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +25,8 @@ class _Worker(Generic[I]):
     process: BaseProcess
     pipe: Connection
     item: I | None = None
+    done: int = 0  # of the item, as reported
+    failed: int = 0
 
 
 class Processes(Executor):
@@ -40,7 +41,7 @@ class Processes(Executor):
         """Do the items in processes of their own; each process does one item at a time."""
         del address
         context = multiprocessing.get_context("spawn")
-        sent = Sent(job.includes, pickle.dumps(job))
+        sent = Sent.packed(job, job.needs.includes)
         waiting = deque(items)
         tries: dict[str, int] = {}
         pool: list[_Worker[I]] = []
@@ -54,6 +55,7 @@ class Processes(Executor):
 
         def assign(worker: _Worker[I]) -> None:
             worker.item = waiting.popleft() if waiting else None
+            worker.done = worker.failed = 0
             # If the worker died since its last message, the next wait finds that its pipe has ended.
             with suppress(OSError):
                 worker.pipe.send(worker.item)
@@ -70,11 +72,13 @@ class Processes(Executor):
                         message, content = worker.pipe.recv()
                     except (EOFError, OSError):
                         pool.remove(worker)
+                        advance(-worker.done, -worker.failed)
                         if replacement := _after_death(worker, waiting, tries, start):
                             pool.append(replacement)
                             assign(replacement)
                         continue
                     if message == "progress":
+                        worker.done, worker.failed = worker.done + content[0], worker.failed + content[1]
                         advance(*content)
                     elif message == "done" and worker.item is not None:
                         yield worker.item, content
