@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import windtunnel
+from tests.ray_clusters import ray_cluster
 from windtunnel import api
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.engine.executors import REGISTRY
@@ -56,11 +57,24 @@ class Squaring:
         return item.value**2
 
 
-def worked(name: str, job: Squaring, count: int) -> Iterator[tuple[Number, int]]:
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a Ray cluster."""
+    with ray_cluster(2) as started:
+        yield str(started.address)
+
+
+@pytest.fixture
+def address(name: str, request: pytest.FixtureRequest) -> str | None:
+    """The address for executors that take one."""
+    return str(request.getfixturevalue("cluster")) if REGISTRY.get(name).takes_address else None
+
+
+def worked(name: str, job: Squaring, count: int, address: str | None) -> Iterator[tuple[Number, int]]:
     executor = REGISTRY.get(name)
     items = [Number(value) for value in range(count)]
     workers = 2 if executor.separate else 1
-    return executor.work(job, items, workers, lambda _done, _failed: None, None)
+    return executor.work(job, items, workers, lambda _done, _failed: None, address)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,28 +86,28 @@ def test_an_executor_declares_its_facts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_item_is_done_once_and_progress_adds_up(name: str) -> None:
+def test_every_item_is_done_once_and_progress_adds_up(name: str, address: str | None) -> None:
     executor, counts = REGISTRY.get(name), Counter[str]()
 
     def advance(done: int, failed: int) -> None:
         counts.update(done=done, failed=failed)
 
     items = [Number(value) for value in range(5)]
-    found = list(executor.work(Squaring(), items, 2 if executor.separate else 1, advance, None))
+    found = list(executor.work(Squaring(), items, 2 if executor.separate else 1, advance, address))
     assert sorted(found, key=lambda pair: pair[0].value) == [(item, item.value**2) for item in items]
     assert counts == {"done": 15, "failed": 5}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mistake_of_the_user_is_raised_as_it_is(name: str) -> None:
+def test_a_mistake_of_the_user_is_raised_as_it_is(name: str, address: str | None) -> None:
     with pytest.raises(UserError, match=r"^2 is not allowed; give another number"):
-        list(worked(name, Squaring(mistakes=(2,)), 4))
+        list(worked(name, Squaring(mistakes=(2,)), 4, address))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if REGISTRY.get(name).separate])
-def test_a_crash_of_a_worker_is_put_into_words(name: str) -> None:
+def test_a_crash_of_a_worker_is_put_into_words(name: str, address: str | None) -> None:
     with pytest.raises(RunFailed, match=r"a worker crashed: ZeroDivisionError: no such square \(test_exec"):
-        list(worked(name, Squaring(crashes=(1,)), 2))
+        list(worked(name, Squaring(crashes=(1,)), 2, address))
 
 
 BACKWARDS = """

@@ -35,6 +35,11 @@ ANSWER_SECONDS = 10.0
 LONGEST_FOLDER = 40
 ENVIRONMENT = {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
+
+class ClusterGone(RunFailed):
+    """The cluster does not answer; leaving it in good order would take forever."""
+
+
 Purpose = Literal["begin", "do", "progress"]
 Send = Callable[[str, Any], None]
 
@@ -91,10 +96,14 @@ def drive(pipe: Connection, orders: Orders) -> None:
 
     try:
         with _connected(orders) as ray:
+            send("connected", None)
             if orders.setup is None:
                 send("cpus", _cpus(ray))
             else:
                 Dispatcher(ray, orders, orders.setup, send).run(stopped)
+    except ClusterGone as error:
+        send("failed", error)
+        os._exit(1)
     except (UserError, RunFailed) as error:
         send("failed", error)
     except Exception as error:
@@ -138,8 +147,12 @@ def _connected(orders: Orders) -> Iterator[Any]:
                 ) from error
         try:
             yield ray
-        finally:
+        except ClusterGone:
+            raise
+        except Exception:
             ray.shutdown(wait_for_processes=True)
+            raise
+        ray.shutdown(wait_for_processes=True)
 
 
 def _cpus(ray: Any) -> int:
@@ -149,7 +162,7 @@ def _cpus(ray: Any) -> int:
     asking.start()
     asking.join(ANSWER_SECONDS)
     if asking.is_alive():
-        raise RunFailed("the Ray cluster is gone: it does not answer")
+        raise ClusterGone("the Ray cluster is gone: it does not answer")
     return int(sum(node["Resources"].get("CPU", 0) for node in found if node["Alive"]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,9 @@ from windtunnel.engine.ray_driver import Orders, Packed, drive
 from windtunnel.engine.ray_worker import Setup
 from windtunnel.engine.worker_processes import start_uninterruptible
 
-# How long a cluster of this machine may take to stop.
+# How long a cluster may take to answer, to start on this machine and to stop.
+ANSWER_SECONDS = 5
+START_SECONDS = 60
 STOP_SECONDS = 20
 
 
@@ -80,6 +83,22 @@ def _check_address(address: str | None) -> None:
             f"{option('address')} must be auto or HOST:PORT, as `ray start --head` prints it, without a "
             "protocol or a password."
         )
+    if address is not None:
+        _check_answers(address)
+
+
+def _check_answers(address: str) -> None:
+    """Refuse a host and port where nothing answers: Ray itself tries for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"Nothing answers at {option('address', address)} ({error}); give the address that "
+            "`ray start --head` printed."
+        ) from error
 
 
 def _received(pipe: Connection, address: str | None, *expected: str) -> tuple[str, Any]:
@@ -102,11 +121,17 @@ def _driver(orders: Orders) -> Iterator[Connection]:
     process = context.Process(target=drive, args=(theirs, orders), daemon=True)
     start_uninterruptible(process)
     theirs.close()
+    connected = False
     try:
+        connected = ours.poll(START_SECONDS)
+        if not connected:
+            where = f"The Ray cluster at {orders.address} does" if orders.address else "Ray does"
+            raise UserError(f"{where} not answer within {START_SECONDS} s; see `ray status`.")
+        _received(ours, orders.address, "connected")
         yield ours
     finally:
         ours.close()
-        process.join(STOP_SECONDS)
+        process.join(STOP_SECONDS if connected else 0)
         process.kill()
         process.join()
 
