@@ -268,6 +268,7 @@ class Dispatcher:
         self.workers.remove(worker)
         with suppress(Exception):  # it may be alive but out of reach
             self.ray.kill(worker.actor)
+        _check_installed(error)
         reason = _reason(error, self.ray.exceptions)
         if worker.item is None:
             self.failed_starts += 1
@@ -306,16 +307,19 @@ class Dispatcher:
                 self._calls[call] = worker, "progress"
 
 
-def _reason(error: Exception, errors: Any) -> str:
-    """Why a worker was lost, in a few words."""
-    text = str(error)
-    if f"No module named '{__package__.partition('.')[0]}'" in text:
+def _check_installed(error: Exception) -> None:
+    """Refuse a cluster with a node that lacks windtunnel: its workers cannot start."""
+    if "No module named 'windtunnel" in str(error):
         raise UserError(
             "windtunnel is not installed on a node of the Ray cluster; install the same version in the "
             f"environment in which Ray runs there (here: Python {sys.version.split()[0]})."
         ) from error
-    if isinstance(error, errors.OutOfMemoryError) or ("memory" in text and "OOM" not in text.split("(1)")[0]):
+
+
+def _reason(error: Exception, errors: Any) -> str:
+    """Why a worker was lost, in a few words."""
+    if isinstance(error, errors.OutOfMemoryError):
         return "its node ran out of memory"
-    if isinstance(error, errors.ActorUnavailableError) or ("node" in text and "died" in text):
-        return "its node was lost"
-    return "its process was killed, which the system also does for lack of memory"
+    if isinstance(error, errors.ActorUnavailableError):
+        return "its node does not answer"
+    return "its process was killed, as the system does when memory is short"
