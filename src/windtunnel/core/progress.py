@@ -12,7 +12,10 @@ class Progress(Protocol):
     """
 
     def __call__(self, done: int, total: int, failed: int = 0, /) -> None:
-        """Count `done` more finished items of `total`, and `failed` more of them that failed."""
+        """Count `done` more finished items of `total`, and `failed` more of them that failed.
+
+        Both are negative if a worker was lost and the items of its unfinished chunk are done again.
+        """
 
 
 def silent(done: int, total: int, failed: int = 0, /) -> None:

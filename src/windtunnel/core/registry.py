@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 import inspect
 import pkgutil
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -149,12 +152,16 @@ _REGISTRIES: dict[type[Plugin], Registry[Any]] = {}
 _INCLUDED: dict[Path, None] = {}
 
 
-def include_python(path: Path) -> list[str]:
+def include_python(path: Path, content: bytes | None = None) -> list[str]:
     """Add the plug-ins of any kind that a user's Python file declares; returns their names.
 
     Plug-ins that the file only imports are not added.
+
+    Args:
+        path: the file.
+        content: its content, if the file is on another machine; `path` is its full path there.
     """
-    module = import_file(path)
+    module = import_file(path, content)
     declared = [value for value in vars(module).values() if isinstance(value, Plugin)]
     imported = {
         id(value)
@@ -208,16 +215,22 @@ def _registry_of(plugin: Plugin) -> Registry[Any]:
     raise UserError(f"'{plugin.name}' is a {type(plugin).__name__}, which is not a kind of plug-in.")
 
 
-def import_file(path: Path) -> ModuleType:
-    """Import a Python file by its path; an unchanged file gives the same module."""
-    path = path.resolve()
-    if not path.is_file():
-        raise UserError(f"No such file: {path}.")
-    content = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    name = f"windtunnel_included_{path.stem}_{digest64(str(path), content):016x}"
+def import_file(path: Path, content: bytes | None = None) -> ModuleType:
+    """Import a Python file by its path; an unchanged file gives the same module.
+
+    Given the content of a file of another machine, the module has the same name as there, so that objects of
+    its classes can be sent. The file itself is read if it is here and has that content; else a copy is.
+    """
+    if content is None:
+        path = path.resolve()
+        if not path.is_file():
+            raise UserError(f"No such file: {path}.")
+        content = path.read_bytes()
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+    name = f"windtunnel_included_{path.stem}_{digest64(str(path), digest):016x}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, _local_file(path, content))
     if spec is None or spec.loader is None:
         raise UserError(f"{path} is not a Python file; give a file that ends in .py.")
     module = importlib.util.module_from_spec(spec)
@@ -233,3 +246,14 @@ def import_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}.") from error
     return module
+
+
+def _local_file(path: Path, content: bytes) -> Path:
+    """The file, or a copy with that content which is deleted when this process ends."""
+    if path.is_file() and path.read_bytes() == content:
+        return path
+    folder = tempfile.mkdtemp(prefix="windtunnel-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    copy = Path(folder, path.name)
+    copy.write_bytes(content)
+    return copy

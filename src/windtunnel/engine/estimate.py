@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import pickle
 import signal
 import sys
 import time
@@ -21,10 +20,12 @@ from windtunnel.core.errors import ImageError
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Chunk, Sent, single_threaded, start_uninterruptible
+from windtunnel.engine.jobs import Sent
 from windtunnel.engine.work import Work, fitted
+from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.models.numerics import variant_of
@@ -187,7 +188,7 @@ def warm_up_and_measure_apart(
     """Compile what conditions need and measure, in a separate process with one thread, like a worker."""
     context = multiprocessing.get_context("spawn")
     parent_pipe, child_pipe = context.Pipe(duplex=False)
-    sent = Sent(tuple(includes), pickle.dumps((work, source, tuple(images))))
+    sent = Sent.packed((work, source, tuple(images)), includes)
     process = context.Process(target=_measure_apart, args=(child_pipe, sent))
     start_uninterruptible(process)
     child_pipe.close()

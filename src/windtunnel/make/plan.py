@@ -19,9 +19,9 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, stratified_subset
 from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.survey import survey
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import parse_settings
-from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import versions_for
 from windtunnel.imaging.geometry import Geometry, resized_size
 from windtunnel.imaging.header import MAX_CANVAS_PIXELS, MAX_PIXELS, UNIT_PIXELS, pillow_quiet
