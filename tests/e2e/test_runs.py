@@ -388,7 +388,7 @@ def test_outputs_that_are_not_finite_are_rows_unless_strict(tmp_path: Path, digi
 
 def test_an_image_that_changes_during_the_run_stops_it(tmp_path: Path, digit_folder: Path) -> None:
     from windtunnel.core.errors import RunFailed
-    from windtunnel.engine.local_executor import execute
+    from windtunnel.engine.execution import execute
 
     plan = windtunnel.plan("demo", digit_folder, "smoke", chunk=1)
     files = sorted(digit_folder.rglob("*.png"))

@@ -8,6 +8,7 @@ from typing import Any
 from windtunnel.core.metrics import REGISTRY as METRIC_REGISTRY
 from windtunnel.corruptions import REGISTRY
 from windtunnel.data.layouts import by_priority
+from windtunnel.engine.executors import REGISTRY as EXECUTORS
 from windtunnel.imaging.codecs import REGISTRY as CODECS
 from windtunnel.imaging.decoders import decoders
 from windtunnel.imaging.resizers import libraries
@@ -142,6 +143,10 @@ def _sections() -> list[dict[str, Any]]:
     ]
 
 
+def _executors() -> list[dict[str, Any]]:
+    return [{"name": one.name, "about": one.help, "extra": one.extra} for one in EXECUTORS.all()]
+
+
 KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "corruptions": _corruptions,
     "sequences": _sequences,
@@ -155,6 +160,7 @@ KINDS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "layouts": _layouts,
     "model-kinds": _model_kinds,
     "sections": _sections,
+    "executors": _executors,
 }
 
 

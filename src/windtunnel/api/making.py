@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from windtunnel.core.progress import Progress, silent
 from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.data.manifest import Manifest
+from windtunnel.engine.executors import Workers, checked_executor, usable_workers
 from windtunnel.make.executor import check_target, make
 from windtunnel.make.plan import MakePlan, plan_make
 from windtunnel.options import MakeOptions
@@ -42,7 +42,7 @@ def make_set(
         The set's folder; `open_dataset` and `run` take it as it is.
     """
     prepared = prepare_set(suite, data, out, options.with_changes(changes))
-    prepared.make(1 if prepared.options.workers is None else prepared.options.workers, progress)
+    prepared.make(prepared.default_workers, progress)
     return prepared.folder
 
 
@@ -56,17 +56,25 @@ class PreparedSet:
 
     @property
     def workers(self) -> int:
-        """As many worker processes as asked for, or one per processor core; at most one per chunk."""
-        if not self.plan.dataset.portable:
-            return 1
-        return min(self.options.workers or os.cpu_count() or 1, len(self.plan.chunks))
+        """As many workers as asked for, or one per processor core; at most one per chunk."""
+        asked, portable = self.options, self.plan.dataset.portable
+        return usable_workers(
+            len(self.plan.chunks), asked.workers, asked.executor, asked.address, portable=portable
+        )
+
+    @property
+    def default_workers(self) -> int:
+        """As many workers as asked for; else one, or all that a named executor has."""
+        if self.options.workers is not None:
+            return self.options.workers
+        return 1 if self.options.executor is None else self.workers
 
     def make(self, workers: int, progress: Progress = silent, checking: Progress = silent) -> Manifest:
         """Write what is missing or damaged; `checking` counts stored chunks that were checked."""
         return make(
             self.plan,
             self.folder,
-            workers=workers,
+            workers=Workers(workers, self.options.executor, self.options.address),
             includes=included_files(),
             checking=checking,
             progress=progress,
@@ -82,6 +90,7 @@ def prepare_set(
 ) -> PreparedSet:
     """Check what a set is made of and plan it; `make` of the result does the work."""
     include_units(map(Path, options.include))
+    checked_executor(options.executor, options.address)
     planned = plan_make(suite, open_dataset(data), options, progress)
     check_target(planned, Path(out))
     return PreparedSet(planned, Path(out), options)

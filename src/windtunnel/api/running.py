@@ -14,13 +14,8 @@ from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset
 from windtunnel.data.survey import first_size
 from windtunnel.engine.estimate import Expected
-from windtunnel.engine.local_executor import (
-    execute,
-    expected_time,
-    finished_predictions,
-    mended_count,
-    usable_workers,
-)
+from windtunnel.engine.execution import execute, expected_time, finished_predictions, mended_count
+from windtunnel.engine.executors import Workers, checked_executor, usable_workers
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.models import ModelSource, load_model
 from windtunnel.options import RunOptions
@@ -82,9 +77,7 @@ def run(
 
     prepared = prepare(model, data, suite, options.with_changes(changes))
     with shown(progress) as (watched, expect):
-        return prepared.execute(
-            1 if prepared.options.workers is None else prepared.options.workers, watched, expect
-        )
+        return prepared.execute(prepared.default_workers, watched, expect)
 
 
 @dataclass(frozen=True)
@@ -108,12 +101,24 @@ class PreparedRun:
 
     @property
     def workers(self) -> int:
-        """As many worker processes as asked for, or one per processor core; at most one per shard."""
-        return usable_workers(self.plan, self.options.workers)
+        """As many workers as asked for, or one per processor core; at most one per shard."""
+        asked, portable = self.options, self.plan.model.portable and self.plan.dataset.portable
+        return usable_workers(
+            len(self.plan.chunks), asked.workers, asked.executor, asked.address, portable=portable
+        )
+
+    @property
+    def default_workers(self) -> int:
+        """As many workers as asked for; else one, or all that a named executor has."""
+        if self.options.workers is not None:
+            return self.options.workers
+        return 1 if self.options.executor is None else self.workers
 
     def expected_time(self) -> Expected | None:
         """How long the rest will take: a few images are made and predicted for it."""
-        return expected_time(self.plan, self.folder, self.workers, self.source, included_files())
+        return expected_time(
+            self.plan, self.folder, self._workers(self.workers), self.source, included_files()
+        )
 
     def execute(
         self,
@@ -125,7 +130,7 @@ class PreparedRun:
         finished = execute(
             self.plan,
             self.folder,
-            workers=workers,
+            workers=self._workers(workers),
             source=self.source,
             includes=included_files(),
             strict=self.options.strict,
@@ -133,6 +138,9 @@ class PreparedRun:
             expect=expect,
         )
         return Run(finished)
+
+    def _workers(self, count: int) -> Workers:
+        return Workers(count, self.options.executor, self.options.address)
 
 
 def prepare(
@@ -146,6 +154,7 @@ def prepare(
     if options.out == "":
         raise UserError(f"{option('out')} is empty; give a folder, or leave it out for the default.")
     include_units(map(Path, options.include))
+    checked_executor(options.executor, options.address)
     planned = _planned(model, data, suite, options, progress)
     folder = Path(options.out) if options.out else planned.default_folder()
     return PreparedRun(planned, folder, options, _source(model, options.preprocess, planned))

@@ -21,10 +21,12 @@ from windtunnel.core.errors import ImageError
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Chunk, Sent, single_threaded, start_uninterruptible
+from windtunnel.engine.jobs import Sent
 from windtunnel.engine.work import Work, fitted
+from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.models.numerics import variant_of

@@ -24,7 +24,7 @@ from windtunnel.core.task import LabelOptions, Postprocessor, Task
 from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_column
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
 from windtunnel.data.survey import survey
-from windtunnel.engine.pool import Chunk
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
 from windtunnel.models import Model
 from windtunnel.options.run import KEEP, RunOptions

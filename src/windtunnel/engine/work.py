@@ -24,8 +24,9 @@ from windtunnel.core.task import Postprocessor, Task
 from windtunnel.data import Dataset
 from windtunnel.engine.condition_kinds import frames_under, warm_up
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Advance, start_uninterruptible
+from windtunnel.engine.jobs import Advance
 from windtunnel.engine.shard_rows import NOT_FINITE_REASON, ShardRows
+from windtunnel.engine.worker_processes import start_uninterruptible
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.imaging.resizers import resize

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,10 +24,10 @@ from windtunnel.data.manifest import (
     read_manifest,
     write_manifest,
 )
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_before_codec
+from windtunnel.engine.executors import Workers
 from windtunnel.engine.images import Source
-from windtunnel.engine.local_executor import opencv_on_one_thread
-from windtunnel.engine.pool import Advance, Chunk, work_in_processes
 from windtunnel.engine.work import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.imagenet_s import ImageArrays, paper_names
@@ -55,7 +54,7 @@ def make(
     plan: MakePlan,
     out: Path,
     *,
-    workers: int = 1,
+    workers: Workers = Workers(),  # noqa: B008 (frozen)
     includes: tuple[Path, ...] = (),
     checking: Progress = silent,
     progress: Progress = silent,
@@ -65,17 +64,12 @@ def make(
     Args:
         plan: the set.
         out: its folder; created, or continued if it has the same recipe.
-        workers: 1 works in this process; more start as many processes.
+        workers: how many, and where.
         includes: files of the user's units, which workers need too.
         checking: counts stored chunks that were checked.
         progress: counts written images.
     """
-    if workers < 1:
-        raise UserError(f"{option('workers')} is {workers}; give at least 1.")
-    if workers > 1 and not plan.dataset.portable:
-        raise UserError(
-            f"A live Python array cannot be sent to worker processes; use {option('workers', 1)}."
-        )
+    workers.check(portable=plan.dataset.portable, live="A live Python array")
     check_target(plan, out)
     layout = _layout(plan)
     with SetFolder(out).locked():
@@ -90,7 +84,8 @@ def make(
         left = sum(len(chunk.images) * count_views(pending[chunk.name]) for chunk in missing)
         progress(plan.files - left, plan.files)
         if missing:
-            if workers > 1:
+            executor = workers.executor_for(len(missing))
+            if executor.separate:
                 warm_up_apart(plan.conditions, includes)
             split = plan.recipe.split or SPLITS[0]
             job = Making(
@@ -98,10 +93,12 @@ def make(
                 includes,
             )  # fmt: skip
             stored_files = plan.files - left
+
+            def advance(done: int, failed: int) -> None:
+                progress(done, plan.files, failed)
+
             try:
-                for chunk, pieces in _made(
-                    job, missing, workers, lambda done, failed: progress(done, plan.files, failed)
-                ):
+                for chunk, pieces in executor.work(job, missing, workers.count, advance, workers.address):
                     _add_to_table(out, chunk, manifest, pieces)
                     stored_files += len(chunk.images) * count_views(pending[chunk.name])
             except BaseException as error:
@@ -123,17 +120,6 @@ def _pending(plan: MakePlan, out: Path, checking: Progress) -> dict[str, tuple[C
             checking(1, len(begun))
         pending[chunk.name] = tuple(condition for condition in plan.conditions if condition.name not in sound)
     return pending
-
-
-def _made(
-    job: Making, missing: list[Chunk], workers: int, advance: Advance
-) -> Iterator[tuple[Chunk, list[Piece]]]:
-    if workers > 1 and len(missing) > 1:
-        yield from work_in_processes(job, missing, workers, advance)
-        return
-    with opencv_on_one_thread():
-        for chunk in missing:
-            yield chunk, job.make(chunk, advance)
 
 
 def check_target(plan: MakePlan, out: Path) -> None:

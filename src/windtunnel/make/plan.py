@@ -19,9 +19,9 @@ from windtunnel.corruptions import SEVERITIES
 from windtunnel.data import Dataset, is_image_name, stratified_subset
 from windtunnel.data.label_spaces import read_indices
 from windtunnel.data.survey import survey
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.images import Source
 from windtunnel.engine.plan import parse_settings
-from windtunnel.engine.pool import Chunk
 from windtunnel.engine.recipe import versions_for
 from windtunnel.imaging.clips import H264
 from windtunnel.imaging.crops import refuse_scaling

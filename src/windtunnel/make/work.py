@@ -11,9 +11,10 @@ from windtunnel.core.errors import ImageError, RunFailed
 from windtunnel.core.images import Image
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import frames_before_codec
 from windtunnel.engine.images import Source
-from windtunnel.engine.pool import Advance, Chunk, Labour
+from windtunnel.engine.jobs import Advance, ItemFunction
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.imaging.header import pillow_quiet
 from windtunnel.make.imagenet_s import training_image
@@ -46,7 +47,7 @@ class Making:
     pending: dict[str, tuple[Condition, ...]]
     includes: tuple[Path, ...]
 
-    def begin(self) -> Labour:
+    def begin(self) -> ItemFunction[Chunk]:
         """Nothing has to be loaded."""
         return self.make
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel.core.labels import DECLARABLE
+from windtunnel.options.execution import ADDRESS_HELP, EXECUTOR_HELP
 from windtunnel.options.record import Options, option_field, options_record
 
 # The layouts for each kind of set, the default first; 32-pixel images are arrays, like CIFAR-10-C and -P.
@@ -59,9 +60,11 @@ class MakeOptions(Options):
     )
     workers: int | None = option_field(
         default=None,
-        help="Worker processes; by default one per processor core on the command line, and 1 in Python.",
+        help="Workers; by default one per processor core on the command line, and 1 in Python.",
         minimum=1,
     )
+    executor: str | None = option_field(default=None, help=EXECUTOR_HELP, metavar="NAME")
+    address: str | None = option_field(default=None, help=ADDRESS_HELP, metavar="auto|HOST:PORT")
     labels: str | None = option_field(
         default=None,
         help="What the data's class indices are; imagenet-1k writes folders of WordNet ids. Default indices.",

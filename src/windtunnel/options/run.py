@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.labels import DECLARABLE
+from windtunnel.options.execution import ADDRESS_HELP, EXECUTOR_HELP
 from windtunnel.options.record import Options, option_field, options_record
 
 # What may be kept of a model's outputs: of clean and native images, of all conditions, or of none.
@@ -101,11 +102,13 @@ class RunOptions(Options):
     )
     workers: int | None = option_field(
         default=None,
-        help="Worker processes; by default one per processor core on the command line, and 1 in Python.",
+        help="Workers; by default one per processor core on the command line, and 1 in Python.",
         minimum=1,
     )
+    executor: str | None = option_field(default=None, help=EXECUTOR_HELP, metavar="NAME")
+    address: str | None = option_field(default=None, help=ADDRESS_HELP, metavar="auto|HOST:PORT")
     strict: bool = option_field(default=False, help="Stop at the first image that cannot be scored.")
 
 
 # `plan` does no work: it takes every option of `run` but these.
-EXECUTION = ("workers", "strict")
+EXECUTION = ("workers", "executor", "address", "strict")

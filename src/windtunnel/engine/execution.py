@@ -1,8 +1,7 @@
-"""Local execution: find what is missing from the run folder, score it, store each chunk as it ends."""
+"""Execute a plan: find what is missing from the run folder, have it scored, store each chunk as it ends."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
+from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.condition_kinds import warm_up
 from windtunnel.engine.estimate import (
     Expected,
@@ -23,11 +23,13 @@ from windtunnel.engine.estimate import (
     probe_images,
     warm_up_and_measure_apart,
 )
+from windtunnel.engine.executors import Executor, Workers
+from windtunnel.engine.jobs import Advance, ItemFunction
 from windtunnel.engine.plan import Plan
-from windtunnel.engine.pool import Advance, Chunk, Labour, work_in_processes
 from windtunnel.engine.rescoring import mended_images
 from windtunnel.engine.work import Work, score_chunk, warm_up_apart
-from windtunnel.models import ModelSource, load_model
+from windtunnel.engine.worker_processes import opencv_on_one_thread
+from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.store.folder import RunFolder
 from windtunnel.suites.pipeline_steps import axis_of
 
@@ -36,7 +38,7 @@ def execute(
     plan: Plan,
     folder: Path,
     *,
-    workers: int = 1,
+    workers: Workers = Workers(),  # noqa: B008 (frozen)
     source: ModelSource | None = None,
     includes: tuple[Path, ...] = (),
     strict: bool = False,
@@ -48,19 +50,15 @@ def execute(
     Args:
         plan: the work.
         folder: the run folder; made, or continued where it holds the same recipe.
-        workers: 1 runs in this process; more spawn as many.
+        workers: how many, and where.
         source: where workers load the model from.
         includes: files of the user's units, which workers need too.
         strict: stop at the first image that cannot be scored.
         progress: counts predictions, and images that failed.
         expect: receives the expected time as soon as it is known; None where nobody asks.
     """
-    if workers < 1:
-        raise UserError(f"{option('workers')} is {workers}; give at least 1.")
-    if workers > 1 and not (source and plan.model.portable and plan.dataset.portable):
-        raise UserError(
-            f"A live Python model or array cannot be sent to worker processes; use {option('workers', 1)}."
-        )
+    portable = source is not None and plan.model.portable and plan.dataset.portable
+    workers.check(portable=portable, live="A live Python model or array")
     target = RunFolder(folder)
     work = _work(plan, strict=strict)
     if strict:
@@ -114,7 +112,7 @@ def _do(
     target: RunFolder,
     work: Work,
     missing: list[Chunk],
-    workers: int,
+    workers: Workers,
     source: ModelSource | None,
     includes: tuple[Path, ...],
     advance: Advance,
@@ -122,13 +120,17 @@ def _do(
 ) -> None:
     """Score the missing chunks and store each as it ends."""
     target.check_versions(plan.info.versions)
-    probe = _ready(plan, work, missing, workers, source, includes, probing=expect is not None)
-    time = expected(probe, missing, plan.views, workers)
+    executor = workers.executor_for(len(missing))
+    probe = _ready(plan, work, executor, source, includes, probing=expect is not None)
+    time = expected(probe, missing, plan.views, workers.count)
     if time and expect:
         expect(time)
-    for chunk, table in _scored(plan, work, missing, workers, source, includes, advance):
+    job: Scoring | LiveScoring = LiveScoring(work, plan.model)
+    if source is not None and executor.separate:
+        job = Scoring(work, source, plan.model.fingerprint, includes)
+    for chunk, packed in executor.work(job, missing, workers.count, advance, workers.address):
         try:
-            target.write_shard(chunk.name, table)
+            target.write_shard(chunk.name, pa.ipc.open_stream(packed).read_all())
         except OSError as error:
             raise RunFailed(f"a shard cannot be written: {error}") from error
 
@@ -143,8 +145,7 @@ def _work(plan: Plan, *, strict: bool) -> Work:
 def _ready(
     plan: Plan,
     work: Work,
-    missing: list[Chunk],
-    workers: int,
+    executor: Executor,
     source: ModelSource | None,
     includes: tuple[Path, ...],
     *,
@@ -155,7 +156,7 @@ def _ready(
     A process that only hands out work compiles nothing itself.
     """
     made_already = plan.dataset.precomputed is not None
-    if source is not None and _in_processes(workers, missing, source):
+    if source is not None and executor.separate:
         if probing:
             return warm_up_and_measure_apart(work, source, probe_images(plan.surveyed), includes)
         if not made_already:
@@ -172,7 +173,7 @@ def _ready(
 def expected_time(
     plan: Plan,
     folder: Path,
-    workers: int,
+    workers: Workers = Workers(),  # noqa: B008 (frozen)
     source: ModelSource | None = None,
     includes: tuple[Path, ...] = (),
 ) -> Expected | None:
@@ -185,18 +186,8 @@ def expected_time(
     if not missing:
         return None
     work = _work(plan, strict=False)
-    probe = _ready(plan, work, missing, workers, source, includes, probing=True)
-    return expected(probe, missing, plan.views, workers)
-
-
-def usable_workers(plan: Plan, asked: int | None = None) -> int:
-    """The number of worker processes for a plan: as asked, or one per core; at most one per shard.
-
-    One where the model or the data cannot be sent to another process.
-    """
-    if not (plan.model.portable and plan.dataset.portable):
-        return 1
-    return min(asked or os.cpu_count() or 1, len(plan.chunks))
+    probe = _ready(plan, work, workers.executor_for(len(missing)), source, includes, probing=True)
+    return expected(probe, missing, plan.views, workers.count)
 
 
 def _refuse_failures(plan: Plan, target: RunFolder) -> None:
@@ -240,30 +231,6 @@ def _rows(plan: Plan, chunk: Chunk) -> int:
     return len(chunk.images) * plan.views
 
 
-def _in_processes(workers: int, missing: list[Chunk], source: ModelSource | None) -> bool:
-    """Whether the work is handed to other processes."""
-    return workers > 1 and len(missing) > 1 and source is not None
-
-
-def _scored(
-    plan: Plan,
-    work: Work,
-    missing: list[Chunk],
-    workers: int,
-    source: ModelSource | None,
-    includes: tuple[Path, ...],
-    advance: Advance,
-) -> Iterator[tuple[Chunk, pa.Table]]:
-    if source is not None and _in_processes(workers, missing, source):
-        job = Scoring(work, source, plan.model.fingerprint, includes)
-        for chunk, packed in work_in_processes(job, missing, workers, advance):
-            yield chunk, pa.ipc.open_stream(packed).read_all()
-        return
-    with opencv_on_one_thread():
-        for chunk in missing:
-            yield chunk, score_chunk(work, plan.model, chunk.images, advance)
-
-
 @dataclass(frozen=True)
 class Scoring:
     """The job of a worker: load the model again, then score chunks.
@@ -280,7 +247,7 @@ class Scoring:
     fingerprint: str
     includes: tuple[Path, ...]
 
-    def begin(self) -> Labour:
+    def begin(self) -> ItemFunction[Chunk]:
         """Load the model."""
         model = load_model(self.source)
         if model.fingerprint != self.fingerprint:
@@ -288,7 +255,30 @@ class Scoring:
                 f"{model.name} is another model in every process (weights drawn at random?); use "
                 f"{option('workers', 1)}."
             )
-        return lambda chunk, advance: _packed(score_chunk(self.work, model, chunk.images, advance))
+        return LiveScoring(self.work, model).score
+
+
+@dataclass(frozen=True)
+class LiveScoring:
+    """The job of scoring chunks with a model that is loaded.
+
+    Attributes:
+        work: what every chunk has in common.
+        model: the model.
+        includes: none; plug-ins of this process are registered.
+    """
+
+    work: Work
+    model: Model
+    includes: tuple[Path, ...] = ()
+
+    def begin(self) -> ItemFunction[Chunk]:
+        """Nothing has to be loaded."""
+        return self.score
+
+    def score(self, chunk: Chunk, advance: Advance) -> bytes:
+        """The rows of a chunk, in Arrow's stream format."""
+        return _packed(score_chunk(self.work, self.model, chunk.images, advance))
 
 
 def _packed(table: pa.Table) -> bytes:
@@ -296,16 +286,3 @@ def _packed(table: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue().to_pybytes())
-
-
-@contextmanager
-def opencv_on_one_thread() -> Iterator[None]:
-    """One thread while we work in the caller's process, then as many as before."""
-    import cv2
-
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        yield
-    finally:
-        cv2.setNumThreads(before)
