@@ -88,7 +88,7 @@ STEADINESS = {"hardly ever": (0.002, 0.85), "seldom": (0.02, 0.85), "often": (0.
 def mean_distance(distances: Array) -> Measure:
     """uT5D of images x pairs, as `metrics/perturbed.py` makes it."""
     weights = np.full(PAIRS, 1 / PAIRS)
-    interval_of = partial(bounded_interval, answers=PAIRS)
+    interval_of = partial(bounded_interval, per_image=PAIRS)
     return Measure("ut5d", "", "", (), distances, weights, limits=(0, FARTHEST), interval_of=interval_of)
 
 

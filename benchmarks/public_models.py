@@ -18,8 +18,8 @@ def main(folder: Path) -> None:
     """Print one line per set and kind of clean results."""
     print(f"{'set':<16} {'clean results':<30} {'rows':>6} {'r':>6} {'slope':>6}  missing")
     for name, facts in known_tables().items():
-        for alike in (False, True) if facts.alike else (False,):
-            field = public_field(folder, name, alike=alike)
+        for same_classes in (False, True) if facts.same_classes else (False,):
+            field = public_field(folder, name, same_classes=same_classes)
             assert field.fit is not None
             print(
                 f"{name:<16} {field.clean.name:<30} {len(field.pairs):>6,} {field.fit.correlation:>6.3f} "

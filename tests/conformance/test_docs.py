@@ -18,7 +18,7 @@ from windtunnel.analysis.gate import DEFAULT_RULES, DEFAULT_SEQUENCE_RULES
 from windtunnel.core.extras import REQUIREMENTS
 from windtunnel.core.registry import import_file
 from windtunnel.corruptions import REGISTRY
-from windtunnel.metrics.published_results import published_models
+from windtunnel.metrics.published_figures import published_models
 from windtunnel.stats.intervals import wilson
 from windtunnel.suites.suite_files import load_suite, suite_names
 

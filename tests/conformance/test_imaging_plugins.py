@@ -248,7 +248,7 @@ def test_a_strangers_steps_run_in_workers_and_are_scored_and_reported(
     stranger.write_text(stranger.read_text() + "\n# edited\n")
     again = windtunnel_command("run", "net.py:net", photos, *options, "--out", "run")
     assert again.returncode == 2, again.stderr
-    assert "run holds a run with another model, another list of conditions" in again.stderr
+    assert "run contains a run with another model, another list of conditions" in again.stderr
 
 
 def test_everything_contains_what_is_included(stranger: Path, photos: Path, tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_a_decoder_that_returns_something_else_is_refused_in_one_line(
     ("body", "what"),
     [
         ("1 / 0", "odd-one: ZeroDivisionError: division by zero"),
-        ("np.zeros((5, 7, 3), np.uint8)", "odd-one: decodes 7x5 where the header says 64x48"),
+        ("np.zeros((5, 7, 3), np.uint8)", "odd-one: decodes 7x5, but the header has 64x48"),
     ],
 )
 def test_an_image_that_a_decoder_fails_on_is_a_row(body: str, what: str, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_dataset_has_what_every_dataset_has(name: str, tmp_path: Path) -> None
     content = dataset.read(samples[0])
     assert isinstance(content, bytes | np.ndarray)
     assert dataset.subset(samples, 0, 0) == samples
-    assert dataset.subset_remarks(samples) == [] and dataset.parts == () and dataset.frames == ()
+    assert dataset.subset_notes(samples) == [] and dataset.parts == () and dataset.frames == ()
     assert dataset.given_clean is None and dataset.natural is None and dataset.counting_rules is None
     assert (dataset.precomputed is None) == (dataset.identity is None) == (not REGISTRY.get(name).corrupted)
     assert dataset.portable

@@ -236,11 +236,14 @@ WRONG = {
     "wrong preset": (["run", "demo", "demo", "--preprocess", "imagnet"], "Did you mean imagenet"),
     "wrong keep": (["run", "demo", "demo", "--keep", "all"], "auto, logits, summary"),
     "output below a file": (["run", "demo", "demo", "--out", "text.onnx/run"], "cannot be written"),
-    "output on a folder of other things": (["run", "demo", "demo", "--out", "imagenet"], "holds other files"),
+    "output on a folder of other things": (
+        ["run", "demo", "demo", "--out", "imagenet"],
+        "contains other files",
+    ),
     "image into no folder": (["show", "gaussian_noise", "--out", "nope/x.png"], "nope/x.png"),
     "image of no kind": (["show", "gaussian_noise", "--out", "x.xyz"], ".png"),
     "suite of bytes": (["run", "demo", "demo", "--suite", "bytes.toml"], "not valid TOML"),
-    "no run": (["report", "empty"], "no run folder"),
+    "no run": (["report", "empty"], "is not a run folder"),
 }
 
 

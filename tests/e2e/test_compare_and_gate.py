@@ -387,7 +387,7 @@ def test_a_better_run_passes(invoke: object) -> None:
     ("arguments", "words"),
     [
         (("compare", "good"), "1 run given; give two"),
-        (("compare", "good", "nowhere"), "nowhere is no run folder"),
+        (("compare", "good", "nowhere"), "nowhere is not a run folder"),
         (("compare", "good", "no-shards"), "is not finished (0 of"),
         (("compare", "good", "bad", "--json", "--csv"), "exclude each other"),
         (("compare", "good", "seeded", "--flips", "f.csv"), "--flips needs the same images"),

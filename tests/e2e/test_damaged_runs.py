@@ -81,7 +81,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "shard garbage": (lambda run: first_shard(run).write_bytes(b"garbage" * 99), "is damaged"),
     "shard with a wrong byte": (lambda run: flip_a_byte(first_shard(run)), "is damaged"),
     "shard of other columns": (lambda run: other_columns(first_shard(run)), "is damaged (no column"),
-    "shard of fewer rows": (lambda run: fewer_rows(first_shard(run)), "rows where"),
+    "shard of fewer rows": (lambda run: fewer_rows(first_shard(run)), "rows instead of"),
     "shard missing": (lambda run: first_shard(run).unlink(), "is not finished"),
     "no shards": (lambda run: shutil.rmtree(run / "shards"), "is not finished (0 of"),
     "recipe cut": (lambda run: cut(run / "run.json"), "run.json is damaged"),
@@ -89,16 +89,16 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "recipe garbage": (lambda run: (run / "run.json").write_bytes(b"\xff\xfe{"), "run.json is damaged"),
     "recipe no object": (lambda run: (run / "run.json").write_text("[1]"), "run.json is damaged"),
     "recipe missing": (lambda run: (run / "run.json").unlink(), "it has no run.json"),
-    "recipe changed by hand": (other_seed, "not the one its digest was made of"),
+    "recipe changed by hand": (other_seed, "the recipe differs from its digest"),
     "no info": (lambda run: edit(run, info={}), "run.json is damaged"),
     "newer schema": (lambda run: edit(run, schema=99), "schema 99; this windtunnel reads schema 2: upgrade"),
     "samples cut": (lambda run: cut(run / "samples.parquet"), "samples.parquet is damaged"),
     "samples garbage": (lambda run: (run / "samples.parquet").write_bytes(b"PAR1"), "samples.parquet is"),
-    "samples of fewer rows": (lambda run: fewer_rows(run / "samples.parquet"), "rows where"),
+    "samples of fewer rows": (lambda run: fewer_rows(run / "samples.parquet"), "rows instead of"),
     "samples missing": (lambda run: (run / "samples.parquet").unlink(), "samples.parquet is missing"),
-    "a file": (only_a_file, "hurt is no run folder: it is a file"),
-    "other files": (other_files, "hurt is no run folder: it has no run.json"),
-    "gone": (shutil.rmtree, "hurt is no run folder: nothing is there"),
+    "a file": (only_a_file, "hurt is not a run folder: it is a file"),
+    "other files": (other_files, "hurt is not a run folder: it has no run.json"),
+    "gone": (shutil.rmtree, "hurt is not a run folder: it does not exist"),
 }
 COMMANDS = {
     "compare": ("compare", "good", "hurt"),
@@ -192,7 +192,7 @@ def test_what_cannot_be_mended_is_not_run_over(
 def test_a_folder_that_goes_while_it_is_open(place: Path) -> None:
     run = windtunnel.load_run("hurt")
     shutil.rmtree("hurt")
-    with pytest.raises(windtunnel.UserError, match=r"hurt has gone since it was opened|is missing"):
+    with pytest.raises(windtunnel.UserError, match=r"hurt was removed after it was opened|is missing"):
         run.scores()
     run = windtunnel.load_run("good")
     scores = run.scores()

@@ -206,7 +206,7 @@ def test_rows_that_are_not_made_are_failures_not_black_images(tmp_path: Path) ->
         kept = [row for row in table.to_pylist() if not row["condition"].startswith("saturate")]
         pq.write_table(pa.Table.from_pylist(kept, table.schema), path)
     dataset = windtunnel.open_dataset(made)
-    assert "unfinished" in dataset.remarks[0]
+    assert "unfinished" in dataset.notes[0]
     run = windtunnel.run(model, made, "as-stored", out=tmp_path / "run")
     statuses = run.predictions(["condition", "status"]).to_pylist()
     failed = [row for row in statuses if row["status"] != "ok"]
@@ -366,7 +366,7 @@ def test_two_recipes_are_never_mixed(tmp_path: Path) -> None:
             windtunnel.make_set("imagenet-c", file, out, only=["contrast"], **arguments)
     with pytest.raises(windtunnel.UserError, match="another data"):
         windtunnel.make_set("imagenet-c", tmp_path / "other.npz", out, only=["contrast"])
-    with pytest.raises(windtunnel.UserError, match="holds other files"):
+    with pytest.raises(windtunnel.UserError, match="contains other files"):
         windtunnel.make_set("imagenet-c", file, tmp_path, only=["contrast"])
     assert tree_checksum(out) == before
 

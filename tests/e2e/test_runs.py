@@ -160,7 +160,7 @@ def test_another_subset_in_the_same_folder_is_called_other_images(tmp_path: Path
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path, digit_folder: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(UserError, match="mine holds other files; give a folder of its own for the run"):
+    with pytest.raises(UserError, match="mine contains other files; give a separate folder for the run"):
         windtunnel.run("demo", digit_folder, "smoke", out=tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
@@ -182,7 +182,7 @@ def test_a_newer_or_damaged_run_is_refused(folder_run: windtunnel.Run) -> None:
     with pytest.raises(UserError, match="damaged"):
         windtunnel.load_run(folder_run.path)
     file.unlink()
-    with pytest.raises(UserError, match="no run folder"):
+    with pytest.raises(UserError, match="not a run folder"):
         windtunnel.load_run(folder_run.path)
 
 
@@ -419,7 +419,7 @@ def test_other_library_versions_do_not_continue_a_run(folder_run: windtunnel.Run
     file.write_text(file.read_text().replace('"onnxruntime": "', '"onnxruntime": "0.'))
     windtunnel.run("demo", digit_folder, "smoke", out=folder_run.path, chunk=7)  # nothing is missing
     next((folder_run.path / "shards").iterdir()).unlink()
-    with pytest.raises(UserError, match=r"begun with onnxruntime 0\."):
+    with pytest.raises(UserError, match=r"started with onnxruntime 0\."):
         windtunnel.run("demo", digit_folder, "smoke", out=folder_run.path, chunk=7)
 
 
@@ -447,7 +447,7 @@ def test_weights_drawn_anew_in_every_process_are_noticed(tmp_path: Path, digit_f
         "    return lambda batch: np.tile(scores, (len(batch), 1))\n"
     )
     spec = f"{tmp_path}/unseeded.py:make"
-    with pytest.raises(UserError, match="another model in every process"):
+    with pytest.raises(UserError, match="differs between processes"):
         windtunnel.run(spec, digit_folder, "smoke", out=tmp_path / "run", workers=2, chunk=10)
 
 

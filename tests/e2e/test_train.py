@@ -306,8 +306,8 @@ def test_a_module_without_an_onnx_graph_is_refused_before_training(
 
 def test_a_folder_that_is_not_the_trainings_own_is_refused(digits: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    for out, words in ((tmp_path, "holds other files"), (tmp_path / "notes.txt", "is a file")):
-        with pytest.raises(UserError, match=f"{words}; give a folder .*for the training"):
+    for out, words in ((tmp_path, "contains other files"), (tmp_path / "notes.txt", "is a file")):
+        with pytest.raises(UserError, match=f"{words}; give a (separate )?folder .*for the training"):
             fit(linear(10), digits, out, preprocess=PREPROCESS, settings=QUICK)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 

@@ -49,7 +49,7 @@ def test_groups_and_distances_that_do_not_vary() -> None:
         low, _ = mean_of(np.ones((51, conditions), bool), groups=groups).interval()
         assert low == pytest.approx(wilson_of_all(17))
         farthest = np.full((51, conditions), 18)
-        interval_of = partial(bounded_interval, answers=conditions)
+        interval_of = partial(bounded_interval, per_image=conditions)
         low, high = mean_of(farthest, limits=(0, 18), interval_of=interval_of).interval()
         assert (low, high) == (pytest.approx(18 * wilson_of_all(51)), pytest.approx(18))
 

@@ -114,7 +114,7 @@ def test_scores_follow_the_definition(tmp_path: Path, imagenet_folder: Path) -> 
         "windtunnel's textures",
         "the baseline was",
     ):
-        assert said in place.others[0].unlike
+        assert said in place.others[0].why_not_comparable
 
 
 @pytest.mark.parametrize(

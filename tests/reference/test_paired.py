@@ -11,11 +11,10 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import beta, binomtest, norm, ttest_1samp, wilcoxon
 
 from windtunnel.stats.bootstrap import bootstrap_interval, replicated_means
+from windtunnel.stats.estimates import Shares, Symmetric
 from windtunnel.stats.intervals import clopper_pearson, variance_of_mean
 from windtunnel.stats.measure import Measure
 from windtunnel.stats.paired import (
-    Shares,
-    Symmetric,
     estimate_difference,
     holm,
     mcnemar,

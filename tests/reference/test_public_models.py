@@ -130,7 +130,7 @@ def test_clean_results_on_the_same_classes_come_first(folder: Path) -> None:
     assert public_field(folder, "imagenet-a").clean.name == "results-imagenet.csv"
     write(folder / "results-imagenet-a-clean.csv", CLEAN[:5])
     assert public_field(folder, "imagenet-a").clean.name == "results-imagenet-a-clean.csv"
-    assert public_field(folder, "imagenet-a", alike=False).clean.name == "results-imagenet.csv"
+    assert public_field(folder, "imagenet-a", same_classes=False).clean.name == "results-imagenet.csv"
     write(folder / "mine.csv", SHIFTED[:5], HEADER + ",a,b,c")
     assert public_field(folder / "mine.csv").clean.name == "results-imagenet.csv"
 

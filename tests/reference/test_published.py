@@ -23,17 +23,14 @@ from windtunnel.metrics.corruption_error import (
     THE_FIFTEEN,
     alexnet_errors,
 )
-from windtunnel.metrics.published_results import (
-    METRICS,
+from windtunnel.metrics.published_figures import (
     STORED,
     PublishedModel,
-    measured_on,
     perturbation_normalisers,
-    place_among,
     published_models,
     sources,
-    unlike,
 )
+from windtunnel.metrics.published_results import METRICS, measured_on, place_among, why_not_comparable
 
 DECODERS = ("pillow", "opencv", "ffmpeg")
 RESIZES = tuple(
@@ -223,13 +220,15 @@ def test_a_score_is_placed_among_those_of_its_benchmark() -> None:
     ]
     assert place.rank == 5
     assert place.of == 19
-    assert not any(one.unlike for one in (*place.better, *place.others))
+    assert not any(one.why_not_comparable for one in (*place.better, *place.others))
     assert place.describe() == ("mCE 70.0 % ranks 5 of 19; 18 of the 18 published figures are comparable.")
     everywhere = place_among(0.70, "mce", measured)
     assert {one.model.benchmark for one in (*everywhere.better, *everywhere.others)} == {"imagenet-c"}
     robustbench = [one for one in everywhere.better if one.model.source.name == "robustbench-5k"]
     assert robustbench
-    assert all("the published figure by AlexNet on the same 5,000" in one.unlike for one in robustbench)
+    assert all(
+        "the published figure by AlexNet on the same 5,000" in one.why_not_comparable for one in robustbench
+    )
 
 
 def test_more_accuracy_is_better() -> None:
@@ -265,7 +264,7 @@ def test_an_equal_figure_is_not_better() -> None:
 )
 def test_what_is_not_like_with_like_is_said_in_one_sentence(change: dict, said: str) -> None:
     theirs = sources()["paper-c"].measured
-    found = unlike(replace(theirs, **change), theirs)
+    found = why_not_comparable(replace(theirs, **change), theirs)
     assert said in found
     assert bool(found) == bool(said)
     if found:
@@ -276,15 +275,15 @@ def test_what_is_not_like_with_like_is_said_in_one_sentence(change: dict, said: 
 def test_what_a_metric_does_not_depend_on_is_not_held_against_it() -> None:
     theirs = sources()["paper-c"].measured
     yours = replace(theirs, codec="none", own_frost=True, normaliser="")
-    assert unlike(yours, theirs, "clean_error") == ""
-    assert "codec" in unlike(yours, theirs, "mean_error")
-    assert "divided" not in unlike(yours, theirs, "mean_error")
-    assert "normalised by nothing" in unlike(yours, theirs, "mce")
+    assert why_not_comparable(yours, theirs, "clean_error") == ""
+    assert "codec" in why_not_comparable(yours, theirs, "mean_error")
+    assert "divided" not in why_not_comparable(yours, theirs, "mean_error")
+    assert "normalised by nothing" in why_not_comparable(yours, theirs, "mce")
 
 
 def test_the_same_number_of_images_is_not_the_same_images() -> None:
     theirs = sources()["robustbench-5k"].measured
-    assert "perhaps not the same" in unlike(replace(theirs, files=STORED), theirs)
+    assert "perhaps not the same" in why_not_comparable(replace(theirs, files=STORED), theirs)
 
 
 def finished_run(scored: int = 50_000, kept: tuple[int, ...] = ()) -> Any:
@@ -318,10 +317,10 @@ def finished_run(scored: int = 50_000, kept: tuple[int, ...] = ()) -> Any:
 
 def test_a_run_over_the_published_files_is_like_with_like() -> None:
     theirs = sources()["paper-c"].measured
-    assert unlike(measured_on(finished_run()), theirs) == ""
-    assert "1,000 images" in unlike(measured_on(finished_run(scored=1000)), theirs)
-    assert "2 outputs" in unlike(measured_on(finished_run(kept=(0, 1))), theirs)
+    assert why_not_comparable(measured_on(finished_run()), theirs) == ""
+    assert "1,000 images" in why_not_comparable(measured_on(finished_run(scored=1000)), theirs)
+    assert "2 outputs" in why_not_comparable(measured_on(finished_run(kept=(0, 1))), theirs)
     part = finished_run()
     part.conditions = part.corruptions = part.conditions[:70]
     part.recipe.suite.name = "imagenet-c-of-mine"
-    assert "benchmark imagenet-c-of-mine" in unlike(measured_on(part), theirs)
+    assert "benchmark imagenet-c-of-mine" in why_not_comparable(measured_on(part), theirs)

@@ -19,7 +19,7 @@ from windtunnel.published import read_text
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes, natural_set, natural_sets
 from windtunnel.stats.measure import Measure
-from windtunnel.tasks.classification.natural_labels import count_answers
+from windtunnel.tasks.classification.natural_labels import map_natural_classes
 from windtunnel.tasks.classification.summary import summarise
 
 
@@ -39,27 +39,27 @@ def space_of(name: str) -> LabelSpace:
 
 @pytest.mark.parametrize(("name", "count"), [("imagenet-a", 200), ("imagenet-o", 200), ("imagenet-r", 200)])
 def test_masks_count_two_hundred_outputs(name: str, count: int) -> None:
-    labels, projection = count_answers(natural_set(name), space_of(name), Outputs(1000))
+    labels, projection = map_natural_classes(natural_set(name), space_of(name), Outputs(1000))
     assert labels == tuple(range(1000)) and len(projection.kept) == count
     turned = tuple(reversed(WNIDS))
-    labels, other = count_answers(natural_set(name), space_of(name), Outputs(1000, turned))
+    labels, other = map_natural_classes(natural_set(name), space_of(name), Outputs(1000, turned))
     assert sorted(999 - place for place in other.kept) == list(projection.kept)
     assert labels[0] == 999
 
 
 def test_a_model_of_the_sets_own_classes_is_taken_as_it_is() -> None:
     own = masked_classes("in_imagenet_a")
-    labels, projection = count_answers(natural_set("imagenet-a"), space_of("imagenet-a"), Outputs(200))
+    labels, projection = map_natural_classes(natural_set("imagenet-a"), space_of("imagenet-a"), Outputs(200))
     assert projection.kind == "identity"
     assert [labels[index] for index in own] == list(range(200)) and labels.count(-1) == 800
-    labels, projection = count_answers(natural_set("vid-robust"), space_of("vid-robust"), Outputs(30))
+    labels, projection = map_natural_classes(natural_set("vid-robust"), space_of("vid-robust"), Outputs(30))
     assert projection.kind == "identity" and labels == tuple(range(30))
-    labels, _ = count_answers(natural_set("objectnet"), space_of("objectnet"), Outputs(113))
+    labels, _ = map_natural_classes(natural_set("objectnet"), space_of("objectnet"), Outputs(113))
     assert labels[409] == labels[530] == 0 and labels[0] == -1
     rows = csv.DictReader(io.StringIO(read_text("objectnet_113.csv")))
     folders = tuple(sorted((row["folder"] for row in rows), reverse=True))
     named = Outputs(113, folders)
-    labels, _ = count_answers(natural_set("objectnet"), space_of("objectnet"), named)
+    labels, _ = map_natural_classes(natural_set("objectnet"), space_of("objectnet"), named)
     assert labels[610] == folders.index("t-shirt")
 
 
@@ -67,12 +67,12 @@ def test_what_cannot_be_projected_is_refused() -> None:
     for outputs, what in ((Outputs(10), "10 outputs"), (Outputs(2, ("cat", "dog")), "'cat'")):
         for name in ("imagenet-a", "imagenet-sketch", "objectnet", "ytbb-robust"):
             with pytest.raises(UserError, match=what):
-                count_answers(natural_set(name), space_of(name), outputs)
+                map_natural_classes(natural_set(name), space_of(name), outputs)
 
 
 def test_classes_collapse_by_their_best_output() -> None:
     natural = natural_set("vid-robust")
-    _, projection = count_answers(natural, space_of("vid-robust"), Outputs(1000))
+    _, projection = map_natural_classes(natural, space_of("vid-robust"), Outputs(1000))
     assert projection.outputs[3] == (444, 671) and len(projection.kept) == 30
     assert sum(map(len, projection.outputs)) == 288
     scores = np.full((1, 1000), -9.0, np.float32)
@@ -82,7 +82,7 @@ def test_classes_collapse_by_their_best_output() -> None:
 
 def test_ytbb_classes_without_output_never_win_and_are_never_right() -> None:
     natural = natural_set("ytbb-robust")
-    _, projection = count_answers(natural, space_of("ytbb-robust"), Outputs(1000))
+    _, projection = map_natural_classes(natural, space_of("ytbb-robust"), Outputs(1000))
     empty = [place for place in range(24) if place not in projection.kept]
     assert [natural.classes[place] for place in empty] == ["cow", "giraffe", "skateboard", "toilet", "none"]
     scores = np.full((3, 1000), -5.0, np.float32)
@@ -133,8 +133,8 @@ def test_training_data_are_known_under_all_their_names() -> None:
 def test_every_set_has_its_facts() -> None:
     for natural in natural_sets().values():
         assert natural.title and natural.source and natural.part
-        if natural.answers in ("mask", "several", "collapse"):
-            labels, _ = count_answers(natural, space_of(natural.name), Outputs(1000))
+        if natural.output_rule in ("mask", "several", "collapse"):
+            labels, _ = map_natural_classes(natural, space_of(natural.name), Outputs(1000))
             assert len(labels) == len(space_of(natural.name))
 
 

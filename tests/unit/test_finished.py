@@ -56,7 +56,7 @@ def test_folders_are_found_by_looking(tmp_path: Path, side: int, edition: int) -
     assert held(dataset) == [f"{unit}:{level}" for unit in ("fog", "snow") for level in range(1, 6)]
     assert dataset.edition == edition
     assert dataset.clean is None
-    assert not dataset.remarks
+    assert not dataset.notes
     assert default_suite(dataset) == "imagenet-c"
 
 
@@ -92,7 +92,7 @@ def test_images_that_only_one_corruption_has_are_left_out(tmp_path: Path) -> Non
     put_folders(tmp_path, ("frost",), (*NAMES, "n15075141/x.JPEG"))
     dataset = opened(tmp_path)
     assert [sample.id for sample in dataset.samples()] == list(NAMES)
-    assert "n15075141/x.JPEG" in dataset.remarks[0]
+    assert "n15075141/x.JPEG" in dataset.notes[0]
 
 
 def test_c_bar_folders_may_be_named_by_strength(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_c_bar_as_its_script_writes_it_is_read_whole(tmp_path: Path) -> None:
     for folder, level in (("4.00", 3), ("10.00", 5)):
         file = tmp_path / "inverse_sparkles" / folder / NAMES[0]
         assert dataset.shelf.read(NAMES[0], ("inverse_sparkles", level)) == file.read_bytes()
-    assert not dataset.remarks
+    assert not dataset.notes
     plan = windtunnel.plan(Seen(1000), tmp_path)
     assert plan.suite.name == "imagenet-c-bar" and not plan.info.missing
 
@@ -156,7 +156,7 @@ def test_every_folder_that_is_not_understood_is_named(tmp_path: Path, windtunnel
         "my_notes is ignored: it has no severity folder (it has a, b).",
         "plasma_noise is ignored: it has no severity folder (it has a, b).",
     ]
-    assert dataset.remarks == named
+    assert dataset.notes == named
     assert windtunnel.plan(Seen(1000), tmp_path).info.remarks == tuple(named)
     shown = " ".join(windtunnel_command("data", "inspect", str(tmp_path)).stdout.split())
     assert all(one in shown for one in named)
@@ -170,7 +170,7 @@ def test_folders_beside_groups_of_corruptions_are_named(tmp_path: Path) -> None:
     put_folders(tmp_path / "noise", ("gaussian_noise", "hum"), NAMES, levels="3")
     (tmp_path / "noise" / "papers").mkdir()
     (tmp_path / "papers" / "2019").mkdir(parents=True)
-    assert opened(tmp_path).remarks == [
+    assert opened(tmp_path).notes == [
         "papers is ignored: it has no severity folder.",
         "papers is ignored: it has no corruption folder.",
     ]
@@ -209,7 +209,7 @@ def test_a_truncated_array_is_left_out_and_told(tmp_path: Path) -> None:
     (tmp_path / "fog.npy").write_bytes(content[: len(content) // 2])
     dataset = opened(tmp_path)
     assert {one.unit for one in dataset.stored} == {"snow"}
-    assert dataset.remarks == ["fog.npy is left out: it has 14 of 30 expected images."]
+    assert dataset.notes == ["fog.npy is left out: it has 14 of 30 expected images."]
 
 
 def test_labels_that_are_not_repeated_five_times_are_refused(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_stray_entry_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "fog" / "3" / "extra.JPEG").write_bytes(b"")
     dataset = opened(tmp_path)
     assert len(dataset.stored) == 10
-    assert dataset.remarks == ["fog/7 is not a severity and is ignored."]
+    assert dataset.notes == ["fog/7 is not a severity and is ignored."]
 
 
 def test_a_download_that_has_hardly_begun_takes_nothing_from_others(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_download_that_has_hardly_begun_takes_nothing_from_others(tmp_path: Pa
     dataset = opened(tmp_path)
     assert len(dataset.samples()) == 8
     assert "fog:1" not in held(dataset)
-    assert dataset.remarks == ["fog:1 is left out: it has 1 images; 8 are usual."]
+    assert dataset.notes == ["fog:1 is left out: it has 1 images; 8 are usual."]
 
 
 def test_one_corruption_alone_is_a_precomputed_set(tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_corrupted_arrays_are_paired_with_as_many_clean_images_only(tmp_path: Pa
     ("arguments", "message"),
     [
         ({"codec": "png"}, "stored already"),
-        ({"settings": ["frost.textures=x"]}, "made already"),
+        ({"settings": ["frost.textures=x"]}, "contains corrupted images already"),
         ({"edition": 224}, "of edition 64, not 224"),
         ({"suite": "imagenet-c-extra"}, "contains no condition of suite"),
         ({"suite": "imagenet-c-bar"}, "contains no condition of suite"),

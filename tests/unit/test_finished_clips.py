@@ -78,7 +78,7 @@ def test_videos_are_found_by_looking(tmp_path: Path, side: int, edition: int) ->
         ("seq/gaussian_noise:2+stored", "sequence", 5),
         ("seq/tilt+stored", "sequence", 5),
     ]
-    assert (dataset.edition, dataset.clean, dataset.remarks) == (edition, None, [])
+    assert (dataset.edition, dataset.clean, dataset.notes) == (edition, None, [])
     assert default_suite(dataset) == "imagenet-p"
 
 
@@ -96,12 +96,12 @@ def test_every_sequence_has_its_own_shape(tmp_path: Path) -> None:
     assert found["seq/motion_blur"].geometry == {"stored_px": [86, 64]}
     assert {unit: found[unit].id for unit in alone} == alone
     assert (dataset.edition, dataset.size) == (64, (64, 64))
-    assert dataset.remarks == [
+    assert dataset.notes == [
         "seq/motion_blur has another shape than the canvas (its first clip 86x64 pixels, the canvas 64x64): "
         "its frames are resized directly to the model's input."
     ]
     run = windtunnel.run(Brightest(1000), root, out=tmp_path / "run")
-    assert not failures(run) and run.info.remarks[:1] == tuple(dataset.remarks)
+    assert not failures(run) and run.info.remarks[:1] == tuple(dataset.notes)
     portrait = [np.repeat(frame[:1], 90, axis=0) for frame in clip_of(0)]
     (root / "motion_blur" / f"{NAMES[0]}.mp4").write_bytes(encode_clip(portrait, "temporal"))
     assert not failures(windtunnel.run(Brightest(1000), root, out=tmp_path / "both"))
@@ -240,7 +240,7 @@ def test_what_is_not_read_of_a_folder_is_told(tmp_path: Path, group: str) -> Non
     (root / "notes").mkdir()
     if group:
         (tmp_path / "set" / "papers").mkdir()
-    told = opened(tmp_path / "set").remarks
+    told = opened(tmp_path / "set").notes
     assert sorted(told) == sorted(
         [
             "rotate is ignored: unlike the others, it contains no videos.",
@@ -254,7 +254,7 @@ def test_what_is_not_read_of_a_folder_is_told(tmp_path: Path, group: str) -> Non
 
 def test_arrays_of_other_names_are_told(tmp_path: Path) -> None:
     put_arrays(tmp_path, ("tilt", "rotat", "labels_old"))
-    assert opened(tmp_path).remarks == [
+    assert opened(tmp_path).notes == [
         "labels_old.npy is ignored: it is not the name of a sequence.",
         "rotat.npy is ignored: it is not the name of a sequence (did you mean rotate?).",
     ]
@@ -344,7 +344,7 @@ def test_arrays_of_other_numbers_and_truncated_ones_are_left_out_and_told(tmp_pa
     (tmp_path / "rotate.npy").write_bytes(content[: len(content) // 2])
     dataset = opened(tmp_path)
     assert [one.unit for one in dataset.stored] == ["seq/scale", "seq/tilt"]
-    assert dataset.remarks == [
+    assert dataset.notes == [
         "rotate.npy is left out: it has 2 of 6 expected clips.",
         "snow.npy is left out: it has 2 of 6 expected clips.",
     ]

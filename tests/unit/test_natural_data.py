@@ -36,7 +36,7 @@ def test_imagenet_a_keeps_imagenets_indices(tmp_path: Path) -> None:
     assert {one for (one,) in labels_of(found, "clean").values()} == set(IN_A[:10])
     assert len(labels_of(found, "clean")) == 40
     assert all(id_.startswith("clean/") for id_ in labels_of(found, "clean"))
-    assert any("10 of ImageNet-A's 200" in remark for remark in found.remarks)
+    assert any("10 of ImageNet-A's 200" in note for note in found.notes)
 
 
 def test_a_folder_that_is_none_of_the_sets_is_refused(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_numbers_are_numbers_and_the_version_is_named(tmp_path: Path, folder: st
         str(label): label for label in (1, 2, 9, 10, 100, 999)
     }
     assert dataset.label_space.classes == WNIDS
-    assert any("version unknown" in one for one in dataset.remarks) == (part == "imagenet-v2")
+    assert any("version unknown" in one for one in dataset.notes) == (part == "imagenet-v2")
 
 
 def test_numbers_beyond_imagenets_are_refused(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_objectnet_has_several_ids_and_a_border(tmp_path: Path) -> None:
     pixels = found.read(next(one for one in found.samples() if one.id == "banana/b.png"))
     assert not isinstance(pixels, bytes) and pixels.shape == (16, 16, 3)
     assert pixels[0, 0].tolist() == [954 % 256, 954 // 256, 0]
-    assert any("1 image in 1 other folder is left out" in one for one in found.remarks)
-    assert any("no such class (abacus_of_no_class)" in one for one in found.remarks)
-    assert any("2 of ObjectNet's 113 class folders" in one for one in found.remarks)
+    assert any("1 image in 1 other folder is left out" in one for one in found.notes)
+    assert any("no such class (abacus_of_no_class)" in one for one in found.notes)
+    assert any("2 of ObjectNet's 113 class folders" in one for one in found.notes)
 
 
 def test_every_folder_of_objectnets_table_is_found_however_it_is_spelt(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_every_folder_of_objectnets_table_is_found_however_it_is_spelt(tmp_path:
         put(tmp_path / "objectnet" / folder / "a.png", 0, border=2)
     found = open_natural(tmp_path / "objectnet", "objectnet")
     assert labels_of(found, "objectnet") == {f"{folder}/a.png": ids for folder, ids in wanted.items()}
-    assert not any("folders" in one for one in found.remarks), "all are there, and no others"
+    assert not any("folders" in one for one in found.notes), "all are there, and no others"
     for spelt in ("T-shirt", "t_shirt", "T shirt"):
         put(tmp_path / spelt / "objectnet" / spelt / "a.png", 0, border=2)
         one = open_natural(tmp_path / spelt / "objectnet", "objectnet")
@@ -407,13 +407,13 @@ def test_ytbb_without_review_takes_every_candidate(tmp_path: Path) -> None:
         "Without review: all 5 annotated anchors and their 9 candidate frames are scored. Reviewers accepted "
         "3 of 5 anchors and 2 frames; suite ytbb-robust scores those."
     )
-    assert said in dataset.remarks
+    assert said in dataset.notes
     reviewed, _ = open_for_suite(root, None, None)
     said = (
         "With review: reviewers accepted 3 of 5 anchors and 2 of 7 annotated frames. These are scored; suite "
         "ytbb-robust-unreviewed scores all candidates."
     )
-    assert isinstance(reviewed, NaturalDataset) and said in reviewed.remarks
+    assert isinstance(reviewed, NaturalDataset) and said in reviewed.notes
     assert reviewed.natural.name == "ytbb-robust"
 
 
@@ -441,7 +441,7 @@ def test_ytbb_anchors_are_never_labelled_by_additions_alone(tmp_path: Path) -> N
     found = open_natural(root, "ytbb-robust")
     # aaa's annotators added a person to the car, which only the raw list names.
     assert set(labels_of(found, "ytbb-robust")) == {"bbb_2000/frame-60.jpg", "eee_5000/frame-10.jpg"}
-    assert any("1 good anchors ('aaa_1000/frame-30.jpg' ...) are left out" in one for one in found.remarks)
+    assert any("1 good anchors ('aaa_1000/frame-30.jpg' ...) are left out" in one for one in found.notes)
     raw.unlink()
     with pytest.raises(UserError, match=r"no \*test_anchors_full.csv in metadata, the folder itself, misc"):
         open_natural(root, "ytbb-robust")
@@ -572,8 +572,8 @@ def test_a_suite_that_is_not_natural_takes_the_folder_as_it_is(tmp_path: Path) -
     assert isinstance(open_for_suite(tmp_path / "imagenet-a", "imagenet-c", None)[0], FolderDataset)
     found = open_for_suite(tmp_path / "imagenet-a", None, None)[0]
     assert isinstance(found, NaturalDataset)
-    assert "is read as ImageNet-A" in found.remarks[0]
-    assert any("No clean images" in one for one in found.remarks)
+    assert "is read as ImageNet-A" in found.notes[0]
+    assert any("No clean images" in one for one in found.notes)
 
 
 def test_own_classes_are_joined_by_name(tmp_path: Path) -> None:
@@ -603,10 +603,10 @@ def test_the_clean_part_of_a_subset_has_the_classes_of_the_other(tmp_path: Path)
         {one.labels for one in few if (one.meta["part"] == "clean") is wanted} for wanted in (False, True)
     )
     assert len(shifted) == 10 and shifted == clean
-    assert found.subset_remarks(few) == []
+    assert found.subset_notes(few) == []
     alone = [one for one in few if one.meta["part"] != "clean" or one.labels == min(clean)]
-    (remark,) = found.subset_remarks(alone)
-    assert remark.startswith("9 classes have no clean image in the subset")
+    (note,) = found.subset_notes(alone)
+    assert note.startswith("9 classes have no clean image in the subset")
 
 
 def test_subsets_draw_from_every_part_and_keep_sets_whole(tmp_path: Path) -> None:
@@ -631,11 +631,9 @@ def test_folders_of_the_clean_classes_are_not_out_of_distribution(tmp_path: Path
     put(tmp_path / "out" / "zebra" / "a.png", 1)
     put(tmp_path / "out" / "noise" / "a.png", 1)
     found = open_natural(tmp_path / "out", "ood", tmp_path / "day")
-    assert any("1 of 2 folders" in one and "'zebra'" in one for one in found.remarks)
+    assert any("1 of 2 folders" in one and "'zebra'" in one for one in found.notes)
     (tmp_path / "out" / "zebra" / "a.png").unlink()
-    assert not any(
-        "folders" in one for one in open_natural(tmp_path / "out", "ood", tmp_path / "day").remarks
-    )
+    assert not any("folders" in one for one in open_natural(tmp_path / "out", "ood", tmp_path / "day").notes)
 
 
 @pytest.mark.parametrize(

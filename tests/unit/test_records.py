@@ -19,7 +19,6 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.records import (
     DataInfo,
-    FixedFile,
     GeometryRecord,
     ModelInfo,
     NaturalRecipe,
@@ -30,14 +29,12 @@ from windtunnel.core.records import (
     RecordError,
     RunInfo,
     ScoringInfo,
-    SetClasses,
-    SetInfo,
-    SetRecipe,
     TensorRecord,
     read_conditions,
     read_recipe,
     read_record,
 )
+from windtunnel.core.set_records import FixedFile, SetClasses, SetInfo, SetRecipe
 from windtunnel.data.manifest import SET, SetFolder, read_manifest
 from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, Tensor
@@ -373,7 +370,7 @@ def test_a_run_folder_names_the_difference(tmp_path: Path, changes: dict[str, An
     RunFolder(run).check_same(recipe, samples)
     other = msgspec.structs.replace(recipe, **changes)
     told = refused(lambda: RunFolder(run).open_for(other, INFO, samples))
-    assert told.startswith(f"{run} holds a run with {named}; choose another folder")
+    assert told.startswith(f"{run} contains a run with {named}; choose another folder")
     assert (run / "run.json").read_bytes() == before
 
 

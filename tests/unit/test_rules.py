@@ -9,8 +9,9 @@ from windtunnel.analysis.gate import ALARM_LEVEL, Check, Trial, holm_levels, ima
 from windtunnel.analysis.gate_rules import Rule, matching, parse_rule, pooled
 from windtunnel.core.errors import UserError
 from windtunnel.report.gate_outcome import sentence
+from windtunnel.stats.estimates import Symmetric
 from windtunnel.stats.measure import Measure
-from windtunnel.stats.paired import Symmetric, estimate_difference
+from windtunnel.stats.paired import estimate_difference
 
 UNMODIFIED = ("native", "clean", "clean+jpeg:85")
 CONDITIONS = (

@@ -9,22 +9,22 @@ from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.published.natural_sets import NaturalSet, natural_set
 
 
-def marks(run: ScoredRun) -> list[str]:
+def caveats(run: ScoredRun) -> list[str]:
     """Reasons why this model's score on a natural set is not comparable: filter networks, training data."""
     if not run.natural:
         return []
     natural, model = natural_set(run.natural.set), run.info.model
-    found = [
+    sentences = [
         f"Low by construction: {natural.title} was filtered by {network}, and this model is declared as one"
         for network in networks_that_filtered(natural, model.name, model.family)
     ]
     conflicts = training_conflicts(natural, model.trained_on)
     if conflicts:
-        found.append(
+        sentences.append(
             f"The model was trained on {', '.join(conflicts)}: its score on {natural.title} does not measure "
             "what the set is meant to measure"
         )
-    return found
+    return sentences
 
 
 def networks_that_filtered(natural: NaturalSet, *texts: str) -> tuple[str, ...]:

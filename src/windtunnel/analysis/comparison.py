@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from windtunnel.analysis.caveats import marks
+from windtunnel.analysis.caveats import caveats
 from windtunnel.analysis.pairing import Joined, Key, join_runs, open_runs, why_different_benchmarks
 from windtunnel.analysis.relative_error import against_first
 from windtunnel.core.errors import UserError
@@ -74,8 +74,8 @@ class Flips:
 
     Attributes:
         other: index of the run.
-        conditions: by condition, (broken, mended).
-        images: id, conditions broken, conditions mended; the most broken first, flipped images only.
+        conditions: by condition, the number of images (broken, repaired): now wrong, now correct.
+        images: id, conditions broken, conditions repaired; flipped images only, the most broken first.
     """
 
     other: int
@@ -111,12 +111,12 @@ class Comparison:
 
     def by_condition(self, other: int = 1) -> list[Change]:
         """Change of every condition's top-1 error (flip probability for sequences) from the first run."""
-        return [one for one in self.changes if one.other == other and one.metric in PER_CONDITION]
+        return [change for change in self.changes if change.other == other and change.metric in PER_CONDITION]
 
     def changed(self, other: int = 1) -> list[Change]:
         """Conditions that changed significantly (Holm over all conditions of a metric), the worst first."""
-        found = [one for one in self.by_condition(other) if one.holm_p <= SIGNIFICANT]
-        return sorted(found, key=lambda one: -one.difference.value)
+        significant = [change for change in self.by_condition(other) if change.holm_p <= SIGNIFICANT]
+        return sorted(significant, key=lambda change: -change.difference.value)
 
 
 def compare(*runs: ScoredRun | str | Path) -> Comparison:
@@ -157,7 +157,11 @@ def compare(*runs: ScoredRun | str | Path) -> Comparison:
         min(len(rows) for rows in joined.rows),
         joined.unpaired_because,
         scores,
-        {other: one.score(joined.runs[other].digest) for other, (one, _) in ratios.items() if one},
+        {
+            other: measure.score(joined.runs[other].digest)
+            for other, (measure, _) in ratios.items()
+            if measure
+        },
         tuple(change for other in others for change in _changes(joined, other)),
         tuple(_flips(joined, other) for other in others) if joined.paired else (),
         (*_warnings(joined, scores), *_undivided({other: why for other, (_, why) in ratios.items()}, joined)),
@@ -191,7 +195,9 @@ def _columns(joined: Joined, headline: Key) -> tuple[Column, ...]:
 def _made_by(run: ScoredRun) -> str:
     """Settings of a run as text: suite, images, seed, codec, preprocessing, competing outputs."""
     recipe = run.recipe
-    codecs = ", ".join(dict.fromkeys(one.codec for one in run.conditions if one.unit)) or "none"
+    codecs = (
+        ", ".join(dict.fromkeys(condition.codec for condition in run.conditions if condition.unit)) or "none"
+    )
     counted = "all outputs" if recipe.projection.projection.counts_all else "masked or mapped outputs"
     return (
         f"{run.info.suite}, {recipe.data.count:,} of {recipe.data.of:,} images, "
@@ -201,19 +207,22 @@ def _made_by(run: ScoredRun) -> str:
 
 def _changes(joined: Joined, other: int) -> list[Change]:
     """Change of every shared score from the first run; p is adjusted over the conditions of each metric."""
-    found: dict[Key, Difference] = {}
+    differences: dict[Key, Difference] = {}
     for key, old in joined.measures[0].items():
         new = joined.measures[other][key]
         if joined.paired:
             known = no_difference() if joined.same_model(other) and _equal(old, new) else None
-            found[key] = paired_difference(old, new, estimate=known)
+            differences[key] = paired_difference(old, new, estimate=known)
         else:
-            found[key] = unpaired_difference(old, new)
+            differences[key] = unpaired_difference(old, new)
     adjusted: dict[Key, float] = {}
-    for metric in {metric for metric, _ in found}:
-        keys = [key for key in found if key[0] == metric and key[1]]
-        adjusted |= dict(zip(keys, holm([found[key].p for key in keys]), strict=True))
-    return [Change(*key, other, one, adjusted.get(key, one.p)) for key, one in found.items()]
+    for metric in {metric for metric, _ in differences}:
+        keys = [key for key in differences if key[0] == metric and key[1]]
+        adjusted |= dict(zip(keys, holm([differences[key].p for key in keys]), strict=True))
+    return [
+        Change(*key, other, difference, adjusted.get(key, difference.p))
+        for key, difference in differences.items()
+    ]
 
 
 def _equal(old: Measure, new: Measure) -> bool:
@@ -223,13 +232,13 @@ def _equal(old: Measure, new: Measure) -> bool:
 def _flips(joined: Joined, other: int) -> Flips:
     parts = [part.name for part in joined.runs[0].parts]
     names = [name for name in (*joined.conditions, *parts) if ("top1_error", name) in joined.measures[0]]
-    broken, mended = {}, {}
+    broken, repaired = {}, {}
     for name in names:
         old, new = (_wrong(joined, place, name) for place in (0, other))
-        broken[name], mended[name] = new & ~old, old & ~new
+        broken[name], repaired[name] = new & ~old, old & ~new
     by_image = [
-        np.sum([one[name] for name in names], axis=0) if names else np.zeros(len(joined.images))
-        for one in (broken, mended)
+        np.sum([flipped[name] for name in names], axis=0) if names else np.zeros(len(joined.images))
+        for flipped in (broken, repaired)
     ]
     listed = sorted(
         (
@@ -239,16 +248,16 @@ def _flips(joined: Joined, other: int) -> Flips:
         ),
         key=lambda row: (-row[1], -row[2], row[0]),
     )
-    counts = {name: (int(broken[name].sum()), int(mended[name].sum())) for name in names}
+    counts = {name: (int(broken[name].sum()), int(repaired[name].sum())) for name in names}
     return Flips(other, counts, tuple(listed))
 
 
 def _wrong(joined: Joined, place: int, condition: str) -> NDArray[np.bool_]:
     """Which of the shared images a run predicts incorrectly under a condition, or in a part."""
     measure = joined.measures[place]["top1_error", condition]
-    found = np.zeros(len(joined.images), bool)
-    found[slice(None) if measure.rows is None else measure.rows] = measure.columns[:, 0]
-    return found
+    wrong = np.zeros(len(joined.images), bool)
+    wrong[slice(None) if measure.rows is None else measure.rows] = measure.columns[:, 0]
+    return wrong
 
 
 def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]:
@@ -265,7 +274,7 @@ def _warnings(joined: Joined, scores: dict[Key, tuple[Score, ...]]) -> list[str]
                 f"{most - len(joined.images):,} of {most:,} images are left out: they differ between runs, "
                 "or a run could not score them."
             )
-    lines += [f"{run.info.model.name}: {mark}." for run in joined.runs for mark in marks(run)]
+    lines += [f"{run.info.model.name}: {caveat}." for run in joined.runs for caveat in caveats(run)]
     if why := why_outputs_differ(joined.runs):
         lines.append(f"Predictions are not over the same classes in all runs: {why}.")
     clean = next((key for key in (("top1_error", "clean"), ("top1_error", "native")) if key in scores), None)
@@ -290,7 +299,7 @@ def _shift(joined: Joined) -> str:
 
 def _undivided(reasons: dict[int, tuple[str, ...]], joined: Joined) -> list[str]:
     """Why errors or flips are not normalised by the first run's, each reason once."""
-    every = list(dict.fromkeys(reason for found in reasons.values() for reason in found))
+    every = list(dict.fromkeys(reason for run_reasons in reasons.values() for reason in run_reasons))
     if not every:
         return []
     more = f"; {len(every) - 1} more reasons like this" if len(every) > 1 else ""

@@ -22,10 +22,10 @@ def is_data_set(text: str, name: str) -> bool:
 def names_network(text: str, network: str) -> bool:
     """Whether a text names a network, in any spelling: `timm/resnet50.a1_in1k` names ResNet-50.
 
-    A name that continues with a letter or a digit is a different network (resnet50d, resnet501), and so is
-    one with the word of a variant before or after it (wide_resnet50, ResNet-50-D).
+    A name that continues with a letter or a digit is a different network (resnet50d, resnet501). So is a
+    name with the word of a variant before or after it (wide_resnet50, ResNet-50-D).
     """
     words = re.findall(r"[a-z]+|\d+", network.lower())
     named = rf"(?<![a-z0-9]){'[-_ ]?'.join(words)}(?![a-z0-9])(?![-_ ]({VARIANT_BEHIND})(?![a-z0-9]))"
-    before = (text.lower()[: one.start()] for one in re.finditer(named, text.lower()))
-    return any(not re.search(rf"(?<![a-z0-9])({VARIANT_BEFORE})[-_ ]$", one) for one in before)
+    prefixes = (text.lower()[: prefix.start()] for prefix in re.finditer(named, text.lower()))
+    return any(not re.search(rf"(?<![a-z0-9])({VARIANT_BEFORE})[-_ ]$", prefix) for prefix in prefixes)

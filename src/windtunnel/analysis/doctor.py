@@ -52,7 +52,7 @@ from windtunnel.models.preprocess import Preprocess
 from windtunnel.stats.intervals import wilson
 from windtunnel.tasks.classification.data_labels import data_space
 from windtunnel.tasks.classification.label_mapping import map_labels
-from windtunnel.tasks.classification.natural_labels import count_answers
+from windtunnel.tasks.classification.natural_labels import map_natural_classes
 
 IMAGES = 200
 # Every arithmetic is tried on this many images first; those that trail by more are dropped.
@@ -240,7 +240,7 @@ def _reading(
         ]
         return [Order(DECLARED, own)], found, lines
     if rules := dataset.counting_rules:
-        outputs, found = count_answers(rules, space, model)
+        outputs, found = map_natural_classes(rules, space, model)
         note = f"Predictions are counted as in a run over {rules.title}. Not tried: other label orders."
         return [Order(DECLARED, outputs)], found, [note]
     not_tried = orders_not_tried(space, model.class_count)

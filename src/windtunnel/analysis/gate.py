@@ -1,4 +1,4 @@
-"""The gate: is a run worse than a base run by more than the rules allow? Worse, not worse or unsure.
+"""The gate: whether a run is worse than a base run by more than the rules allow.
 
 For a rule `score <= limit` with d the paired difference run - base:
 
@@ -34,8 +34,9 @@ from windtunnel.metrics.comparability import why_outputs_differ
 from windtunnel.metrics.headlines import natural_head
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.metrics.sequence_scores import sequences_of
+from windtunnel.stats.estimates import Estimate
 from windtunnel.stats.measure import Measure
-from windtunnel.stats.paired import Estimate, estimate_difference, no_difference
+from windtunnel.stats.paired import estimate_difference, no_difference
 
 # All rules together may raise 5 % false alarms; tests at 4 % guarantee that despite approximations.
 ALARM_LEVEL = 0.04
@@ -143,8 +144,8 @@ class Gate:
 
     def count(self, outcome: Outcome) -> int:
         """Number of rules by outcome."""
-        found = sum(check.outcome == outcome for check in self.checks)
-        return found + (len(self.unchecked) if outcome == "unsure" else 0)
+        count = sum(check.outcome == outcome for check in self.checks)
+        return count + (len(self.unchecked) if outcome == "unsure" else 0)
 
     def to_json(self) -> dict[str, object]:
         """The gate as one JSON document."""
@@ -199,17 +200,17 @@ def gate(
         for rule in dropped
         if (why := joined.not_shared.get((rule.metric, rule.pattern), ""))
     )
-    told = {one.rule for one in unchecked}
-    warnings = _warnings(joined, [rule.text for rule in dropped if rule.text not in told])
+    undecided = {check.rule for check in unchecked}
+    warnings = _warnings(joined, [rule.text for rule in dropped if rule.text not in undecided])
     return Gate(str(new.path), str(base.path), len(joined.images), tuple(checks), unchecked, unsure, warnings)
 
 
 def _warnings(joined: Joined, absent: Sequence[str]) -> tuple[str, ...]:
     """Warnings on images left out, and on default rules whose score neither run has."""
-    lost = max(one.recipe.data.count for one in joined.runs) - len(joined.images)
+    lost = max(run.recipe.data.count for run in joined.runs) - len(joined.images)
     left_out = f"{lost:,} images are left out: they are not in both runs, or not scored by both."
-    unasked = (f"The default rule {rule} is not checked: neither run has this score." for rule in absent)
-    return (*([left_out] if lost else []), *unasked)
+    unavailable = (f"The default rule {rule} is not checked: neither run has this score." for rule in absent)
+    return (*([left_out] if lost else []), *unavailable)
 
 
 def usual_rules(joined: Joined) -> tuple[str, ...]:
@@ -228,24 +229,24 @@ def usual_rules(joined: Joined) -> tuple[str, ...]:
 
 def default_rules(joined: Joined) -> list[Rule]:
     """The default rules whose scores both runs have."""
-    found = [parse_rule(text) for text in usual_rules(joined)]
+    rules = [parse_rule(text) for text in usual_rules(joined)]
     keys = joined.measures[0]
-    fit = [rule for rule in found if (rule.metric, rule.pattern) in keys]
-    if not fit:
-        metrics = " nor ".join(rule.metric for rule in found)
+    shared = [rule for rule in rules if (rule.metric, rule.pattern) in keys]
+    if not shared:
+        metrics = " nor ".join(rule.metric for rule in rules)
         raise UserError(f"The runs share neither {metrics}; give {option('rules')}.")
-    return fit
+    return shared
 
 
 def tests_of(rule: Rule, joined: Joined) -> list[Trial]:
     """The differences that a rule tests: one, or with `each` one per condition."""
-    unmodified = {one.name for one in joined.runs[0].conditions if one.is_unmodified}
+    unmodified = {condition.name for condition in joined.runs[0].conditions if condition.is_unmodified}
     unmodified |= {part.name for part in joined.runs[0].parts}
     if metric_of(rule.metric) and not any(metric == rule.metric for metric, _ in joined.measures[0]):
         raise _no_score(rule, joined)
     keys = matching(rule, list(joined.measures[0]), unmodified)
-    found: list[list[Key]] = [[key] for key in keys] if rule.each else [keys]
-    return [_test(rule, some, joined) for some in found]
+    key_groups: list[list[Key]] = [[key] for key in keys] if rule.each else [keys]
+    return [_test(rule, group, joined) for group in key_groups]
 
 
 def _no_score(rule: Rule, joined: Joined) -> UserError:
@@ -310,12 +311,12 @@ def _alarm(test: Trial) -> float:
 
 
 def _check(test: Trial, alarm: float, level: float) -> Check:
-    rule, found = test.rule, test.estimate
+    rule, estimate = test.rule, test.estimate
     if rule.sign == "<=":
-        low, high = found.end(level), found.end(1 - MISS_LEVEL)
+        low, high = estimate.end(level), estimate.end(1 - MISS_LEVEL)
         fine = high <= rule.limit
     else:
-        low, high = found.end(MISS_LEVEL), found.end(1 - level)
+        low, high = estimate.end(MISS_LEVEL), estimate.end(1 - level)
         fine = low >= rule.limit
     outcome: Outcome = "worse" if alarm <= level else "not worse" if fine else "unsure"
     return Check(
@@ -324,12 +325,12 @@ def _check(test: Trial, alarm: float, level: float) -> Check:
         rule.metric,
         test.base,
         test.run,
-        found.value,
+        estimate.value,
         low,
         high,
         rule.limit,
         level,
-        found.test,
+        estimate.test,
         outcome,
         test.images,
         images_to_decide(test.images, alarm, level) if outcome == "unsure" else None,

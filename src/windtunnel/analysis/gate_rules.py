@@ -53,10 +53,10 @@ class Rule:
 
 def parse_rule(text: str) -> Rule:
     """Parse a rule; raises a UserError of one line if it is invalid."""
-    found = RULE.fullmatch(text.strip())
-    if found is None:
+    match = RULE.fullmatch(text.strip())
+    if match is None:
         raise UserError(f"Rule '{text}' is not understood; {ALLOWED}.")
-    words = found["left"].split()
+    words = match["left"].split()
     each = words[0] == "each"
     words = words[each:]
     # Some metric names have two words; a condition followed by a metric never matches one of them.
@@ -70,13 +70,13 @@ def parse_rule(text: str) -> Rule:
     detection, _, score = metric.partition(":")
     if score and not pattern and _of_ood_scores(detection):
         metric, pattern = detection, score
-    sign: Sign = "<=" if found["sign"] == "<=" else ">="
+    sign: Sign = "<=" if match["sign"] == "<=" else ">="
     known = metric_of(metric)
     wanted = ">=" if known and known.direction == "higher" else "<="
     if known and sign != wanted:
         worse, such = ("less", "-1") if wanted == ">=" else ("more", "+1")
         raise UserError(f"Rule '{text}': {worse} {metric} is worse; write for example {wanted} {such}.")
-    limit = float(found["limit"]) / unit_of(metric).scale
+    limit = float(match["limit"]) / unit_of(metric).scale
     return Rule(text.strip(), each, pattern, metric, sign, limit)
 
 
@@ -109,42 +109,51 @@ def matching(rule: Rule, keys: Sequence[Key], unmodified: Collection[str]) -> li
             f"Rule '{rule.text}': {rule.metric} needs a condition; write one, such as "
             f"'{conditions[0]} {rule.metric} {rule.sign} +1', or a pattern such as '*'."
         )
-    found = [condition for condition in conditions if condition == rule.pattern]
-    if not found:
-        found = [one for one in conditions if _fits(rule.pattern, one, modified=one not in unmodified)]
-    if not found:
-        named = [condition for condition in conditions if condition]
-        if not named:
-            raise UserError(
-                f"Rule '{rule.text}': {rule.metric} is over all conditions and takes no condition; write "
-                f"'{rule.metric} {rule.sign} +1'."
-            )
-        if _of_ood_scores(rule.metric) and rule.pattern in OF_LOGITS:
-            raise UserError(
-                f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model outputs "
-                f"probabilities; use one of {', '.join(named)}."
-            )
-        if _of_ood_scores(rule.metric) and rule.pattern == KL_MATCHING:
-            raise UserError(
-                f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean images of "
-                f"each class for it; use one of {', '.join(named)}."
-            )
-        units: dict[str, list[str]] = {}
-        for condition in named:
-            unit, _, level = condition.partition("+")[0].partition(":")
-            units.setdefault(unit, []).append(level)
-        unit, colon, level = rule.pattern.partition(":")
-        unit = unit if unit in units else f"{SEQUENCE_PREFIX}{unit}"
-        if colon and unit in units:
-            levels = [one for one in units[unit] if one]
-            has = f"has level {', '.join(levels)}" if levels else "has no levels"
-            example = f"{unit}:{levels[0]}" if levels else unit
-            raise UserError(
-                f"Rule '{rule.text}': {unit} {has}, not '{level}'; write '{example} "
-                f"{rule.metric} {rule.sign} ...'."
-            )
-        raise unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
-    return [(rule.metric, condition) for condition in found]
+    matches = [condition for condition in conditions if condition == rule.pattern]
+    if not matches:
+        matches = [
+            condition
+            for condition in conditions
+            if _fits(rule.pattern, condition, modified=condition not in unmodified)
+        ]
+    if not matches:
+        raise _no_match(rule, conditions)
+    return [(rule.metric, condition) for condition in matches]
+
+
+def _no_match(rule: Rule, conditions: Sequence[str]) -> UserError:
+    """The error for a rule whose pattern matches no condition of its metric."""
+    named = [condition for condition in conditions if condition]
+    if not named:
+        return UserError(
+            f"Rule '{rule.text}': {rule.metric} is over all conditions and takes no condition; write "
+            f"'{rule.metric} {rule.sign} +1'."
+        )
+    if _of_ood_scores(rule.metric) and rule.pattern in OF_LOGITS:
+        return UserError(
+            f"Rule '{rule.text}': {rule.pattern} needs logits in both runs, and a model outputs "
+            f"probabilities; use one of {', '.join(named)}."
+        )
+    if _of_ood_scores(rule.metric) and rule.pattern == KL_MATCHING:
+        return UserError(
+            f"Rule '{rule.text}': {rule.pattern} cannot be compared: a run has too few clean images of "
+            f"each class for it; use one of {', '.join(named)}."
+        )
+    units: dict[str, list[str]] = {}
+    for condition in named:
+        unit, _, level = condition.partition("+")[0].partition(":")
+        units.setdefault(unit, []).append(level)
+    unit, colon, level = rule.pattern.partition(":")
+    unit = unit if unit in units else f"{SEQUENCE_PREFIX}{unit}"
+    if colon and unit in units:
+        levels = [level for level in units[unit] if level]
+        has = f"has level {', '.join(levels)}" if levels else "has no levels"
+        example = f"{unit}:{levels[0]}" if levels else unit
+        return UserError(
+            f"Rule '{rule.text}': {unit} {has}, not '{level}'; write '{example} "
+            f"{rule.metric} {rule.sign} ...'."
+        )
+    return unknown_name(f"condition in rule '{rule.text}':", rule.pattern.partition(":")[0], units)
 
 
 def pooled(measures: Sequence[Measure], name: str) -> Measure:
@@ -175,7 +184,7 @@ def pooled(measures: Sequence[Measure], name: str) -> Measure:
 def _fits(pattern: str, condition: str, *, modified: bool) -> bool:
     bare = condition.partition("+")[0]
     if any(character in pattern for character in "*?["):
-        alike = ("=" in pattern) == is_step(bare)
-        return modified and alike and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
+        same_kind = ("=" in pattern) == is_step(bare)
+        return modified and same_kind and (fnmatchcase(condition, pattern) or fnmatchcase(bare, pattern))
     unit = bare.partition(":")[0]
     return pattern in (bare, unit, unit.removeprefix(SEQUENCE_PREFIX)) and (modified or pattern == condition)

@@ -1,10 +1,9 @@
 """Grad-CAM: a saliency map of a torch module's class score, from its gradient.
 
 a_k    = mean over all places of d score / d A_k
-map(x) = max(0, sum over k of a_k A_k(x)),  A_k the feature maps that a layer gives
+map(x) = max(0, sum over k of a_k A_k(x)),  A_k the feature maps of a layer
 
-enlarged to the image bilinearly. The score is the module's own output of the class: a logit where it gives
-logits.
+resized bilinearly to the image. The score is the module's own output for the class, such as a logit.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def grad_cam(
             gradient = _gradient(score, maps, name)
     finally:
         hook.remove()
-    found = torch.relu((gradient.mean(dim=(1, 2), keepdim=True) * maps[-1][0]).sum(dim=0))
-    coarse = found.detach().float().cpu().numpy()
+    saliency = torch.relu((gradient.mean(dim=(1, 2), keepdim=True) * maps[-1][0]).sum(dim=0))
+    coarse = saliency.detach().float().cpu().numpy()
     size = image.shape[1], image.shape[0]
     return np.asarray(cv2.resize(coarse, size, interpolation=cv2.INTER_LINEAR), np.float64)
 
@@ -93,10 +92,10 @@ def last_convolution(predictor: TorchPredictor, image: Image) -> str:
 def _gradient(score: Any, maps: list[Any], name: str) -> Any:
     if not maps:
         raise UserError(f"layer {name} is not used for this image; give another layer.")
-    found = torch.autograd.grad(score, maps[-1], allow_unused=True)[0] if score.requires_grad else None
-    if found is None:
+    gradients = torch.autograd.grad(score, maps[-1], allow_unused=True)[0] if score.requires_grad else None
+    if gradients is None:
         raise UserError(f"the score has no gradient with respect to layer {name}; give another layer.")
-    return found[0]
+    return gradients[0]
 
 
 def _convolutions(module: Any) -> list[str]:

@@ -55,7 +55,7 @@ def several(*runs: ScoredRun | str | Path, public: str | Path | None = None) -> 
     )
 
 
-def _test_of(run: ScoredRun) -> str:
+def _benchmark_of(run: ScoredRun) -> str:
     """The benchmark of a run: a natural set in its version, as its own part is named, or a suite."""
     if not run.natural:
         return run.info.suite
@@ -66,7 +66,7 @@ def _test_of(run: ScoredRun) -> str:
 
 def _why_not_compared(runs: Sequence[ScoredRun]) -> str:
     """Why runs are of different benchmarks, or "": different natural sets, or suites over other images."""
-    sets = list(dict.fromkeys(map(_test_of, runs)))
+    sets = list(dict.fromkeys(map(_benchmark_of, runs)))
     if len(sets) < 2:
         return ""
     if any(run.natural for run in runs):

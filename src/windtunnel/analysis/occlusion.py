@@ -92,13 +92,13 @@ def occlude(
     before = class_scores(model, image[None], kind, projection)[0, target]
     after, predicted = [], []
     for start in range(0, len(patches), model.batch):
-        some = patches[start : start + model.batch]
+        batch = patches[start : start + model.batch]
         scores = class_scores(
-            model, np.stack([cover_patch(image, covering, one) for one in some]), kind, projection
+            model, np.stack([cover_patch(image, covering, patch) for patch in batch]), kind, projection
         )
         after.append(scores[:, target])
         predicted.append(scores.argmax(axis=1))
-        progress(len(some), len(patches))
+        progress(len(batch), len(patches))
     return Occlusion(
         image.shape[:2], patches, float(before), np.concatenate(after), np.concatenate(predicted)
     )

@@ -60,8 +60,8 @@ class Joined:
     @property
     def conditions(self) -> tuple[str, ...]:
         """Conditions that all runs have, by the first run's names."""
-        shared = set.intersection(*({one.id for one in run.conditions} for run in self.runs))
-        return tuple(one.name for one in self.runs[0].conditions if one.id in shared)
+        shared = set.intersection(*({condition.id for condition in run.conditions} for run in self.runs))
+        return tuple(condition.name for condition in self.runs[0].conditions if condition.id in shared)
 
     def same_model(self, other: int) -> bool:
         """Whether a run's model is the first run's: the same weights with the same preprocessing."""
@@ -71,7 +71,7 @@ class Joined:
 
 def open_runs(runs: Sequence[ScoredRun | str | Path]) -> tuple[ScoredRun, ...]:
     """The runs, opened if given as paths."""
-    return tuple(one if isinstance(one, ScoredRun) else ScoredRun(one) for one in runs)
+    return tuple(run if isinstance(run, ScoredRun) else ScoredRun(run) for run in runs)
 
 
 def why_different_benchmarks(runs: Sequence[ScoredRun]) -> str:
@@ -92,7 +92,7 @@ def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
     if len(runs) < 2:
         raise UserError(f"{len(runs)} run given; give two or more run folders.")
     images = [run.images for run in runs]
-    shared = set.intersection(*(set(one.values()) for one in images))
+    shared = set.intersection(*(set(by_id.values()) for by_id in images))
     if not shared:
         raise UserError(
             f"{runs[0].path} and {runs[-1].path} share no image with the same id, content and labels; "
@@ -100,14 +100,14 @@ def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
         )
     complete = [{images[place][id_]: row for row, id_ in enumerate(_scored_ids(run))}
                 for place, run in enumerate(runs)]  # fmt: skip
-    everywhere = sorted(set.intersection(*(set(one) for one in complete)))
-    why = _why_unpaired(runs, [len(one) for one in images], len(shared))
+    everywhere = sorted(set.intersection(*(set(row_of) for row_of in complete)))
+    why = _why_unpaired(runs, [len(by_id) for by_id in images], len(shared))
     if not why and not everywhere:
         raise UserError(f"No image that {runs[0].path} and {runs[-1].path} share was scored in all runs.")
     if why:
         rows = tuple(np.arange(len(_scored_ids(run))) for run in runs)
     else:
-        rows = tuple(np.array([one[key] for key in everywhere], np.int64) for one in complete)
+        rows = tuple(np.array([row_of[key] for key in everywhere], np.int64) for row_of in complete)
     column = _group_column(runs)
     if why and column:
         runs = tuple(_grouped(run, column) for run in runs)
@@ -116,18 +116,20 @@ def join_runs(given: Sequence[ScoredRun | str | Path]) -> Joined:
         measures = _same_rows(measures)
     groups = None if why else _shared_groups(runs, rows)
     if groups is not None:
-        measures = tuple({key: one.in_groups(groups) for key, one in found.items()} for found in measures)
+        measures = tuple(
+            {key: measure.in_groups(groups) for key, measure in of_run.items()} for of_run in measures
+        )
     if not measures[0]:
         raise UserError(f"{runs[0].path} and {runs[-1].path} share no score; run the same suite for both.")
     return Joined(runs, rows, tuple(key[0] for key in everywhere), groups, why, measures, lacking)
 
 
 def _scored_ids(run: ScoredRun) -> NDArray[Any]:
-    return run.clips.ids if sequences_of(run) else run.observed.answered.ids
+    return run.clips.ids if sequences_of(run) else run.observed.with_unlabelled.ids
 
 
 def _why_unpaired(runs: Sequence[ScoredRun], counts: Sequence[int], shared: int) -> str:
-    """Why there are no pairs, or ""."""
+    """Why images cannot be paired, or ""."""
     why = why_pixels_differ(runs)
     if not why and shared < MIN_JOINED * max(counts):
         return f"only {shared:,} of {max(counts):,} images are the same in all runs"
@@ -159,11 +161,11 @@ def _grouped(run: ScoredRun, column: str) -> ScoredRun:
 
 def _shared_groups(runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]]) -> Groups:
     """Groups of the shared images, taken from the first run that has groups."""
-    for run, kept in zip(runs, rows, strict=True):
+    for run, run_rows in zip(runs, rows, strict=True):
         if run.group:
             whole = run.groups_of(run.scored)
-            groups = None if whole is None else whole[kept]
-            if unit_count(len(kept), groups) < 2:
+            groups = None if whole is None else whole[run_rows]
+            if unit_count(len(run_rows), groups) < 2:
                 raise UserError(
                     f"The shared images all have the same {run.group}; intervals need at least two groups."
                 )
@@ -174,19 +176,27 @@ def _shared_groups(runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]])
 def _shared_measures(
     runs: Sequence[ScoredRun], rows: Sequence[NDArray[np.int64]]
 ) -> tuple[tuple[dict[Key, Measure], ...], dict[Key, str]]:
-    """For every run the measures that all runs share, over some images; and why others are not shared."""
-    found = [{(one.metric, one.condition): one for one in measure_run(run)} for run in runs]
+    """For every run the shared measures over the given rows, and why others are not shared."""
+    every_measure = [
+        {(measure.metric, measure.condition): measure for measure in measure_run(run)} for run in runs
+    ]
     # Scores over several conditions come first: their absence matters most.
-    every = sorted(dict.fromkeys(key for one in found for key in one), key=lambda key: key[1] != "")
-    lacking = {key: why for key in every if (why := _why_not_shared(key, runs, found))}
+    keys = sorted(
+        dict.fromkeys(key for of_run in every_measure for key in of_run), key=lambda key: key[1] != ""
+    )
+    lacking = {key: why for key in keys if (why := _why_not_shared(key, runs, every_measure))}
     measures = []
-    for run, kept, some in zip(runs, rows, found, strict=True):
-        whole = np.array_equal(kept, np.arange(len(_scored_ids(run))))  # then nothing need be copied
+    for run, run_rows, of_run in zip(runs, rows, every_measure, strict=True):
+        whole = np.array_equal(run_rows, np.arange(len(_scored_ids(run))))  # then nothing need be copied
         measures.append(
-            {key: one if whole else one.over(kept) for key, one in some.items() if key not in lacking}
+            {
+                key: measure if whole else measure.over(run_rows)
+                for key, measure in of_run.items()
+                if key not in lacking
+            }
         )
     # All in the first run's order.
-    return tuple({key: some[key] for key in measures[0]} for some in measures), lacking
+    return tuple({key: of_run[key] for key in measures[0]} for of_run in measures), lacking
 
 
 def _same_rows(measures: tuple[dict[Key, Measure], ...]) -> tuple[dict[Key, Measure], ...]:
@@ -194,25 +204,27 @@ def _same_rows(measures: tuple[dict[Key, Measure], ...]) -> tuple[dict[Key, Meas
 
     A frame that one run could not read removes its whole frame set from all runs.
     """
-    found = [dict(one) for one in measures]
+    restricted = [dict(of_run) for of_run in measures]
     for key in measures[0]:
-        rows = [kept for one in measures if (kept := one[key].rows) is not None]
-        if all(np.array_equal(first, one) for first, one in pairwise(rows)):
+        rows = [used for of_run in measures if (used := of_run[key].rows) is not None]
+        if all(np.array_equal(first, second) for first, second in pairwise(rows)):
             continue
         common = reduce(np.intersect1d, rows)
-        for some in found:
-            some[key] = replace(some[key].over(common), rows=common)
-    return tuple(found)
+        for of_run in restricted:
+            of_run[key] = replace(of_run[key].over(common), rows=common)
+    return tuple(restricted)
 
 
-def _why_not_shared(key: Key, runs: Sequence[ScoredRun], found: Sequence[dict[Key, Measure]]) -> str:
+def _why_not_shared(
+    key: Key, runs: Sequence[ScoredRun], measures_of_runs: Sequence[dict[Key, Measure]]
+) -> str:
     """Why a score is not compared, or ""."""
-    if not all(key in one for one in found):
+    if not all(key in of_run for of_run in measures_of_runs):
         return "not in every run"
     metric = metric_of(key[0])
     if metric and metric.own_images:
         return "over the images that each run predicts correctly"
-    measures = [one[key] for one in found]
+    measures = [of_run[key] for of_run in measures_of_runs]
     for run, measure in zip(runs, measures, strict=True):
         count = len(_scored_ids(run))
         if measure.rows is None and len(measure.columns) != count:

@@ -23,7 +23,7 @@ def implausible(run: ScoredRun) -> list[str]:
             "The model's preprocessing is not declared, and the default was used. Wrong preprocessing is the "
             f"most common cause of wrong scores. Check it with {DOCTOR}, and declare it."
         )
-    return [one for one in warnings if one]
+    return [warning for warning in warnings if warning]
 
 
 def _near_chance(run: ScoredRun) -> str:
@@ -43,23 +43,23 @@ def _near_chance(run: ScoredRun) -> str:
         tuple(sorted(int(outputs[label]) for label in labels if outputs[label] >= 0))
         for labels in seen.labels
     ]
-    answerable = np.array([bool(one) for one in accepted])
-    accepted = [one for one in accepted if one]
+    has_output = np.array([bool(outputs_of_image) for outputs_of_image in accepted])
+    accepted = [outputs_of_image for outputs_of_image in accepted if outputs_of_image]
     if not accepted:
         return ""
     column = seen.column(condition)
     # An image whose class has no output is never correct.
-    right, count = int((seen.rank[answerable, column] == 0).sum()), len(accepted)
+    right, count = int((seen.rank[has_output, column] == 0).sum()), len(accepted)
     if len(set(accepted)) == 1:
         # Labels that are all the same cannot be shuffled.
         classes = run.recipe.counted_classes
         source, by_chance = "guessing gives", np.full(count, len(accepted[0]) / classes)
     else:
-        source, by_chance = "shuffled labels give", right_by_chance(seen.chosen[answerable, column], accepted)
+        source, by_chance = "shuffled labels give", right_by_chance(seen.chosen[has_output, column], accepted)
     if probability_of_so_few(right, by_chance, LEAST_SKILL) > ALPHA:
         return ""
     name = "clean" if run.natural else condition
-    judged = "predictions" if answerable.all() else "predictions on images whose class has an output"
+    judged = "predictions" if has_output.all() else "predictions on images whose class has an output"
     cause = "Preprocessing, channel order or label order is probably wrong"
     return (
         f"The {name} error, {100 * (1 - right / len(seen.ids)):.1f} %, is implausible: {right:,} of "

@@ -48,9 +48,9 @@ class Order:
         judges = np.array(self.by_halves or (self.outputs,))
         image = np.repeat(np.arange(len(chosen)), [len(row) for row in labels[: len(chosen)]])
         wanted = np.array([label for row in labels[: len(chosen)] for label in row], np.int64)
-        found = np.zeros(len(chosen), bool)
-        found[image[judges[image % len(judges), wanted] == chosen[image]]] = True
-        return found & (chosen >= 0)
+        right = np.zeros(len(chosen), bool)
+        right[image[judges[image % len(judges), wanted] == chosen[image]]] = True
+        return right & (chosen >= 0)
 
 
 @lru_cache(maxsize=1)
@@ -65,12 +65,12 @@ def other_tensors(model: Model) -> dict[str, Preprocess]:
     if model.own_arithmetic:
         return {}
     tensors = _grey_tensors if declared.tensor.channels == "grey" else _tensors
-    found = {
+    alternatives = {
         name: replace(declared, tensor=tensor)
         for name, tensor in tensors(declared.tensor)
         if tensor != declared.tensor
     }
-    return _distinct(found)
+    return _distinct(alternatives)
 
 
 def _tensors(declared: Tensor) -> Iterator[tuple[str, Tensor]]:
@@ -104,15 +104,21 @@ def other_geometries(centre: Preprocess, *, sizes: bool) -> dict[str, Preprocess
     side = centre.geometry.output_px
     if side is None:
         return {}
-    found = {}
+    alternatives = {}
     for name, row in grid()["geometries"].items():
         resize_px = max(side, int(row["resize_px"] * side / GRID_PX))
         changed = {**row, "resize_px": resize_px, "crop_px": side}
         label = name.replace(str(row["resize_px"]), str(resize_px))
-        found[label] = replace(centre, geometry=replace(centre.geometry, **changed))
+        alternatives[label] = replace(centre, geometry=replace(centre.geometry, **changed))
     for other in OTHER_SIZES_PX if sizes else ():
-        found[f"input of {other} pixels"] = centre.scaled_to(other)
-    return _distinct({name: one for name, one in found.items() if not _same(one.geometry, centre.geometry)})
+        alternatives[f"input of {other} pixels"] = centre.scaled_to(other)
+    return _distinct(
+        {
+            name: preprocess
+            for name, preprocess in alternatives.items()
+            if not _same(preprocess.geometry, centre.geometry)
+        }
+    )
 
 
 def other_resizers(centre: Preprocess) -> dict[str, Preprocess]:
@@ -120,50 +126,54 @@ def other_resizers(centre: Preprocess) -> dict[str, Preprocess]:
     if centre.geometry.rule == "none":
         return {}
     names = grid()["resizers"]["names"]
-    found = {name: replace(centre, geometry=replace(centre.geometry, resizer=name)) for name in names}
-    return {name: one for name, one in found.items() if one.geometry != centre.geometry}
+    alternatives = {name: replace(centre, geometry=replace(centre.geometry, resizer=name)) for name in names}
+    return {
+        name: preprocess
+        for name, preprocess in alternatives.items()
+        if preprocess.geometry != centre.geometry
+    }
 
 
-def _same(one: Geometry, other: Geometry) -> bool:
+def _same(first: Geometry, other: Geometry) -> bool:
     """Whether two geometries are equivalent, ignoring fields that their rule does not use."""
     unread = {"exact": ("resize_px", "crop_frac"), "crop-then-resize": ("resize_px",)}.get(
-        one.rule, ("crop_frac",)
+        first.rule, ("crop_frac",)
     )
-    return one == replace(other, **{name: getattr(one, name) for name in unread})
+    return first == replace(other, **{name: getattr(first, name) for name in unread})
 
 
-def _distinct(found: dict[str, Preprocess]) -> dict[str, Preprocess]:
+def _distinct(alternatives: dict[str, Preprocess]) -> dict[str, Preprocess]:
     """The alternatives without duplicates."""
-    kept: dict[tuple[object, object], str] = {}
-    for name, one in found.items():
-        kept.setdefault((one.geometry, one.tensor), name)
-    return {name: found[name] for name in kept.values()}
+    names: dict[tuple[object, object], str] = {}
+    for name, preprocess in alternatives.items():
+        names.setdefault((preprocess.geometry, preprocess.tensor), name)
+    return {name: alternatives[name] for name in names.values()}
 
 
 def label_orders(space: LabelSpace, declared: Sequence[int], outputs: int) -> list[Order]:
     """The declared label order, followed by common wrong ones."""
     count = len(space)
-    found = [Order(DECLARED, tuple(declared))]
+    tried = [Order(DECLARED, tuple(declared))]
     own = list(range(count))
-    orders: dict[str, list[int]] = {}
+    candidates: dict[str, list[int]] = {}
     if outputs == count + 1:
-        orders = {
+        candidates = {
             "outputs one later, the first being no class": [place + 1 for place in own],
             "outputs in the data's own order, the last being no class": own,
         }
     elif outputs == count:
-        orders = _full_orders(space, own)
+        candidates = _full_orders(space, own)
     else:
-        orders = {
+        candidates = {
             f"outputs one {where}": [(place + step) % outputs if place >= 0 else -1 for place in declared]
             for where, step in (("later", 1), ("earlier", -1))
         }
-    taken = {found[0].outputs}
-    for name, places in orders.items():
-        if tuple(places) not in taken:
-            taken.add(tuple(places))
-            found.append(Order(name, tuple(places)))
-    return found
+    known = {tried[0].outputs}
+    for name, places in candidates.items():
+        if tuple(places) not in known:
+            known.add(tuple(places))
+            tried.append(Order(name, tuple(places)))
+    return tried
 
 
 def orders_not_tried(space: LabelSpace, outputs: int) -> str:
@@ -217,7 +227,7 @@ def _fitted(chosen: NDArray[np.int64], labels: NDArray[np.int64], count: int) ->
     from scipy.optimize import linear_sum_assignment
 
     hits = np.zeros((count, count))
-    answered = chosen >= 0
-    np.add.at(hits, (labels[answered], chosen[answered]), 1)
+    finite = chosen >= 0
+    np.add.at(hits, (labels[finite], chosen[finite]), 1)
     _, outputs = linear_sum_assignment(-hits)
     return tuple(map(int, outputs))

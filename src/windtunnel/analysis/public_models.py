@@ -77,7 +77,7 @@ class Facts:
 
     shifted: str
     clean: str
-    alike: str
+    same_classes: str
     part: str
     images: int
     clean_images: int
@@ -137,19 +137,19 @@ def read_table(path: str | Path) -> PublicTable:
                     f"of results has {', '.join(NEEDED)}, and perhaps param_count, crop_pct, interpolation."
                 )
             for row in reader:
-                found = _result(row, f"{path}, line {reader.line_num}")
-                key = (found.model, found.img_size)
+                result = _result(row, f"{path}, line {reader.line_num}")
+                key = (result.model, result.img_size)
                 if key in rows:
                     raise UserError(
-                        f"{path}, line {reader.line_num}: {found.model} is listed twice at {found.img_size} "
-                        "pixels; keep one of the rows."
+                        f"{path}, line {reader.line_num}: {result.model} is listed twice at "
+                        f"{result.img_size} pixels; keep one of the rows."
                     )
-                rows[key] = found
+                rows[key] = result
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} is not a CSV file: {error}.") from error
     if not rows:
         raise UserError(f"{path} has no results; give a table with a row for each model.")
-    if max(one.top1 for one in rows.values()) <= 0.01:
+    if max(result.top1 for result in rows.values()) <= 0.01:
         raise UserError(f"{path}: no top1 is above 1; give percentages, such as 76.1, not fractions.")
     return PublicTable(path, rows)
 
@@ -164,30 +164,30 @@ def join_tables(clean: PublicTable, shifted: PublicTable, facts: Facts | None = 
         )
     missing = _missing(clean, shifted, facts.absent if facts else {})
     apart = len(clean.rows.keys() ^ shifted.rows.keys())
-    ways = {(one.img_size, one.crop_pct, one.interpolation) for _, one in pairs}
-    fit = fit_logits([one.top1 for one, _ in pairs], [one.top1 for _, one in pairs])
+    ways = {(result.img_size, result.crop_pct, result.interpolation) for _, result in pairs}
+    fit = fit_logits([result.top1 for result, _ in pairs], [result.top1 for _, result in pairs])
     return PublicField(clean.path, shifted.path, pairs, missing, apart, fit, len(ways), facts)
 
 
 def fit_logits(clean: Sequence[float], shifted: Sequence[float]) -> Fit | None:
     """The line fitted to accuracies on logit axes; None if fewer than three models have logits."""
     usable = [(x, y) for x, y in zip(clean, shifted, strict=True) if 0 < x < 1 and 0 < y < 1]
-    across, up = (np.array([logit(pair[place]) for pair in usable]) for place in (0, 1))
-    if len(usable) < 3 or not across.std() or not up.std():
+    x_values, y_values = (np.array([logit(pair[place]) for pair in usable]) for place in (0, 1))
+    if len(usable) < 3 or not x_values.std() or not y_values.std():
         return None
-    correlation = float(np.corrcoef(across, up)[0, 1])
-    slope = correlation * float(up.std() / across.std())
-    intercept = float(up.mean() - slope * across.mean())
+    correlation = float(np.corrcoef(x_values, y_values)[0, 1])
+    slope = correlation * float(y_values.std() / x_values.std())
+    intercept = float(y_values.mean() - slope * x_values.mean())
     return Fit(slope, intercept, correlation, len(usable), len(clean) - len(usable))
 
 
-def public_field(source: str | Path, natural: str = "", *, alike: bool = True) -> PublicField:
+def public_field(source: str | Path, natural: str = "", *, same_classes: bool = True) -> PublicField:
     """The public models on one natural set.
 
     Args:
         source: a folder of tables with their usual names, or the shifted set's table next to the clean one.
         natural: the set, such as imagenet-a; needed for a folder.
-        alike: use clean results on the same classes if there are any; otherwise on all of ImageNet.
+        same_classes: use clean results on the same classes if there are any; otherwise on all of ImageNet.
     """
     path = Path(source)
     if not path.exists():
@@ -205,24 +205,26 @@ def public_field(source: str | Path, natural: str = "", *, alike: bool = True) -
     else:
         refuse_clean_table(path)
         shifted = path
-        facts = next((one for one in known_tables().values() if one.shifted == path.name), None)
-    return join_tables(read_table(_clean_table(shifted, facts, alike)), read_table(shifted), facts)
+        facts = next((table for table in known_tables().values() if table.shifted == path.name), None)
+    return join_tables(read_table(_clean_table(shifted, facts, same_classes)), read_table(shifted), facts)
 
 
 def refuse_clean_table(path: Path) -> None:
     """Refuse a table of clean results given as the table of a shifted set."""
-    clean = {name for one in known_tables().values() for name in (one.clean, one.alike)} | {CLEAN_FILE}
+    clean = {name for facts in known_tables().values() for name in (facts.clean, facts.same_classes)} | {
+        CLEAN_FILE
+    }
     if path.name in clean:
-        others = ", ".join(one.shifted for one in known_tables().values())
+        others = ", ".join(facts.shifted for facts in known_tables().values())
         raise UserError(
             f"{path} contains results on clean images; give the table of the shifted set next to it "
             f"({others}), or their folder."
         )
 
 
-def _clean_table(shifted: Path, facts: Facts | None, alike: bool) -> Path:
-    own = facts.alike if facts else f"{shifted.stem}-clean.csv"
-    names = [*([own] if alike and own else []), facts.clean if facts else CLEAN_FILE]
+def _clean_table(shifted: Path, facts: Facts | None, same_classes: bool) -> Path:
+    own = facts.same_classes if facts else f"{shifted.stem}-clean.csv"
+    names = [*([own] if same_classes and own else []), facts.clean if facts else CLEAN_FILE]
     for name in names:
         if (shifted.parent / name).is_file() and name != shifted.name:
             return shifted.parent / name
@@ -262,8 +264,8 @@ def _number(row: Mapping[str, str | None], name: str, where: str) -> float:
 def _missing(clean: PublicTable, shifted: PublicTable, absent: Mapping[str, str]) -> tuple[str, ...]:
     """Sentences on rows missing from one table: one for each known reason, and one for the rest."""
     known, others = [], []
-    for one, other in ((clean, shifted), (shifted, clean)):
-        for key in one.rows:
+    for table, other in ((clean, shifted), (shifted, clean)):
+        for key in table.rows:
             if key in other.rows:
                 continue
             text = f"{key[0]} at {key[1]} pixels is not in {other.path.name}"

@@ -65,7 +65,7 @@ class Placed:
             "missing": field.missing_count,
             "fit": asdict(field.fit) if field.fit else None,
             "notes": list(self.notes),
-            "points": [{**asdict(one), "unlike": list(one.unlike)} for one in self.points],
+            "points": [{**asdict(point), "unlike": list(point.unlike)} for point in self.points],
         }
 
 
@@ -80,13 +80,13 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
         UserError: none of the runs can be compared, or a table cannot be read.
     """
     path = Path(source)
-    found = []
+    placed = []
     for name in dict.fromkeys(_set_of(run) for run in runs):
         own = [(run, shift_of(run)) for run in runs if _set_of(run) == name]
         whole = [(run, shift) for run, shift in own if shift.clean and shift.shifted and not shift.frames]
         if name and whole and _may_contain(path, name):
-            found.append(_placed(name, whole, public_field(path, name)))
-    if not found:
+            placed.append(_placed(name, whole, public_field(path, name)))
+    if not placed:
         of = next((name for name, facts in known_tables().items() if facts.shifted == path.name), "")
         if of and path.is_file():
             raise UserError(
@@ -97,7 +97,7 @@ def place_runs(runs: Sequence[ScoredRun], source: str | Path) -> list[Placed]:
             f"None of the runs can be compared with {path}; give a run over {', '.join(known_tables())} "
             f"with clean images ({option('clean')}), or the CSV file of the shifted set."
         )
-    return found
+    return placed
 
 
 def _may_contain(path: Path, natural: str) -> bool:
@@ -149,10 +149,10 @@ def _notes(name: str, field: PublicField) -> list[str]:
             "size and crop alone can change a model's accuracy by several points."
         )
     facts = field.facts
-    if facts and facts.alike and field.clean.name != facts.alike:
+    if facts and facts.same_classes and field.clean.name != facts.same_classes:
         lines.append(
             f"Public clean results ({field.clean.name}) are over all classes of ImageNet; clean accuracies "
-            f"of runs are over the classes of {natural_set(name).title}, as in {facts.alike}."
+            f"of runs are over the classes of {natural_set(name).title}, as in {facts.same_classes}."
         )
     if facts is None:
         lines.append(
@@ -181,14 +181,14 @@ def _unlike(run: ScoredRun, shift: Shift, field: PublicField) -> list[str]:
     if field.facts is None or shift.clean is None or shift.shifted is None:
         return []
     lines = _other_part(run, field.facts.part)
-    for share, kind, whole in (
+    for share, role, whole in (
         (shift.shifted, "shifted", field.facts.images),
         (shift.clean, "clean", field.facts.clean_images),
     ):
         if share.n != whole:
-            lines.append(f"{share.n:,} {kind} images, while the public results use {whole:,}")
+            lines.append(f"{share.n:,} {role} images, while the public results use {whole:,}")
     natural = natural_set(_set_of(run))
-    usual = len(masked_classes(natural.table)) if natural.answers == "mask" else IMAGENET_CLASSES
+    usual = len(masked_classes(natural.table)) if natural.output_rule == "mask" else IMAGENET_CLASSES
     counted = run.recipe.counted_classes
     if counted != usual:
         lines.append(f"{counted:,} outputs compete, while {usual:,} compete in the public results")

@@ -63,5 +63,9 @@ def _flips_against(joined: Joined, other: int) -> tuple[Measure | None, tuple[st
     reasons = [why_no_ratio(FLIPS, pair, condition) for condition in shared]
     if not shared or any(reasons):
         return None, tuple(filter(None, reasons))
-    metric = "mfr_against_first" if {bare(one) for one in shared} == set(THE_TEN) else "mean_fr_against_first"
+    metric = (
+        "mfr_against_first"
+        if {bare(condition) for condition in shared} == set(THE_TEN)
+        else "mean_fr_against_first"
+    )
     return divided(FLIPS, metric, "", pair, run, shared), ()

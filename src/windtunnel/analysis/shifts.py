@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from windtunnel.analysis.caveats import marks
+from windtunnel.analysis.caveats import caveats
 from windtunnel.core.scores import Score
 from windtunnel.core.wording import counted
 from windtunnel.metrics.headlines import PM_0, farthest_pm
@@ -16,8 +15,6 @@ from windtunnel.metrics.score import score_run
 from windtunnel.metrics.scored_run import ScoredRun
 
 NO_TAG = "no tag"
-# Names of the kinds of conditions.
-NOUNS = {"corruption": "corrupted condition", "sequence": "sequence", "pipeline": "swapped step"}
 
 
 @dataclass(frozen=True)
@@ -139,15 +136,19 @@ def shift_of(run: ScoredRun) -> Shift:
         shifted,
         _share(drop),
         frames,
-        tuple(marks(run)),
+        tuple(caveats(run)),
     )
 
 
 def _conditions_text(run: ScoredRun) -> str:
-    """Number of conditions of each kind besides the clean ones, as text."""
-    kinds: Counter[str] = Counter(one.kind for one in run.conditions)
-    found = [counted(kinds[kind], noun) for kind, noun in NOUNS.items() if kinds[kind]]
-    return ", ".join(found) or "clean images only"
+    """Number of conditions of each kind except clean, as text."""
+    conditions = (
+        (run.corruptions, "corrupted condition"),
+        (run.sequences, "sequence"),
+        (run.pipeline_steps, "swapped step"),
+    )
+    counts = [counted(len(members), noun) for members, noun in conditions if members]
+    return ", ".join(counts) or "clean images only"
 
 
 def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
@@ -156,21 +157,23 @@ def drops_by_tag(shifts: Sequence[Shift]) -> list[TagDrop]:
     Empty for a single model, or if no model has a tag. Runs with caveats are left out: the drop of a network
     on images that it filtered is not comparable.
     """
-    if not any(one.tags for one in shifts) or len({one.model for one in shifts}) < 2:
+    if not any(shift.tags for shift in shifts) or len({shift.model for shift in shifts}) < 2:
         return []
-    found: dict[tuple[str, str], list[tuple[float, str]]] = {}
-    for one in shifts:
-        for tag in one.tags or (NO_TAG,):
-            if one.drop is not None and not one.marks:
-                found.setdefault((one.test, tag), []).append((one.drop.value, one.model))
+    drops_by_group: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for shift in shifts:
+        for tag in shift.tags or (NO_TAG,):
+            if shift.drop is not None and not shift.marks:
+                drops_by_group.setdefault((shift.test, tag), []).append((shift.drop.value, shift.model))
     return [
         TagDrop(tag, test, len(drops), median(value for value, _ in drops), *min(drops))
-        for (test, tag), drops in sorted(found.items(), key=lambda item: (item[0][0], item[0][1] == NO_TAG))
+        for (test, tag), drops in sorted(
+            drops_by_group.items(), key=lambda item: (item[0][0], item[0][1] == NO_TAG)
+        )
     ]
 
 
 def _scores(run: ScoredRun, metrics: Sequence[str]) -> dict[tuple[str, str], Score]:
-    return {(one.metric, one.condition): one for one in score_run(run, metrics)}
+    return {(score.metric, score.condition): score for score in score_run(run, metrics)}
 
 
 def _share(score: Score | None) -> Share | None:

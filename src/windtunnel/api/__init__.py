@@ -28,7 +28,7 @@ from windtunnel.api.running import prepare as prepare
 from windtunnel.api.running import run as run
 from windtunnel.api.scoring import score_predictions as score_predictions
 from windtunnel.make.plan import MakePlan as MakePlan
-from windtunnel.metrics.published_results import published_models as published_models
+from windtunnel.metrics.published_figures import published_models as published_models
 from windtunnel.metrics.slices import Omitted as Omitted
 from windtunnel.metrics.slices import Slice as Slice
 from windtunnel.report.files import Written as Written

@@ -12,7 +12,8 @@ from windtunnel.engine.executors import REGISTRY as EXECUTORS
 from windtunnel.imaging.codecs import REGISTRY as CODECS
 from windtunnel.imaging.decoders import decoders
 from windtunnel.imaging.resizers import libraries
-from windtunnel.metrics.published_results import METRICS, Source, published_models, sources
+from windtunnel.metrics.published_figures import Source, published_models, sources
+from windtunnel.metrics.published_results import METRICS
 from windtunnel.models.kinds import by_priority as kinds_by_priority
 from windtunnel.models.preprocess import presets
 from windtunnel.report.sections import by_order

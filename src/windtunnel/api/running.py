@@ -14,7 +14,7 @@ from windtunnel.core.registry import included_files
 from windtunnel.data import Dataset
 from windtunnel.data.survey import first_size
 from windtunnel.engine.estimate import Expected
-from windtunnel.engine.execution import execute, expected_time, finished_predictions, mended_count
+from windtunnel.engine.execution import execute, expected_time, finished_predictions, repaired_count
 from windtunnel.engine.executors import Workers, checked_executor, usable_workers
 from windtunnel.engine.plan import Plan, make_plan
 from windtunnel.models import ModelSource, load_model
@@ -97,7 +97,7 @@ class PreparedRun:
     @property
     def readable_again(self) -> int:
         """How many images failed earlier, are readable now, and will be scored again."""
-        return mended_count(self.plan, self.folder)
+        return repaired_count(self.plan, self.folder)
 
     @property
     def workers(self) -> int:

@@ -229,7 +229,11 @@ def _cures(
     labels = _output_names(found, loaded, named) if by_name else []
     if labels or found.outputs or len(found.best.changed) > reordered:
         cures[target] = declaration_text(
-            found.best.preprocess, declared_before(given), labels=labels, outputs=found.outputs, remark=remark
+            found.best.preprocess,
+            declared_before(given),
+            labels=labels,
+            outputs=found.outputs,
+            comment=remark,
         )
     return cures
 

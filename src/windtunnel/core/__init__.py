@@ -1,1 +1,1 @@
-"""What every layer shares: records, unit names, labels, seeding, the registry, errors."""
+"""Modules that every layer shares: records, unit names, labels, seeding, the registry, errors."""

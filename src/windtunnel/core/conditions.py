@@ -16,7 +16,7 @@ Kind = Literal["clean", "native", "corruption", "sequence", "pipeline"]
 
 @dataclass(frozen=True)
 class Condition:
-    """How an image is changed.
+    """One modification of images.
 
     Attributes:
         kind: `clean` (the suite's canvas, unchanged), `native` (the model's own preprocessing),
@@ -78,7 +78,7 @@ class Condition:
 
     @property
     def is_clean(self) -> bool:
-        """Whether it is the suite's canvas with nothing done to it."""
+        """Whether it is the suite's unmodified canvas."""
         return self.kind == "clean"
 
     @property
@@ -113,7 +113,7 @@ class Condition:
 
     @property
     def geometry_changes(self) -> Mapping[str, Any]:
-        """What a pipeline step replaces in the canvas's geometry; nothing for other conditions."""
+        """The changes of a pipeline step to the canvas's geometry; empty for other conditions."""
         return self.geometry if self.is_pipeline_step else {}
 
     def to_json(self) -> dict[str, object]:

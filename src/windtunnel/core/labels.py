@@ -1,4 +1,4 @@
-"""Label spaces (which classes, in which order) and projections (which of a model's outputs count)."""
+"""Label spaces (which classes, in which order) and projections (which of a model's outputs compete)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 IMAGENET_1K = "imagenet-1k"
 INDICES = "indices"
-# What a user may declare class indices to be.
+# The label spaces that a user may declare for class indices.
 DECLARABLE = (IMAGENET_1K, INDICES)
 
 
@@ -55,21 +55,21 @@ class Projection:
 
     @property
     def counts_all(self) -> bool:
-        """Whether all outputs count, each for a class of its own."""
+        """Whether all outputs compete, each as a separate class."""
         return not (self.kept or self.outputs)
 
     @property
     def is_masked(self) -> bool:
-        """Whether some outputs do not count, and each of the others counts for a class of its own."""
+        """Whether some outputs do not compete, and each of the others is a separate class."""
         return bool(self.kept) and not self.outputs
 
     @property
     def is_collapsed(self) -> bool:
-        """Whether several outputs may count for the same class."""
+        """Whether several outputs may belong to the same class."""
         return bool(self.outputs)
 
     def mask_for(self, classes: int) -> NDArray[np.bool_]:
-        """True for every class that counts, for `classes` outputs or for the data's classes."""
+        """True for every competing class, for `classes` outputs or for the data's classes."""
         count = len(self.outputs) or classes
         if not self.kept:
             return np.ones(count, bool)

@@ -36,8 +36,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     def to_json(self) -> dict[str, Any]:
         """The record as a file stores it."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        content: dict[str, Any] = msgspec.to_builtins(self)
+        return content
 
 
 def read_record(content: object, type_: type[R]) -> R:
@@ -132,7 +132,12 @@ class PrecomputedIdentity(Record, frozen=True):
 
 
 class DataRecipe(Record, frozen=True):
-    """The facts of the data that determine predictions."""
+    """The facts of the data that determine predictions.
+
+    Attributes:
+        count, of: number of images in the run and in the dataset.
+        finished: identity of a precomputed set; None for other datasets.
+    """
 
     count: int
     of: int
@@ -169,11 +174,11 @@ class CanvasRecipe(Record, frozen=True):
 
 
 class ProjectionRecipe(Record, frozen=True):
-    """Which of a model's outputs count, and the output of each class of the data.
+    """The outputs of a model that compete, and the output of each class of the data.
 
     Attributes:
         kind: `identity`, `mask` or `collapse`.
-        kept: the classes that count; () for all.
+        kept: the competing classes; () for all.
         labels: by class of the data, its output.
         outputs: by class of the data, all its outputs; () if every output is a class.
     """
@@ -278,6 +283,7 @@ class RunInfo(Record, frozen=True):
         suite: `name@version`.
         settings: `unit.name=value` texts given to units.
         missing: conditions of the suite that a precomputed set does not contain.
+        remarks: notes for the reader.
         versions: versions of windtunnel and of the libraries that determine pixels and predictions.
         ignored_rows: number of rows of a predictions file outside the run's images, by reason.
     """
@@ -291,70 +297,6 @@ class RunInfo(Record, frozen=True):
     remarks: tuple[str, ...]
     versions: dict[str, str]
     ignored_rows: dict[str, int] = msgspec.field(default_factory=dict)
-
-
-class SetData(Record, frozen=True):
-    """The source images of a made set."""
-
-    count: int
-    of: int
-    label_space: str
-    digest: str
-
-
-class SetRecipe(Record, frozen=True):
-    """The settings that two `make` commands must share to use the same folder."""
-
-    suite: str
-    layout: str
-    data: SetData
-    canvas: CanvasRecipe
-    codec: str
-    seed: int
-    stream: int
-    chunk: int
-    class_folders: str = ""
-    split: str = ""
-
-    @property
-    def digest(self) -> str:
-        """128 bits over the canonical JSON of the recipe."""
-        return digest(self.to_json())
-
-
-class SetClasses(Record, frozen=True):
-    """The classes of a made set's source."""
-
-    name: str
-    order: str
-    names: tuple[str, ...]
-
-
-class FixedFile(Record, frozen=True):
-    """A file of a made set that belongs to no image; a digest of its first bytes is stored."""
-
-    bytes: int
-    digest: str
-    size: int
-
-
-class SetInfo(Record, frozen=True):
-    """Further facts about a made set.
-
-    Attributes:
-        left_out: images that could not be read, and why.
-        fixed: files that belong to no image.
-        samples: digest of the list of images.
-    """
-
-    source: str
-    classes: SetClasses
-    left_out: dict[str, str]
-    remarks: tuple[str, ...]
-    settings: tuple[str, ...]
-    versions: dict[str, str]
-    fixed: dict[str, FixedFile] = msgspec.field(default_factory=dict)
-    samples: str = ""
 
 
 def differing_settings(recipe: Recipe, other: Recipe) -> list[tuple[str, str, str]]:

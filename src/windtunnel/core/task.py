@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """What the user declares of labels.
+    """The user's declarations on labels.
 
     Attributes:
-        labels: what class indices of the data are; None for not declared.
-        map_file: which outputs of the model stand for which class of the data; None for no such file.
+        labels: the label space of the data's class indices; None if it is not declared.
+        map_file: the file that maps outputs of the model to classes of the data; None for no such file.
         trust: whether the data's class indices are the model's outputs.
         has_sequences: whether the suite has sequences, whose flip rates need no labels.
     """
@@ -43,14 +43,14 @@ class LabelMapping(ABC):
     Attributes:
         data_space: the classes that labels refer to.
         space: the classes that are scored.
-        remarks: what users should know of it.
-        unused_remarks: the same of scored classes without images.
+        notes: notes for the user.
+        unused_notes: notes on scored classes without images.
     """
 
     data_space: LabelSpace
     space: LabelSpace
-    remarks: Sequence[str]
-    unused_remarks: Sequence[str]
+    notes: Sequence[str]
+    unused_notes: Sequence[str]
 
     @abstractmethod
     def check_metrics(self, suite: str, metrics: Sequence[str]) -> None:
@@ -58,25 +58,25 @@ class LabelMapping(ABC):
 
     @abstractmethod
     def projection(self, surveyed: Sequence[Surveyed], *, masked: bool) -> ProjectionRecipe:
-        """The record of it; `masked` counts only outputs of classes that these images have."""
+        """The projection for a recipe; if `masked`, only outputs of the classes of these images compete."""
 
 
 class Postprocessor(ABC):
     """How a model's outputs become the task's columns; made from a recipe and sent to workers.
 
     Attributes:
-        width: how many numbers a model returns for an image.
+        width: number of outputs per image.
     """
 
     width: int
 
     @abstractmethod
     def finite(self, outputs: Any) -> NDArray[np.bool_]:
-        """Which outputs of a batch are finite; any other is a wrong prediction."""
+        """Which outputs of a batch are finite; others count as wrong predictions."""
 
     @abstractmethod
     def empty(self, count: int) -> dict[str, NDArray[Any]]:
-        """The columns of so many rows, to be filled in."""
+        """Empty columns for `count` rows."""
 
     @abstractmethod
     def columns(self, outputs: Any, samples: Sequence[Sample]) -> dict[str, NDArray[Any]]:
@@ -86,14 +86,14 @@ class Postprocessor(ABC):
     def arrays(
         self, columns: Mapping[str, NDArray[Any]], samples: Sequence[Sample], status: NDArray[np.str_]
     ) -> dict[str, pa.Array]:
-        """The columns as a shard stores them, with nulls where a row of that status has no value."""
+        """The columns as a shard stores them, with nulls if a row of that status has no value."""
 
 
 class Task(Plugin, ABC):
     """What models predict: the columns of a shard, and how labels and outputs become their values.
 
     Attributes:
-        help: what it is, in one sentence.
+        help: description in one sentence.
         predicted: the statuses of rows that count as predictions.
     """
 
@@ -115,11 +115,11 @@ class Task(Plugin, ABC):
     def map_labels(
         self, model: Any, dataset: Any, samples: Sequence[Sample], options: LabelOptions
     ) -> LabelMapping:
-        """How the labels of all images correspond to a model's outputs; a mismatch is refused."""
+        """Map the labels of all images to a model's outputs; refuses a mismatch."""
 
     @abstractmethod
     def postprocessor(self, recipe: Recipe) -> Postprocessor:
-        """How outputs become rows in runs of a recipe."""
+        """The postprocessor for runs of a recipe."""
 
 
 REGISTRY: Registry[Task] = Registry("task", "windtunnel.tasks", Task)  # type: ignore[type-abstract]

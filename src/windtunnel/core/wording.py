@@ -1,4 +1,4 @@
-"""How numbers and lists are written."""
+"""Formatting of numbers, lists and durations in messages."""
 
 from __future__ import annotations
 

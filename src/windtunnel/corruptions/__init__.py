@@ -45,7 +45,7 @@ class Corruption(Plugin):
         golden: digest of the unit's pixels on the golden image (`windtunnel dev golden NAME`).
         stage: the stage of the geometry at which it is applied.
         random: whether it draws random numbers.
-        settings: names of text arguments of the function besides the severity's parameters.
+        settings: names of text arguments of the function, in addition to the severity's parameters.
         note: a note on scores with the default settings.
         check: refuses invalid settings before any work.
         met_by: applications in which it occurs, in one sentence.
@@ -138,22 +138,22 @@ class Corruption(Plugin):
         return Draws(seed, sample_id, self._kind, severity)
 
     def assets(self, settings: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-        """Digests of everything besides the revision that the pixels depend on.
+        """Digests of everything that the pixels depend on, except the revision.
 
         These are the file of a user-defined unit, and the files (or the text itself) named by settings.
         """
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         if not self.is_shipped:
-            found |= file_of(self.function)
+            digests |= file_of(self.function)
         for name, value in settings.items():
             if name not in self.settings:
                 raise unknown_name(f"setting of {self.name}", name, self.settings)
             path = Path(value)
             files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
-            found[name] = files_digest(files) if files else value
+            digests[name] = files_digest(files) if files else value
         if self.check and settings:
             self.check(**settings)
-        return found
+        return digests
 
 
 def corruption(
@@ -303,17 +303,17 @@ def corruption_condition(
     settings: Mapping[str, str] | None = None,
 ) -> Condition:
     """The condition of a registered corruption at one severity."""
-    found = REGISTRY.get(unit)
-    found.parameters(level, edition)
+    registered = REGISTRY.get(unit)
+    registered.parameters(level, edition)
     return Condition(
         "corruption",
         unit,
         level,
         edition,
         codec,
-        found.stage,
-        found.revision,
+        registered.stage,
+        registered.revision,
         geometry or {},
-        found.assets(settings or {}),
+        registered.assets(settings or {}),
         settings or {},
     )

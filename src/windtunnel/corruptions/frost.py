@@ -82,16 +82,16 @@ def _load(folder: str, number: int) -> Image:
     place = Path(folder) if folder else Path(str(files("windtunnel.published") / "frost"))
     if not place.is_dir():
         raise UserError(f"{place} is not a folder; give one with frost1 to frost{TEXTURES}.")
-    found = sorted(place.glob(f"frost{number + 1}.*"))
-    if not found:
+    candidates = sorted(place.glob(f"frost{number + 1}.*"))
+    if not candidates:
         raise UserError(
             f"{place} does not contain frost{number + 1}; give a folder with frost1 to frost{TEXTURES}."
         )
     try:
-        content = read_file(found[0])
+        content = read_file(candidates[0])
         return decode(content, read_header(content))
     except ImageError as error:
-        raise UserError(f"{found[0]} cannot be read as an image: {error.reason}.") from error
+        raise UserError(f"{candidates[0]} cannot be read as an image: {error.reason}.") from error
 
 
 @jit

@@ -49,7 +49,7 @@ class Dataset:
     """Labelled images. A subclass defines the first six members below and overrides the others as needed.
 
     Attributes:
-        name: for people and for names of folders.
+        name: for reports and for names of folders.
         location: where the images are.
         label_space: the classes.
         portable: whether a worker process can open the images too.
@@ -85,7 +85,7 @@ class Dataset:
         raise NotImplementedError
 
     @property
-    def remarks(self) -> Sequence[str]:
+    def notes(self) -> Sequence[str]:
         """Notes for the user about the images."""
         return ()
 
@@ -117,13 +117,13 @@ class Dataset:
     @property
     def counting_rules(self) -> NaturalSet | None:
         """The natural set that decides which outputs count; None if the dataset's own classes decide."""
-        return self.natural if self.natural is not None and self.natural.answers != "own" else None
+        return self.natural if self.natural is not None and self.natural.output_rule != "own" else None
 
     def subset(self, samples: Sequence[Sample], count: int, seed: int) -> list[Sample]:
         """About `count` of the images, in proportion to class frequency; 0 for all."""
         return stratified_subset(samples, count, seed)
 
-    def subset_remarks(self, _samples: Sequence[Sample]) -> list[str]:
+    def subset_notes(self, _samples: Sequence[Sample]) -> list[str]:
         """Notes for the user about a subset."""
         return []
 
@@ -162,9 +162,9 @@ class LiveDataset(Dataset):
         return self._source.read(sample)
 
     @property
-    def remarks(self) -> Sequence[str]:
+    def notes(self) -> Sequence[str]:
         """Notes for the user about the images."""
-        return tuple(getattr(self._source, "remarks", ()))
+        return tuple(getattr(self._source, "notes", ()))
 
 
 def open_dataset(source: str | Path | ImageSource) -> Dataset:

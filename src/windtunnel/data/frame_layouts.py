@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.labels import LabelSpace, index_space
+from windtunnel.core.labels import LabelSpace
 from windtunnel.core.samples import FrameRow, Sample
 from windtunnel.data import Dataset, is_image_name, nfc, read_file
-from windtunnel.data.frame_json import JSON_FOLDERS, JSON_PLACES, find_json, read_json
+from windtunnel.data.frame_json import JSON_PLACES, find_json, read_json
+from windtunnel.data.frame_labels import LABELS, class_space, frame_label_space
 from windtunnel.data.frame_sets import ANCHOR, NEIGHBOUR, SET_COLUMNS, VIDEO, set_column
-from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.natural_sets import Images
 from windtunnel.data.table import SUFFIXES, TableDataset, table_columns
 from windtunnel.data.ytbb_annotations import (
@@ -31,7 +31,7 @@ from windtunnel.published.natural_sets import NaturalSet
 
 # The folders in which a set may store its frames, relative to its root.
 FRAME_FOLDERS = ("", "images", "frames", "val", "ytbb_videos")
-SETS, LABELS = "pmsets.json", "labels.json"
+SETS = "pmsets.json"
 # The suites of YTBB-Robust's annotation files: accepted frames, and all candidates.
 REVIEWED, UNREVIEWED = "ytbb-robust", "ytbb-robust-unreviewed"
 NAMES_OF_SETS = (*SET_COLUMNS, "group")
@@ -128,7 +128,7 @@ def _of_sets(natural: NaturalSet, root: Path) -> Images:
             raise UserError(f"{root}: {LABELS} has no label for the anchor {anchor} of {SETS}; add one.")
     if natural.layout == "ytbb":
         given = {anchor: given[anchor] for anchor in sets}
-    space, names = _space(natural, root, given)
+    space, names = frame_label_space(natural, root, given)
     labels = {frame: tuple(names[label] for label in map(str, row)) for frame, row in given.items()}
     if natural.layout == "ytbb":
         labels = _by_anchor(root, sets, labels)
@@ -169,37 +169,42 @@ def _shown(value: Any) -> str:
 
 def _of_annotations(natural: NaturalSet, root: Path) -> Images:
     """Images of YTBB-Robust's annotation files: what reviewers accepted, or all candidates."""
-    notes = read_annotations(root, natural.classes)
-    inside = _frame_folder(root, sorted(notes.labels))
-    accepted = notes.reviewed
+    annotations = read_annotations(root, natural.classes)
+    inside = _frame_folder(root, sorted(annotations.labels))
+    accepted = annotations.reviewed
     sets = accepted
     if natural.frames == "candidates":
-        sets = notes.candidates(lambda key: (root / inside / key).is_file())
+        sets = annotations.candidates(lambda key: (root / inside / key).is_file())
     if not sets:
         raise UserError(
             f"{root}: {ANCHOR_LABELS} and {PAIR_LABELS} contain no anchor that is good and in {RAW_ANCHORS}; "
             "give the published files."
         )
     images = _assembled(
-        natural, root, sets, _by_anchor(root, sets, notes.labels), _class_space(natural), notes.frames
+        natural,
+        root,
+        sets,
+        _by_anchor(root, sets, annotations.labels),
+        class_space(natural),
+        annotations.frames,
     )
-    remarks = [_review_remark(natural, notes, sets, accepted)]
-    if notes.unlisted:
-        remarks.append(
-            f"{len(notes.unlisted):,} good anchors ('{notes.unlisted[0]}' ...) are left out with their "
-            f"frames: {RAW_ANCHORS} has no label for them."
+    notes = [_review_note(natural, annotations, sets, accepted)]
+    if annotations.unlisted:
+        notes.append(
+            f"{len(annotations.unlisted):,} good anchors ('{annotations.unlisted[0]}' ...) are left out with "
+            f"their frames: {RAW_ANCHORS} has no label for them."
         )
-    return replace(images, remarks=tuple(remarks))
+    return replace(images, notes=tuple(notes))
 
 
-def _review_remark(
+def _review_note(
     natural: NaturalSet,
-    notes: Annotations,
+    annotations: Annotations,
     sets: Mapping[str, Sequence[str]],
     accepted: Mapping[str, Sequence[str]],
 ) -> str:
     """A note with counts: the frames that reviewers accepted are scored, or all candidates."""
-    anchors = f"{len(accepted):,} of {len(notes.labels):,} anchors"
+    anchors = f"{len(accepted):,} of {len(annotations.labels):,} anchors"
     count = sum(map(len, accepted.values()))
     if natural.frames == "candidates":
         total = sum(map(len, sets.values()))
@@ -207,7 +212,7 @@ def _review_remark(
             f"Without review: all {len(sets):,} annotated anchors and their {total:,} candidate frames are "
             f"scored. Reviewers accepted {anchors} and {count:,} frames; suite {REVIEWED} scores those."
         )
-    total = sum(map(len, notes.pairs.values()))
+    total = sum(map(len, annotations.pairs.values()))
     return (
         f"With review: reviewers accepted {anchors} and {count:,} of {total:,} annotated frames. These are "
         f"scored; suite {UNREVIEWED} scores all candidates."
@@ -240,8 +245,8 @@ def _of_table(natural: NaturalSet, table: TableDataset) -> Images:
                 f"{table.location} has no column {' or '.join(needed)}; in addition to file and label it has "
                 f"{', '.join(sorted(columns - {'path'})) or 'no other'}. Add the column."
             )
-    if table.remarks:
-        raise UserError(f"{table.remarks[0]} Frames need labels; add a column label.")
+    if table.notes:
+        raise UserError(f"{table.notes[0]} Frames need labels; add a column label.")
     for row in table.samples():
         set_ = next((row.meta[name] for name in NAMES_OF_SETS if row.meta.get(name)), "")
         offset = row.meta.get("offset", "")
@@ -340,57 +345,3 @@ def frame_number(key: str) -> int:
             f"The frame '{key}' has no number in its file name; name it by its place in the video."
         )
     return int(numbers[-1])
-
-
-def _space(
-    natural: NaturalSet, root: Path, given: Mapping[str, Sequence[int | str]]
-) -> tuple[LabelSpace, dict[str, int]]:
-    """The label space of the frames' labels, and the index of every label as it is written."""
-    if natural.classes:
-        space = _class_space(natural)
-        names = {str(place): place for place in range(len(space))}
-        names |= {name: place for place, name in enumerate(space.classes)}
-        _check_labels(root, given, names, f"{natural.title} has the classes 0 to {len(space) - 1}")
-        return space, names
-    labels = [label for row in given.values() for label in row]
-    if not all(isinstance(label, int) for label in labels):
-        return label_space_of(map(str, labels))
-    listed = _class_index(root)
-    space = (
-        LabelSpace("names", tuple(listed), "the set's class index")
-        if listed
-        else index_space(max(map(int, labels), default=0) + 1)
-    )
-    names = {str(place): place for place in range(len(space))}
-    most = f" to {len(listed) - 1}, as the class index has them" if listed else " upwards"
-    _check_labels(root, given, names, f"classes are 0{most}")
-    return space, names
-
-
-def _check_labels(
-    root: Path, given: Mapping[str, Sequence[int | str]], names: Mapping[str, int], allowed: str
-) -> None:
-    """Refuse a label that names no class, and name the frame that has it."""
-    for frame, row in given.items():
-        wrong = next((label for label in row if str(label) not in names), None)
-        if wrong is not None:
-            raise UserError(f"{root}: {LABELS} has the label {wrong} for the frame {frame}; {allowed}.")
-
-
-def _class_space(natural: NaturalSet) -> LabelSpace:
-    return LabelSpace(natural.name, natural.classes, f"the classes of {natural.title}")
-
-
-def _class_index(root: Path) -> list[str]:
-    """The names of a set's classes in the order of their indices; empty without a class index file."""
-    for folder in JSON_FOLDERS:
-        for file in sorted((root / folder).glob("*class_index.json")):
-            content = read_json(root, file.name, dict)
-            # A value is a name, or a WordNet id and a name.
-            named = {
-                int(key): value[-1] if isinstance(value, list) else value for key, value in content.items()
-            }
-            if sorted(named) != list(range(len(named))):
-                raise UserError(f"{file} lacks a class between 0 and {max(named)}; add it.")
-            return [str(named[place]) for place in range(len(named))]
-    return []

@@ -45,8 +45,8 @@ class Inspection:
         return asdict(self)
 
 
-def inspect(dataset: Dataset, progress: Progress = silent, remarks: Sequence[str] = ()) -> Inspection:
-    """Decode and count every image; `remarks` are notes on how the dataset was opened."""
+def inspect(dataset: Dataset, progress: Progress = silent, notes: Sequence[str] = ()) -> Inspection:
+    """Decode and count every image; `notes` are notes on how the dataset was opened."""
     surveyed = survey(dataset, dataset.samples(), progress, decoded=True)
     readable = [image for image in surveyed if image.status == "ok"]
     per_class = Counter(label for image in surveyed for label in image.sample.labels)
@@ -67,33 +67,33 @@ def inspect(dataset: Dataset, progress: Progress = silent, remarks: Sequence[str
         {image.sample.id: f"{image.status}: {image.reason}" for image in surveyed if image.status != "ok"},
         [condition.name for condition in dataset.precomputed.stored] if dataset.precomputed else [],
         [
-            *remarks,
-            *(dataset.remarks if dataset.precomputed else ()),
-            *_label_remarks(dataset, sorted(per_class)),
+            *notes,
+            *(dataset.notes if dataset.precomputed else ()),
+            *_label_notes(dataset, sorted(per_class)),
         ],
     )
 
 
-def _label_remarks(dataset: Dataset, used: Sequence[int]) -> list[str]:
+def _label_notes(dataset: Dataset, used: Sequence[int]) -> list[str]:
     """Notes on mixed class names, and on class indices that may be ImageNet-1k's."""
     space = dataset.label_space
     if dataset.counting_rules:
         return []
     if odd := odd_labels(space, used, dataset.samples(), len(space)):
         return [odd]
-    _, remarks = read_indices(space, used)
+    _, notes = read_indices(space, used)
     # Indices with gaps are probably some of the classes of a larger dataset.
-    if space.name == INDICES and not remarks and len(used) < len(space) <= len(imagenet_1k()):
+    if space.name == INDICES and not notes and len(used) < len(space) <= len(imagenet_1k()):
         return [
             f"Of the class indices 0 to {len(space) - 1}, {len(used):,} occur. If they are ImageNet-1k's, "
             "pass --labels imagenet-1k to run, plan or make."
         ]
-    return remarks
+    return notes
 
 
 def _counted_classes(dataset: Dataset) -> int:
     """The number of possible classes; for a natural set with a mask, the classes that count."""
-    if dataset.natural and dataset.natural.answers == "mask":
+    if dataset.natural and dataset.natural.output_rule == "mask":
         return len(counted_imagenet_classes(dataset.natural))
     return len(dataset.label_space)
 

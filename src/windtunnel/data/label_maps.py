@@ -38,7 +38,7 @@ def odd_labels(space: LabelSpace, used: Sequence[int], samples: Sequence[Sample]
             f"{len(beyond):,} of {len(used):,} labels in the data {'is' if len(beyond) == 1 else 'are'} "
             f"not among the model's {outputs:,} outputs; the highest is {max(used)} (image '{image}')."
         )
-    kind, others = stray_names([space.classes[label] for label in used])
+    form, others = stray_names([space.classes[label] for label in used])
     if not others:
         return ""
     image = next(
@@ -47,12 +47,12 @@ def odd_labels(space: LabelSpace, used: Sequence[int], samples: Sequence[Sample]
     are = (
         f"'{others[0]}' is not" if len(others) == 1 else f"'{others[0]}' and {len(others) - 1:,} more are not"
     )
-    numbers = [name for name in others if name.isdecimal()] if kind == CLASS_INDICES else []
+    numbers = [name for name in others if name.isdecimal()] if form == CLASS_INDICES else []
     too_large = (
         f" {numbers[0]} is too large for a class index; give 0 to {MAX_CLASS_INDEX:,}." if numbers else ""
     )
     return (
-        f"{len(used) - len(others):,} of {len(used):,} class names are {kind}, {are} (image '{image}'): all "
+        f"{len(used) - len(others):,} of {len(used):,} class names are {form}, {are} (image '{image}'): all "
         f"count as names, in sorted order.{too_large}"
     )
 
@@ -95,9 +95,9 @@ def read_map(
             f"{file} gives no output for {len(missing)} of the data's {len(used)} classes ('{missing[0]}' "
             f"...; it has '{next(iter(taken.values()), '')}' ...); add them or give other data."
         )
-    kept = tuple(place for place, indices in enumerate(outputs) if indices)
+    competing = tuple(place for place, indices in enumerate(outputs) if indices)
     wider = LabelSpace(space.name, tuple(targets), space.order)
-    return wider, Projection(kept, tuple(tuple(sorted(indices)) for indices in outputs))
+    return wider, Projection(competing, tuple(tuple(sorted(indices)) for indices in outputs))
 
 
 def without_images(space: LabelSpace, wider: LabelSpace) -> list[str]:

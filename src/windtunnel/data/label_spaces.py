@@ -60,13 +60,13 @@ def label_space_of(
 def stray_names(classes: Sequence[str]) -> tuple[str, list[str]]:
     """The kind of most class names (indices, WordNet ids) and the names of another kind; "" if all agree."""
     known = set(imagenet_1k().classes)
-    for kind, is_one in (
+    for form, has_form in (
         (CLASS_INDICES, lambda name: _INDEX.fullmatch(name) is not None),
         ("WordNet ids of ImageNet-1k", known.__contains__),
     ):
-        others = [name for name in classes if not is_one(name)]
+        others = [name for name in classes if not has_form(name)]
         if others and 2 * len(others) < len(classes):
-            return kind, others
+            return form, others
     return "", []
 
 

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import UserError
 from windtunnel.core.labels import LabelSpace
-from windtunnel.core.records import RecordError, SetInfo, SetRecipe, read_conditions, read_record
+from windtunnel.core.records import RecordError, read_conditions, read_record
 from windtunnel.core.samples import Sample
+from windtunnel.core.set_records import SetInfo, SetRecipe
 from windtunnel.core.wording import counted
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
 
@@ -120,7 +121,7 @@ class Manifest:
         """By class and name, the digest of each clean file when it was made; empty for arrays."""
         if self.recipe.layout == "arrays":
             return {}
-        clean = {one.name for one in self.conditions if one.is_clean}
+        clean = {condition.name for condition in self.conditions if condition.is_clean}
         return {
             _without_suffix(row["path"].partition("/")[2]): row["digest"]
             for _, path in self.tables()
@@ -161,16 +162,16 @@ class Manifest:
             "the same make command to continue"
         )
 
-    def remarks(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Notes for the user: an unfinished set, images left out, a subset."""
-        remarks = [f"The set is {self.unfinished}."] if self.unfinished else []
+        notes = [f"The set is {self.unfinished}."] if self.unfinished else []
         data = self.recipe.data
         if data.count + len(self.info.left_out) < data.of:
-            remarks.append(f"The set was made from a subset: {data.count:,} of {data.of:,} images.")
+            notes.append(f"The set was made from a subset: {data.count:,} of {data.of:,} images.")
         if self.info.left_out:
             left_out = counted(len(self.info.left_out), "image")
-            remarks.append(f"{left_out} could not be read when the set was made.")
-        return remarks
+            notes.append(f"{left_out} could not be read when the set was made.")
+        return notes
 
 
 def read_manifest(root: Path) -> Manifest | None:

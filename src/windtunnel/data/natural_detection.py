@@ -75,7 +75,9 @@ def _by_classes(folders: set[str]) -> str:
     if folders == {str(index) for index in range(len(names))}:
         return "imagenet-v2"
     for natural in natural_sets().values():
-        if natural.answers == "mask" and folders == {names[index] for index in masked_classes(natural.table)}:
+        if natural.output_rule == "mask" and folders == {
+            names[index] for index in masked_classes(natural.table)
+        }:
             return natural.name
     return ""
 

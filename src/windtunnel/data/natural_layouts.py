@@ -43,7 +43,7 @@ def open_natural(
     source: str | Path | Dataset,
     name: str,
     clean: str | Path | Dataset | None = None,
-    remarks: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> NaturalDataset:
     """Open a natural set, together with the clean images of the same classes.
 
@@ -51,7 +51,7 @@ def open_natural(
         source: the set's folder, archive or table, or an open dataset.
         name: which set it is, as in `published/natural.toml`.
         clean: ordinary images of the same classes, such as ImageNet's validation set.
-        remarks: further notes for the user.
+        notes: further notes for the user.
     """
     if isinstance(source, NaturalDataset):
         if clean is not None or source.natural.name != name:
@@ -74,8 +74,8 @@ def open_natural(
     if clean_images is None:
         # For pm-k the prediction on the anchor frame is the clean one.
         lacking = [] if images.frames else [NO_CLEAN]
-        return NaturalDataset(natural, images, None, [*remarks, *lacking])
-    return NaturalDataset(natural, images, _clean_images(natural, images, clean_images), remarks)
+        return NaturalDataset(natural, images, None, [*notes, *lacking])
+    return NaturalDataset(natural, images, _clean_images(natural, images, clean_images), notes)
 
 
 def open_own_images(source: str | Path | Dataset, name: str) -> NaturalDataset:
@@ -137,19 +137,19 @@ def _by_wordnet_id(natural: NaturalSet, dataset: Dataset) -> Images:
     samples = [
         replace(sample, labels=labels[sample.labels[0]]) for sample in dataset.samples() if sample.labels
     ]
-    remarks = _count_remarks(natural, len(used), len(allowed), len(dataset.samples()) - len(samples))
-    return Images(natural.part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
+    notes = _count_notes(natural, len(used), len(allowed), len(dataset.samples()) - len(samples))
+    return Images(natural.part, natural.role, dataset, samples, imagenet_1k(), notes=notes)
 
 
-def _count_remarks(natural: NaturalSet, used: int, allowed: int, left_out: int) -> tuple[str, ...]:
+def _count_notes(natural: NaturalSet, used: int, allowed: int, left_out: int) -> tuple[str, ...]:
     """Notes on class folders that are missing, and on images outside them."""
-    remarks = []
+    notes = []
     if used < allowed:
-        remarks.append(f"{used:,} of {natural.title}'s {allowed:,} class folders are present.")
+        notes.append(f"{used:,} of {natural.title}'s {allowed:,} class folders are present.")
     if left_out:
         are = "is" if left_out == 1 else "are"
-        remarks.append(f"{counted(left_out, 'image')} outside the class folders {are} left out.")
-    return tuple(remarks)
+        notes.append(f"{counted(left_out, 'image')} outside the class folders {are} left out.")
+    return tuple(notes)
 
 
 def _numbered(natural: NaturalSet, dataset: Dataset) -> Images:
@@ -164,15 +164,15 @@ def _numbered(natural: NaturalSet, dataset: Dataset) -> Images:
         )
     samples = [sample for sample in dataset.samples() if sample.labels]
     version = v2_version(dataset.location)
-    remarks = _count_remarks(natural, len(used), len(names), len(dataset.samples()) - len(samples))
+    notes = _count_notes(natural, len(used), len(names), len(dataset.samples()) - len(samples))
     if not version:
-        remarks = (
+        notes = (
             f"{natural.title} has three versions, and the folder's name does not state which one this is "
             f"({', '.join(V2_VERSIONS)}): version unknown.",
-            *remarks,
+            *notes,
         )
     part = f"{natural.part}-{version}" if version else natural.part
-    return Images(part, natural.role, dataset, samples, imagenet_1k(), remarks=remarks)
+    return Images(part, natural.role, dataset, samples, imagenet_1k(), notes=notes)
 
 
 def v2_version(location: str) -> str:
@@ -203,10 +203,10 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
             f"ImageNet, such as '{next(iter(table))}'; give their parent folder, or another "
             f"{option('suite')}."
         )
-    remarks = _count_remarks(natural, len(used), len(table), 0)
+    notes = _count_notes(natural, len(used), len(table), 0)
     if others:
-        remarks = (
-            *remarks,
+        notes = (
+            *notes,
             f"{counted(others.total(), 'image')} in {counted(len(others), 'other folder')} "
             f"{'is' if others.total() == 1 else 'are'} left out: ImageNet has no such class "
             f"({_first_of(others)}).",
@@ -219,7 +219,7 @@ def _objectnet(natural: NaturalSet, source: str | Path | Dataset) -> Images:
         imagenet_1k(),
         name=Path(str(source)).resolve().name if inside else "",
         border_px=OBJECTNET_BORDER_PX,
-        remarks=remarks,
+        notes=notes,
     )
 
 
@@ -234,8 +234,8 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Images
     if natural.role == "out":
         space = clean.label_space if clean is not None else dataset.label_space
         samples = [replace(sample, labels=()) for sample in dataset.samples()]
-        remarks = _shared_class_remarks(dataset, clean)
-        return Images(natural.part, natural.role, dataset, samples, space, remarks=remarks)
+        notes = _shared_class_notes(dataset, clean)
+        return Images(natural.part, natural.role, dataset, samples, space, notes=notes)
     space = dataset.label_space
     if clean is not None and _contains(clean.label_space, space):
         # The model may have more classes than the shifted images.
@@ -249,7 +249,7 @@ def _own(natural: NaturalSet, dataset: Dataset, clean: Dataset | None) -> Images
     return Images(natural.part, natural.role, dataset, dataset.samples(), space)
 
 
-def _shared_class_remarks(dataset: Dataset, clean: Dataset | None) -> tuple[str, ...]:
+def _shared_class_notes(dataset: Dataset, clean: Dataset | None) -> tuple[str, ...]:
     """A note on folders of OOD images that have the name of a class of the clean images."""
     own = _used_classes(dataset)
     both = sorted(own & _used_classes(clean)) if clean is not None else []
@@ -291,7 +291,7 @@ def _clean_images(natural: NaturalSet, images: Images, clean: Dataset) -> Images
             f"({clean.label_space.order}); give clean images "
             f"{_wanted_folders(natural, images.space, used)}."
         )
-    return Images(CLEAN, CLEAN, clean, samples, images.space, remarks=_clean_remarks(images, clean, samples))
+    return Images(CLEAN, CLEAN, clean, samples, images.space, notes=_clean_notes(images, clean, samples))
 
 
 def _check_indices(natural: NaturalSet, images: Images, clean: Dataset, samples: Sequence[Sample]) -> None:
@@ -299,7 +299,7 @@ def _check_indices(natural: NaturalSet, images: Images, clean: Dataset, samples:
 
     Any number below 1,000 is a valid index: images of other classes would be scored as misclassified.
     """
-    if natural.answers == "own" or clean.label_space.name != "indices":
+    if natural.output_rule == "own" or clean.label_space.name != "indices":
         return
     wanted = {label for sample in images.samples for label in sample.labels}
     if natural.role == "out":
@@ -316,7 +316,7 @@ def _check_indices(natural: NaturalSet, images: Images, clean: Dataset, samples:
 
 def _wanted_folders(natural: NaturalSet, space: LabelSpace, used: set[int]) -> str:
     """A phrase for messages: the folders of clean images that a set needs, with the first names."""
-    if natural.answers == "own":
+    if natural.output_rule == "own":
         return "in folders of the same names"
     ids = []
     for place, name in enumerate(imagenet_1k().classes):
@@ -324,27 +324,27 @@ def _wanted_folders(natural: NaturalSet, space: LabelSpace, used: set[int]) -> s
         if labels and (natural.role == "out" or labels & used):
             ids.append(name)
     folders = f"in folders of ImageNet's WordNet ids, such as {', '.join(ids[:NAMED])}"
-    if natural.answers == "collapse":
+    if natural.output_rule == "collapse":
         own = ", ".join(space.classes[label] for label in sorted(used)[:NAMED])
         folders += f", or of the set's classes, such as {own}"
     return folders
 
 
-def _clean_remarks(images: Images, clean: Dataset, samples: Sequence[Sample]) -> tuple[str, ...]:
+def _clean_notes(images: Images, clean: Dataset, samples: Sequence[Sample]) -> tuple[str, ...]:
     """Notes on clean images of other classes, and on classes without clean images."""
-    remarks = []
+    notes = []
     if len(samples) < len(clean.samples()):
-        remarks.append(
+        notes.append(
             f"{len(samples):,} of {len(clean.samples()):,} clean images are of the same classes; the "
             "others are left out."
         )
-    return (*remarks, *without_clean(images.samples, samples))
+    return (*notes, *without_clean(images.samples, samples))
 
 
 def _labels_of_clean(natural: NaturalSet, space: LabelSpace, clean: Dataset) -> dict[int, tuple[int, ...]]:
     """By class of the clean set, its labels in the natural set's label space; () for none."""
     clean_space = clean.label_space
-    if natural.answers == "own":
+    if natural.output_rule == "own":
         place = {name: index for index, name in enumerate(space.classes)}
         if clean_space.name == space.name:
             return {
@@ -360,7 +360,7 @@ def _labels_of_clean(natural: NaturalSet, space: LabelSpace, clean: Dataset) -> 
         clean_space.name == "indices" and len(clean_space) <= len(imagenet_1k())
     ):
         return {label: labels_of_imagenet_class(natural, label) for label in range(len(clean_space))}
-    if natural.answers == "collapse" and own:
+    if natural.output_rule == "collapse" and own:
         return {label: (natural.classes.index(name),) for label, name in enumerate(clean_space.classes)}
     raise UserError(
         f"The clean images of {clean.location} are in folders of another kind ({clean_space.order}); "

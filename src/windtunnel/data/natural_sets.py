@@ -42,7 +42,7 @@ class Images:
         frames: for video sets, the frames with their anchors.
         name: name of the set, if it differs from the dataset's.
         border_px: the number of pixels that reading cuts from every side.
-        remarks: notes for the user.
+        notes: notes for the user.
     """
 
     part: str
@@ -53,7 +53,7 @@ class Images:
     frames: tuple[FrameRow, ...] = ()
     name: str = ""
     border_px: int = 0
-    remarks: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
 
     def read(self, sample: Sample) -> bytes | Image:
         """An image's bytes; its pixels if a border is cut."""
@@ -90,10 +90,10 @@ class NaturalDataset(Dataset):
     parallel_reads: bool
 
     def __init__(
-        self, natural: NaturalSet, images: Images, clean: Images | None, remarks: Sequence[str] = ()
+        self, natural: NaturalSet, images: Images, clean: Images | None, notes: Sequence[str] = ()
     ) -> None:
         self.natural = natural
-        self._remarks = tuple(remarks)
+        self._notes = tuple(notes)
         self.images = images
         self.clean = clean
         self.name = images.name or images.dataset.name
@@ -114,12 +114,12 @@ class NaturalDataset(Dataset):
         return self.images.frames
 
     @property
-    def remarks(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Notes for the user about the set and about how it was read."""
         return [
-            *self._remarks,
-            *self.natural.remarks,
-            *(remark for images in self._parts for remark in images.remarks),
+            *self._notes,
+            *self.natural.notes,
+            *(note for images in self._parts for note in images.notes),
         ]
 
     @cached_property
@@ -164,7 +164,7 @@ class NaturalDataset(Dataset):
             )
         return sorted(chosen, key=lambda sample: sample.id)
 
-    def subset_remarks(self, samples: Sequence[Sample]) -> list[str]:
+    def subset_notes(self, samples: Sequence[Sample]) -> list[str]:
         """A note on classes of a subset whose clean images are not in the subset."""
         clean_labels = {
             label for sample in (self.clean.samples if self.clean else ()) for label in sample.labels
@@ -215,8 +215,8 @@ class NaturalDataset(Dataset):
         sets = max(1, round(count * len(anchors) / len(samples)))
         chosen = {sample.id for sample in stratified_subset(anchors, sets, seed)}
         groups = {frame.group for frame in self.frames if frame.role == ANCHOR and frame.sample_id in chosen}
-        kept = {frame.sample_id for frame in self.frames if frame.group in groups}
-        return [sample for sample in samples if sample.id in kept]
+        ids = {frame.sample_id for frame in self.frames if frame.group in groups}
+        return [sample for sample in samples if sample.id in ids]
 
 
 def without_clean(own: Sequence[Sample], clean: Sequence[Sample], where: str = "") -> list[str]:

@@ -29,8 +29,8 @@ from windtunnel.core.records import PrecomputedIdentity
 from windtunnel.core.samples import Sample, Surveyed
 from windtunnel.core.wording import counted
 from windtunnel.corruptions import edition_of
-from windtunnel.data import Dataset, is_image_name, nfc, open_dataset
-from windtunnel.data.label_spaces import class_keys
+from windtunnel.data import Dataset, open_dataset
+from windtunnel.data.clean_pairing import clean_partners, space_keys
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.shelf import ClipShelf, Place, Shelf, place_text
 from windtunnel.imaging.header import read_header
@@ -100,10 +100,10 @@ class PrecomputedDataset(Dataset):
         return self.shelf.label_space
 
     @property
-    def remarks(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Notes for the user: missing, omitted and unfinished images, and images of another size."""
-        made = self.manifest.remarks() if self.manifest else ()
-        return [*made, *self.shelf.remarks, *self._other_shapes()]
+        made = self.manifest.notes() if self.manifest else ()
+        return [*made, *self.shelf.notes, *self._other_shapes()]
 
     def _other_shapes(self) -> list[str]:
         """Notes on sequences stored in another size than most, such as Tiny-ImageNet-P's motion blur."""
@@ -163,7 +163,7 @@ class PrecomputedDataset(Dataset):
         """The condition of the set's own clean images in the manifest, or None."""
         if self.manifest is None or self.clean_is_given:
             return None
-        return next((one for one in self.manifest.conditions if one.is_clean), None)
+        return next((condition for condition in self.manifest.conditions if condition.is_clean), None)
 
     def samples(self) -> Sequence[Sample]:
         """Every image, sorted by id; for a set without labels, with the labels of the clean images."""
@@ -233,7 +233,7 @@ class PrecomputedDataset(Dataset):
                 f"{self.location}, by class and name (such as {self.samples()[0].meta['name']}); give the "
                 "clean images that the set was made from."
             )
-        own, other = _keys(self.label_space), _keys(clean.label_space)
+        own, other = space_keys(self.label_space), space_keys(clean.label_space)
         for sample in self.samples():
             partner = paired._partners.get(sample.id)
             if partner is None:
@@ -277,49 +277,22 @@ class PrecomputedDataset(Dataset):
     @property
     def _clean_frame(self) -> tuple[Place, int] | None:
         """A sequence with an unchanged frame, and the index of that frame; None if there is none."""
-        for one in self.stored:
-            table = published_table(one.unit, self.edition) if one.is_sequence else None
-            if table is not None and table.clean is not None and table.frames == one.frames:
-                return (one.unit, one.level), table.clean
+        for condition in self.stored:
+            table = published_table(condition.unit, self.edition) if condition.is_sequence else None
+            if table is not None and table.clean is not None and table.frames == condition.frames:
+                return (condition.unit, condition.level), table.clean
         return None
 
     @cached_property
     def _partners(self) -> dict[str, Sample]:
-        """The clean image of every sample: the one with the same id, or the same class and name."""
-        if self.clean is None:
-            return {}
-        classes, own = _keys(self.clean.label_space), _keys(self.shelf.label_space)
-        by_id = {sample.id: sample for sample in self.clean.samples()}
-        by_name: dict[str, Sample] = {}
-        for sample in self.clean.samples():
-            class_ = classes[sample.labels[0]] if sample.labels else ""
-            for key in {f"{class_}/{_stem(sample.id)}", _stem(sample.id)} if class_ else {_stem(sample.id)}:
-                if key in by_name and "/" in key:
-                    raise UserError(
-                        f"{self.clean.location} contains {by_name[key].id} and {sample.id}, which both match "
-                        f"{key}; remove one."
-                    )
-                by_name[key] = sample
-        partners = {}
-        for sample in self.shelf.samples:
-            name = nfc(sample.meta["name"])
-            folder, slash, base = name.rpartition("/")
-            if folder and sample.labels:
-                # `007`, `7` and its WordNet id are the same class.
-                folder = own[sample.labels[0]]
-                name = f"{folder}/{base}"
-            # The name of a clip has no suffix, although it may contain a dot.
-            key = name if isinstance(self.shelf, ClipShelf) else f"{folder}{slash}{_stem(name)}"
-            partner = by_id.get(sample.id) or by_name.get(key)
-            if partner is not None:
-                partners[sample.id] = partner
-        return partners
+        """By id, the clean image of every sample; empty without clean images."""
+        return {} if self.clean is None else clean_partners(self.shelf, self.clean)
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height of most stored images; for sequences in a tie, the square size."""
         sizes = Counter((width, height) for _, width, height in self._headers.values())
-        return max(sizes, key=lambda one: (sizes[one], one[0] == one[1]), default=self._header[1:])
+        return max(sizes, key=lambda size: (sizes[size], size[0] == size[1]), default=self._header[1:])
 
     @cached_property
     def _headers(self) -> dict[Place, tuple[str, int, int]]:
@@ -337,23 +310,23 @@ class PrecomputedDataset(Dataset):
             raise UserError(f"{self.location} {f'is {unfinished}' if unfinished else NOTHING_READABLE}.")
         return header
 
-    def _usual_header(self, places: Sequence[Place], asked: int) -> tuple[str, int, int] | None:
+    def _usual_header(self, places: Sequence[Place], count: int) -> tuple[str, int, int] | None:
         """Format, width and height of most of the first images; None if none is readable."""
-        found: Counter[tuple[str, int, int]] = Counter()
+        headers: Counter[tuple[str, int, int]] = Counter()
         for sample in self.shelf.samples:
             for place in places:
-                if found.total() == asked:
+                if headers.total() == count:
                     break
                 try:
                     content = self.shelf.read(sample.meta["name"], place)
                     if isinstance(content, bytes):
                         header = read_header(content)
-                        found[header.format, header.width, header.height] += 1
+                        headers[header.format, header.width, header.height] += 1
                     else:
-                        found["array", content.shape[1], content.shape[0]] += 1
+                        headers["array", content.shape[1], content.shape[0]] += 1
                 except ImageError:
                     continue
-        return found.most_common(1)[0][0] if found else None
+        return headers.most_common(1)[0][0] if headers else None
 
     def sources(self, surveyed: Sequence[Surveyed]) -> dict[str, str]:
         """The source of every image of a made set; clean images from the user are their own sources."""
@@ -397,12 +370,3 @@ def stored_size(condition: Condition) -> tuple[int, int] | None:
         size = condition.geometry.get(STORED_PX)
         return (size[0], size[1]) if isinstance(size, list) else None
     return condition.edition, condition.edition
-
-
-def _keys(space: LabelSpace) -> list[str]:
-    return class_keys(space.name, space.classes)
-
-
-def _stem(name: str) -> str:
-    base = name.rsplit("/", 1)[-1]
-    return base.rsplit(".", 1)[0] if is_image_name(base) else base

@@ -93,7 +93,7 @@ class ArrayShelf:
 
     def __init__(self, root: Path, files: Sequence[Path], manifest: Manifest | None) -> None:
         self._root = root
-        self.remarks: list[str] = []
+        self.notes: list[str] = []
         labels = read_labels(root / f"{LABELS}.npy")
         self._count = len(labels) // len(SEVERITIES)
         self._files: dict[str, RowFile] = {}
@@ -101,16 +101,14 @@ class ArrayShelf:
             rows = open_rows(path)
             there = rows.rows_available
             if rows.shape[0] != len(labels) or there < len(labels):
-                self.remarks.append(
+                self.notes.append(
                     f"{path.name} is left out: it has {min(there, rows.shape[0]):,} of {len(labels):,} "
                     "expected images."
                 )
                 continue
             self._files[path.stem] = rows
         if not self._files:
-            raise UserError(
-                f"{root} contains no complete array next to {LABELS}.npy; {' '.join(self.remarks)}"
-            )
+            raise UserError(f"{root} contains no complete array next to {LABELS}.npy; {' '.join(self.notes)}")
         self.places = [(unit, level) for unit in self._files for level in SEVERITIES]
         if manifest:
             self.label_space = manifest.label_space

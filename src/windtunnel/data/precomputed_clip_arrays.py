@@ -45,22 +45,22 @@ class ClipArrayShelf:
         root: Path,
         files: Mapping[Place, RowFile],
         manifest: Manifest | None,
-        remarks: Sequence[str] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         self._root = root
-        self.remarks = list(remarks)
+        self.notes = list(notes)
         self._count = statistics.mode(rows.shape[0] for rows in files.values())
         self._files: dict[Place, RowFile] = {}
         for place, rows in files.items():
             there = min(rows.rows_available, rows.shape[0])
             if there < self._count or rows.shape[0] != self._count:
-                self.remarks.append(
+                self.notes.append(
                     f"{rows.path.name} is left out: it has {there:,} of {self._count:,} expected clips."
                 )
                 continue
             self._files[place] = rows
         if not self._files:
-            raise UserError(f"{root} contains no complete array of clips; {' '.join(self.remarks)}")
+            raise UserError(f"{root} contains no complete array of clips; {' '.join(self.notes)}")
         self.places = list(self._files)
         if manifest:
             self.label_space = manifest.label_space

@@ -24,7 +24,7 @@ from windtunnel.data.folder import FolderDataset
 from windtunnel.data.label_spaces import label_space_of
 from windtunnel.data.manifest import Manifest
 from windtunnel.data.precomputed import AS_STORED, CLEAN, CLIPS_SAMPLED
-from windtunnel.data.precomputed_folders import LEVEL_NAMES, Kept, common_images, subfolders
+from windtunnel.data.precomputed_folders import LEVEL_NAMES, Storage, common_images, subfolders
 from windtunnel.data.shelf import Place
 from windtunnel.imaging.clips import VIDEO_SUFFIX, decode_clip
 from windtunnel.sequences import DIFFICULTIES, REGISTRY, SEQUENCE_PREFIX
@@ -47,7 +47,7 @@ def name_of(place: Place) -> str:
 
 
 @dataclass(frozen=True)
-class Videos(Kept):
+class Videos(Storage):
     """A clip is an mp4 file."""
 
     called = "videos"
@@ -64,7 +64,7 @@ class Videos(Kept):
 
 
 @dataclass(frozen=True)
-class Frames(Kept):
+class Frames(Storage):
     """A clip is a folder of numbered images; their codec is read from one of them."""
 
     called = "folders of frames"
@@ -105,33 +105,33 @@ class ClipFolderShelf:
         self,
         root: Path,
         folders: Mapping[Place, Path],
-        kept: Videos | Frames,
+        storage: Videos | Frames,
         manifest: Manifest | None,
-        remarks: Sequence[str] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         self._root = root
-        self._kept = kept
+        self._storage = storage
         self._folders = dict(folders)
-        self.codec = kept.codec
-        self.remarks = list(remarks)
+        self.codec = storage.codec
+        self.notes = list(notes)
         if manifest:
             self.places = list(self._folders)
             self.label_space = manifest.label_space
             self.samples: Sequence[Sample] = sorted(manifest.samples(), key=lambda sample: sample.id)
             return
-        common, remarks = common_images(self._folders, kept)
-        self.remarks += remarks
+        common, notes = common_images(self._folders, storage)
+        self.notes += notes
         self.places = list(common.folders)
         self._digest = common.digest
         self.label_space, index = label_space_of(name.split("/", 1)[0] for name in common.names)
         self.samples = [
-            Sample(nfc(name), (index[name.split("/", 1)[0]],), {"name": name.removesuffix(kept.suffix)})
+            Sample(nfc(name), (index[name.split("/", 1)[0]],), {"name": name.removesuffix(storage.suffix)})
             for name in common.names
         ]
 
     def clip(self, name: str, place: Place) -> Iterator[bytes | Image]:
         """The frames of an image's sequence."""
-        return self._kept.frames(self._folders[place] / f"{name}{self._kept.suffix}")
+        return self._storage.frames(self._folders[place] / f"{name}{self._storage.suffix}")
 
     def read(self, name: str, place: Place) -> bytes | Image:
         """The first frame of an image's sequence."""
@@ -169,10 +169,12 @@ LAYOUTS: dict[str, Videos | Frames] = {"videos": Videos(), "frames": Frames()}
 def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf | None:
     """The sequence folders of a root or of its subfolders (`noise/`, `blur/` ...), else None."""
     if manifest:
-        kept = LAYOUTS.get(manifest.recipe.layout)
-        made = [(one.unit, one.level) for one in manifest.conditions if one.is_sequence]
+        storage = LAYOUTS.get(manifest.recipe.layout)
+        made = [
+            (condition.unit, condition.level) for condition in manifest.conditions if condition.is_sequence
+        ]
         folders = {place: root / name_of(place) for place in made}
-        return ClipFolderShelf(root, folders, kept, manifest) if kept else None
+        return ClipFolderShelf(root, folders, storage, manifest) if storage else None
     alone = place_named(root.resolve().name)
     groups = [Path(group) for group in subfolders(root)]
     for folders, roots in (
@@ -180,30 +182,32 @@ def clip_folder_shelf(root: Path, manifest: Manifest | None) -> ClipFolderShelf 
         (_sequence_folders(root), [root]),
         ({place: path for group in groups for place, path in _sequence_folders(group).items()}, groups),
     ):
-        for kept in LAYOUTS.values():
-            held = {place: folder for place, folder in folders.items() if _holds_clips(folder, kept)}
+        for storage in LAYOUTS.values():
+            held = {place: folder for place, folder in folders.items() if _holds_clips(folder, storage)}
             if held:
-                return ClipFolderShelf(root, held, kept, None, _ignored(roots, set(held.values()), kept))
+                return ClipFolderShelf(
+                    root, held, storage, None, _ignored(roots, set(held.values()), storage)
+                )
     return None
 
 
-def _ignored(roots: Sequence[Path], held: set[Path], kept: Videos | Frames) -> list[str]:
+def _ignored(roots: Sequence[Path], held: set[Path], storage: Videos | Frames) -> list[str]:
     """A note on each folder or file in a set of clips that is not read."""
-    remarks = []
+    notes = []
     for root in roots:
         inside = [Path(entry) for entry in subfolders(root) if entry.name != CLEAN]
         if not held & set(inside):
-            remarks += [f"{root.name} contains no sequence and is ignored."] if root.name != CLEAN else []
+            notes += [f"{root.name} contains no sequence and is ignored."] if root.name != CLEAN else []
             continue
         for folder in (path for path in inside if path not in held):
             if place_named(folder.name):
-                remarks.append(f"{folder.name} is ignored: unlike the others, it contains no {kept.called}.")
+                notes.append(f"{folder.name} is ignored: unlike the others, it contains no {storage.called}.")
             else:
-                remarks.append(unknown_sequence(folder.name))
-    if isinstance(kept, Videos):
+                notes.append(unknown_sequence(folder.name))
+    if isinstance(storage, Videos):
         both = [folder.name for folder in sorted(held) if _has_frames(folder)]
-        remarks += [f"{name} contains frames in addition to videos; the frames are ignored." for name in both]
-    return remarks
+        notes += [f"{name} contains frames in addition to videos; the frames are ignored." for name in both]
+    return notes
 
 
 def _has_frames(folder: Path) -> bool:
@@ -224,14 +228,14 @@ def _sequence_folders(root: Path) -> dict[Place, Path]:
     return {place: Path(path) for path, place in named.items() if place}
 
 
-def _holds_clips(folder: Path, kept: Videos | Frames) -> bool:
+def _holds_clips(folder: Path, storage: Videos | Frames) -> bool:
     """Whether a class folder of a sequence contains a clip."""
     classes = subfolders(folder)
-    if isinstance(kept, Frames) and _may_be_severities(folder, classes):
+    if isinstance(storage, Frames) and _may_be_severities(folder, classes):
         return any(
             _is_counted(Path(clip.path)) for class_ in classes for clip in subfolders(Path(class_.path))
         )
-    return any(kept.holds(entry) for class_ in classes for entry in os.scandir(class_.path))
+    return any(storage.holds(entry) for class_ in classes for entry in os.scandir(class_.path))
 
 
 def _may_be_severities(folder: Path, classes: Sequence[os.DirEntry[str]]) -> bool:

@@ -42,10 +42,10 @@ class FolderShelf:
     by_row = False
 
     def __init__(
-        self, root: Path, folders: Mapping[Place, Path], manifest: Manifest | None, remarks: Sequence[str]
+        self, root: Path, folders: Mapping[Place, Path], manifest: Manifest | None, notes: Sequence[str]
     ) -> None:
         self._root = root
-        self.remarks = list(remarks)
+        self.notes = list(notes)
         self._folders = dict(folders)
         if manifest:
             self.places = list(self._folders)
@@ -53,8 +53,8 @@ class FolderShelf:
             self.samples = sorted(manifest.samples(), key=lambda sample: sample.id)
             self.rare: frozenset[str] = frozenset()
             return
-        common, remarks = common_images(self._folders, Kept())
-        self.remarks += remarks
+        common, notes = common_images(self._folders, Storage())
+        self.notes += notes
         self.places = list(common.folders)
         if not common.names:
             raise UserError(f"{root} contains corruption folders without images in class folders.")
@@ -82,8 +82,11 @@ class FolderShelf:
 def folder_shelf(root: Path, manifest: Manifest | None) -> FolderShelf | None:
     """The corruption folders of a root or of its subfolders (`noise/`, `blur/` ...), else None."""
     if manifest:
-        made = [one for one in manifest.conditions if one.is_corruption]
-        folders_made = {(one.unit, one.level): root / one.unit / str(one.level) for one in made}
+        made = [condition for condition in manifest.conditions if condition.is_corruption]
+        folders_made = {
+            (condition.unit, condition.level): root / condition.unit / str(condition.level)
+            for condition in made
+        }
         return FolderShelf(root, folders_made, manifest, []) if manifest.recipe.layout == "folders" else None
     levels, not_read = _levels(root)
     if levels and root.resolve().name in known_corruptions():
@@ -194,7 +197,7 @@ def c_bar_strengths() -> dict[str, dict[float, int]]:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Storage:
     """How a class folder stores what was made from one image: as an image file."""
 
     def holds(self, entry: os.DirEntry[str]) -> bool:
@@ -226,47 +229,47 @@ class Images:
     rare: list[str]
 
 
-def common_images(folders: Mapping[Place, Path], kept_as: Kept) -> tuple[Images, list[str]]:
+def common_images(folders: Mapping[Place, Path], storage: Storage) -> tuple[Images, list[str]]:
     """The images of a set, and notes on what is left out or missing.
 
     A condition with less than half the usual number of images is probably an incomplete download. It is
     left out, because otherwise most images would be left out of all conditions.
     """
-    counts = {place: sum(1 for _ in _images(folder, kept_as)) for place, folder in folders.items()}
+    counts = {place: sum(1 for _ in _images(folder, storage)) for place, folder in folders.items()}
     usual = statistics.median(counts.values())
-    kept = [place for place, count in counts.items() if 2 * count >= usual]
-    remarks = [
+    used = [place for place, count in counts.items() if 2 * count >= usual]
+    notes = [
         f"{place_text(place)} is left out: it has {counts[place]:,} images; {usual:,.0f} are usual."
         for place in folders
-        if place not in kept
+        if place not in used
     ]
     digest = hashlib.blake2b(digest_size=16)
     holders: Counter[str] = Counter()
-    for place in kept:
-        for name, entry in _images(folders[place], kept_as):
+    for place in used:
+        for name, entry in _images(folders[place], storage):
             holders[name] += 1
-            digest.update(f"{place}/{name} {kept_as.size(entry)}\n".encode())
-    names = sorted(name for name, count in holders.items() if 2 * count >= len(kept))
-    strange = [name for name in holders if 2 * holders[name] < len(kept)]
+            digest.update(f"{place}/{name} {storage.size(entry)}\n".encode())
+    names = sorted(name for name, count in holders.items() if 2 * count >= len(used))
+    strange = [name for name in holders if 2 * holders[name] < len(used)]
     if strange:
-        remarks.append(
+        notes.append(
             f"{len(strange):,} images are left out: they occur under less than half of the corruptions "
             f"(such as {strange[0]})."
         )
-    missing = sum(len(kept) - holders[name] for name in names)
+    missing = sum(len(used) - holders[name] for name in names)
     if missing:
-        remarks.append(
-            f"{missing:,} of {len(names) * len(kept):,} files {'is' if missing == 1 else 'are'} missing; an "
+        notes.append(
+            f"{missing:,} of {len(names) * len(used):,} files {'is' if missing == 1 else 'are'} missing; an "
             "image with a missing file is left out of all scores."
         )
-    return Images(kept, names, digest.hexdigest(), strange), remarks
+    return Images(used, names, digest.hexdigest(), strange), notes
 
 
-def _images(folder: Path, kept_as: Kept) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _images(folder: Path, storage: Storage) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """`class/name` and entry of every image of a condition, in the order of names."""
     for class_ in subfolders(folder):
         for entry in sorted(os.scandir(class_.path), key=lambda entry: entry.name):
-            if kept_as.holds(entry):
+            if storage.holds(entry):
                 yield f"{class_.name}/{entry.name}", entry
 
 

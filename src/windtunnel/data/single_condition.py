@@ -75,7 +75,7 @@ def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str,
     Of a natural set only its own images are opened.
     """
     if isinstance(source, NaturalDataset):
-        return NaturalDataset(source.natural, source.images, None), source.images.remarks
+        return NaturalDataset(source.natural, source.images, None), source.images.notes
     dataset = open_dataset(source)
     name = "" if dataset.precomputed else detect_natural_set(source)
     if not name:
@@ -86,25 +86,27 @@ def open_as_run_reads(source: str | Path | Dataset) -> tuple[Dataset, tuple[str,
     except UserError as error:
         return dataset, (f"The files are read unchanged. A run would refuse them as {title}: {error}",)
     read = f"Read as {title}, recognised by its name or its folders, as in a run."
-    return natural, (read, *natural.images.remarks)
+    return natural, (read, *natural.images.notes)
 
 
 def _stored(dataset: PrecomputedDataset, wanted: str) -> StoredImages:
     """The images of the condition `wanted` of a precomputed set."""
-    found = {
-        f"{one.unit}:{one.level}": StoredImages(dataset, f"{one.unit}:{one.level}", one.unit, one.level)
-        for one in dataset.stored
-        if one.is_corruption
+    conditions = {
+        f"{condition.unit}:{condition.level}": StoredImages(
+            dataset, f"{condition.unit}:{condition.level}", condition.unit, condition.level
+        )
+        for condition in dataset.stored
+        if condition.is_corruption
     }
-    if not found:
+    if not conditions:
         raise UserError(f"{dataset.location} contains clips; give a set of images.")
     if dataset.made_clean is not None:
-        found[CLEAN] = StoredImages(dataset, CLEAN)
+        conditions[CLEAN] = StoredImages(dataset, CLEAN)
     if not wanted:
         raise UserError(
-            f"{dataset.location} contains {len(found)} conditions; give one of them, such as "
-            f"{dataset.location}#{next(iter(found))}."
+            f"{dataset.location} contains {len(conditions)} conditions; give one of them, such as "
+            f"{dataset.location}#{next(iter(conditions))}."
         )
-    if wanted not in found:
-        raise unknown_name(f"condition of {dataset.location}", wanted, found)
-    return found[wanted]
+    if wanted not in conditions:
+        raise unknown_name(f"condition of {dataset.location}", wanted, conditions)
+    return conditions[wanted]

@@ -47,7 +47,7 @@ class TableDataset(Dataset):
         path_column = _column(columns, PATH_COLUMNS, file)
         label_column = next((name for name in LABEL_COLUMNS if name in columns), "")
         unlabelled = f"{file} has no column {' or '.join(LABEL_COLUMNS)}: no image has a label."
-        self._remarks = () if label_column else (unlabelled,)
+        self._notes = () if label_column else (unlabelled,)
         names = [_label_names(row.get(label_column)) for row in rows]
         paths = [str(row.get(path_column) or "") for row in rows]
         self.label_space, index = label_space_of(
@@ -69,9 +69,9 @@ class TableDataset(Dataset):
         refuse_duplicates(self._samples, str(file))
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """A note that no image has a label, if the table has no column of labels."""
-        return self._remarks
+        return self._notes
 
     def samples(self) -> Sequence[Sample]:
         """Every row, sorted by id."""

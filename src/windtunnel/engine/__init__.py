@@ -1,1 +1,1 @@
-"""Plan the work, and do it: images in, predictions out, nothing else."""
+"""The engine plans runs and executes them: it reads images and writes predictions."""

@@ -1,4 +1,4 @@
-"""What each kind of condition makes of an image, and what it needs for that."""
+"""Kinds of conditions: the images that each makes, its warm-up and its libraries."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ WARM_UP_PX = 64
 
 
 class ConditionKind:
-    """The canvas with nothing done to it, as for `clean` and `native`; other kinds override what differs."""
+    """A kind of condition; by default the unmodified canvas, as for `clean` and `native`."""
 
     def before_codec(
         self, source: Source, condition: Condition, geometry: Geometry, seed: int
     ) -> Iterator[Image]:
-        """The images it makes of one, each when it is asked for, before they are stored."""
+        """Yield the images that a condition makes from one image, before they are stored by its codec."""
         del condition, seed
         yield np.ascontiguousarray(source.stages(geometry)[-1])
 
     def frames(self, source: Source, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-        """The images it makes of one, stored by the condition's codec and read again."""
+        """Yield the images that a condition makes from one image, after a round trip through its codec."""
         for image in self.before_codec(source, condition, geometry, seed):
             yield round_trip(image, condition.codec)
 
     def warm_up(self, condition: Condition) -> None:
-        """Compile and cache what it needs."""
+        """Compile and cache what a condition needs."""
 
     def libraries(self, condition: Condition) -> Sequence[str]:
-        """The libraries that decide its pixels, besides those of every run."""
+        """The libraries that determine a condition's pixels, in addition to those of every run."""
         del condition
         return ()
 
@@ -54,7 +54,7 @@ class Corruption(ConditionKind):
     def before_codec(
         self, source: Source, condition: Condition, geometry: Geometry, seed: int
     ) -> Iterator[Image]:
-        """The corrupted canvas."""
+        """Yield the corrupted canvas."""
         image = dict(zip(get_args(Stage), source.stages(geometry), strict=True))[condition.stage]
         check_unit_size(image, condition.stage)
         unit = REGISTRY.get(condition.unit)
@@ -67,7 +67,7 @@ class Corruption(ConditionKind):
         yield np.ascontiguousarray(corrupted)
 
     def frames(self, source: Source, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-        """The corrupted image; of a precomputed set as it is stored there, decoded and nothing else."""
+        """Yield the corrupted image; a stored image of a precomputed set is only decoded."""
         if source.precomputed is None:
             yield from super().frames(source, condition, geometry, seed)
         else:
@@ -85,13 +85,13 @@ class FrameSequence(ConditionKind):
     def before_codec(
         self, source: Source, condition: Condition, geometry: Geometry, seed: int
     ) -> Iterator[Image]:
-        """The frames, before they are stored."""
+        """Yield the frames, before they are stored."""
         unit, difficulty = sequence_of(condition), condition.level or 1
         rng = unit.draws(seed, source.sample.id, difficulty)
         yield from clip_of(unit, source.stages(geometry), rng, difficulty, condition.edition, geometry)
 
     def frames(self, source: Source, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-        """The frames, stored one by one or as video; of a precomputed set as they are stored there."""
+        """Yield the frames after a round trip through the codec; stored frames are only decoded."""
         if source.precomputed is None:
             clip = self.before_codec(source, condition, geometry, seed)
             yield from clip_round_trip(clip, condition.codec, sequence_of(condition).type)
@@ -101,14 +101,14 @@ class FrameSequence(ConditionKind):
         yield from whole_clip(map(as_image, stored), condition.frames, size, any_aspect=free)
 
     def warm_up(self, condition: Condition) -> None:
-        """Make the second frame of a small image, since the first may be the image itself."""
+        """Make two frames of a small image, since the first may be the image itself."""
         unit, difficulty = sequence_of(condition), condition.level or 1
         frames = unit.apply(_small_image(), unit.draws(0, "", difficulty), difficulty, condition.edition)
         for _ in zip(frames, range(2), strict=False):
             pass
 
     def libraries(self, condition: Condition) -> Sequence[str]:
-        """PyAV where frames are, or may be, stored as video."""
+        """PyAV if frames are, or may be, stored as video."""
         return ["av"] if condition.codec in (H264, AS_STORED) else []
 
 
@@ -118,7 +118,7 @@ class PipelineStep(ConditionKind):
     def before_codec(
         self, source: Source, condition: Condition, geometry: Geometry, seed: int
     ) -> Iterator[Image]:
-        """The canvas by another geometry, which is not kept: no other condition has it."""
+        """Yield the canvas of the changed geometry; it is not cached, because no other condition uses it."""
         del condition, seed
         yield np.ascontiguousarray(crop_step(resize_step(source.decoded(geometry), geometry), geometry))
 
@@ -138,24 +138,24 @@ _KINDS: dict[KindName, ConditionKind] = {
 
 
 def kind_of(condition: Condition) -> ConditionKind:
-    """What makes the images of a condition."""
+    """The kind of a condition."""
     return _KINDS[condition.kind]
 
 
 def frames_under(source: Source, condition: Condition, geometry: Geometry, seed: int) -> Iterator[Image]:
-    """The images that a condition makes of one, as a model gets them before they are fitted to its size."""
+    """Yield the images that a condition makes from one image, not yet resized to the model's input."""
     return kind_of(condition).frames(source, condition, geometry, seed)
 
 
 def frames_before_codec(
     source: Source, condition: Condition, geometry: Geometry, seed: int
 ) -> Iterator[Image]:
-    """The images that a condition makes of one, before they are stored."""
+    """Yield the images that a condition makes from one image, before they are stored by its codec."""
     return kind_of(condition).before_codec(source, condition, geometry, seed)
 
 
 def warm_up(conditions: Sequence[Condition]) -> None:
-    """Compile and cache every unit that conditions need, on a small image."""
+    """Compile and cache every unit of the conditions, on a small image."""
     for condition in conditions:
         kind_of(condition).warm_up(condition)
 

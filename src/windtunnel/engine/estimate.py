@@ -1,4 +1,4 @@
-"""How long a run will take: a few images made and predicted against the clock."""
+"""Estimates of a run's duration, from timing a few images."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from windtunnel.imaging.header import pillow_quiet
 from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.models.numerics import variant_of
 
-# A probe stops after this many seconds of making images against the clock.
+# A probe stops after this many seconds of making images.
 BUDGET_SECONDS = 1.5
-# The same with what only the first use of a condition costs, such as imports and compilation.
+# The same, including what only the first use of a condition costs, such as imports and compilation.
 LIMIT_SECONDS = 8.0
-# How many images of the data it makes others from, spread evenly over the data.
+# The number of images that a probe uses, spread evenly over the data.
 IMAGES = 3
 # Below this many timed predictions, or this share of timed conditions, an estimate is called rough.
 FEW_PREDICTIONS = 10
@@ -44,12 +44,12 @@ FEW_CONDITIONS = 0.5
 
 @dataclass(frozen=True)
 class Probe:
-    """The seconds that one process needs per prediction, as measured.
+    """The measured time per prediction in one process.
 
     Attributes:
-        seconds: per prediction.
-        timed: predictions that were timed.
-        rough: whether these are too few, or of too few conditions, to rely on.
+        seconds: seconds per prediction.
+        timed: number of timed predictions.
+        rough: whether too few predictions, or too few conditions, were timed for a reliable estimate.
     """
 
     seconds: float
@@ -59,13 +59,13 @@ class Probe:
 
 @dataclass(frozen=True)
 class Expected:
-    """How long the missing part of a run will take on this machine, as busy as it is now.
+    """The expected duration of the missing part of a run on this machine at its present load.
 
     Attributes:
-        seconds: of all of it.
-        workers: processes at work.
-        timed: predictions that were timed.
-        rough: whether these are too few, or of too few conditions, to rely on.
+        seconds: the duration in seconds.
+        workers: number of worker processes.
+        timed: number of timed predictions.
+        rough: whether too few predictions, or too few conditions, were timed for a reliable estimate.
     """
 
     seconds: float
@@ -83,7 +83,10 @@ class Expected:
 
 
 def expected(probe: Probe | None, missing: Sequence[Chunk], views: int, workers: int) -> Expected | None:
-    """The time of missing chunks, each the work of one process; None where there is nothing to go by."""
+    """The expected duration of the missing chunks; None without a probe or without missing chunks.
+
+    A chunk is the work of one process.
+    """
     if probe is None or not missing:
         return None
     busy = min(workers, len(missing))
@@ -94,7 +97,7 @@ def expected(probe: Probe | None, missing: Sequence[Chunk], views: int, workers:
 
 
 def probe_images(images: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
-    """The few images that a probe is made on."""
+    """The images that a probe uses."""
     readable = [image for image in images if image.status == "ok"]
     places = sorted({len(readable) * place // IMAGES for place in range(IMAGES)})
     return tuple(readable[place] for place in places if readable)
@@ -103,9 +106,8 @@ def probe_images(images: Sequence[Surveyed]) -> tuple[Surveyed, ...]:
 def measure(work: Work, model: Model, images: Sequence[Surveyed]) -> Probe | None:
     """Time making and predicting these images under as many conditions as the budget allows.
 
-    What only the first use of a condition or a network costs is done before and not counted. Conditions
-    beyond the budget are taken to cost what the others cost on average. None where no image can be made, or
-    the model fails on them: the run reports why.
+    One-time costs of a condition or a network are not counted. Conditions beyond the budget are assumed to
+    cost the mean of the others. None if no image can be made, or if the model fails; the run reports why.
     """
     begun, making, timed = time.perf_counter(), 0.0, 0
     made: list[Image] = []
@@ -141,7 +143,7 @@ def measure(work: Work, model: Model, images: Sequence[Surveyed]) -> Probe | Non
 
 
 def _use_once(condition: Condition, work: Work, model: Model, image: Surveyed) -> None:
-    """Import and compile what a condition needs at its first image only."""
+    """Import and compile what a condition needs for its first image only."""
     if not condition.is_corrupted:
         _images_under(Source(work.dataset, image), condition, work, model)
     elif work.dataset.precomputed is None:
@@ -149,15 +151,15 @@ def _use_once(condition: Condition, work: Work, model: Model, image: Surveyed) -
 
 
 def _images_under(source: Source, condition: Condition, work: Work, model: Model) -> list[Image]:
-    """What the model sees of one image under a condition."""
+    """The model's inputs for one image under a condition."""
     geometry = work.geometry_of(condition, model)
     return [fitted(image, model) for image in frames_under(source, condition, geometry, work.seed)]
 
 
 def _predicting(work: Work, model: Model, images: Sequence[Image]) -> float | None:
-    """Seconds per prediction, each by the network in the arithmetic that its condition asks for.
+    """Seconds per prediction, each with the numerics of its condition.
 
-    None where there are no images, or the model fails on them.
+    None if there are no images, or if the model fails on them.
     """
     views = Counter(map(work.numerics, range(len(work.views))))
     try:
@@ -166,15 +168,15 @@ def _predicting(work: Work, model: Model, images: Sequence[Image]) -> float | No
             for numerics in views
             if images
         }
-    except Exception:  # the model's own code; the run tells of it
+    except Exception:  # the model's own code; the run reports it
         return None
     return sum(seconds[name] * count for name, count in views.items()) / views.total() if seconds else None
 
 
 def _seconds_per_image(network: Model, images: Sequence[Image]) -> float:
     """Seconds per image of predicting a batch, after a first call that is not counted."""
-    alike = [image for image in images if image.shape == images[0].shape]
-    batch = np.stack(alike[: network.batch])
+    same_size = [image for image in images if image.shape == images[0].shape]
+    batch = np.stack(same_size[: network.batch])
     network.predict(batch[:1])
     start = time.perf_counter()
     network.predict(batch)
@@ -184,26 +186,26 @@ def _seconds_per_image(network: Model, images: Sequence[Image]) -> float:
 def warm_up_and_measure_apart(
     work: Work, source: ModelSource, images: Sequence[Surveyed], includes: Sequence[Path]
 ) -> Probe | None:
-    """Compile what conditions need and measure, in a process of its own that is one thread as workers are."""
+    """Compile what conditions need and measure, in a separate process with one thread, like a worker."""
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
+    parent_pipe, child_pipe = context.Pipe(duplex=False)
     sent = Sent(tuple(includes), pickle.dumps((work, source, tuple(images))))
-    process = context.Process(target=_measure_apart, args=(theirs, sent))
+    process = context.Process(target=_measure_apart, args=(child_pipe, sent))
     start_uninterruptible(process)
-    theirs.close()
+    child_pipe.close()
     try:
-        found: Probe | None = ours.recv()
+        probe: Probe | None = parent_pipe.recv()
         process.join()
-    except EOFError:  # it died; workers will tell why
-        found = None
+    except EOFError:  # the process died; the workers report why
+        probe = None
     finally:
         process.kill()
-        ours.close()
-    return found
+        parent_pipe.close()
+    return probe
 
 
 def _measure_apart(pipe: Connection, sent: Sent) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of an interruption
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports an interruption
     with redirect_stdout(sys.stderr):
         work, source, images = sent.received()
         if work.dataset.precomputed is None:

@@ -26,7 +26,7 @@ from windtunnel.engine.estimate import (
 from windtunnel.engine.executors import Executor, Workers
 from windtunnel.engine.jobs import Advance, ItemFunction
 from windtunnel.engine.plan import Plan
-from windtunnel.engine.rescoring import mended_images
+from windtunnel.engine.rescoring import repaired_images
 from windtunnel.engine.work import Work, score_chunk, warm_up_apart
 from windtunnel.engine.worker_processes import opencv_on_one_thread
 from windtunnel.models import Model, ModelSource, load_model
@@ -45,7 +45,7 @@ def execute(
     progress: Progress = silent,
     expect: Callable[[Expected], None] | None = None,
 ) -> Path:
-    """Do what is missing of a plan and return the run.
+    """Score the missing chunks of a plan and return the run folder.
 
     Args:
         plan: the work.
@@ -54,8 +54,8 @@ def execute(
         source: where workers load the model from.
         includes: files of the user's units, which workers need too.
         strict: stop at the first image that cannot be scored.
-        progress: counts predictions, and images that failed.
-        expect: receives the expected time as soon as it is known; None where nobody asks.
+        progress: counts predictions and failed images.
+        expect: called with the expected time as soon as it is known; None to skip the estimate.
     """
     portable = source is not None and plan.model.portable and plan.dataset.portable
     workers.check(portable=portable, live="A live Python model or array")
@@ -76,7 +76,7 @@ def execute(
 
 
 class _Counter:
-    """Counts the predictions that are passed on."""
+    """Reports progress and counts the reported predictions."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress = progress
@@ -92,16 +92,16 @@ class _Counter:
 def _says_what_is_kept(
     plan: Plan, target: RunFolder, missing: list[Chunk], counter: _Counter
 ) -> Iterator[None]:
-    """Note on whatever stops the work how many predictions are stored and how many are lost."""
+    """Add to any exception a note on how many predictions are stored and how many are lost."""
     try:
         yield
     except BaseException as error:
         rows = {chunk.name: _rows(plan, chunk) for chunk in missing}
         fresh = sum(count for name, count in rows.items() if target.has_shard(name, count, plan.task))
-        kept = plan.predictions - sum(rows.values()) + fresh
+        stored = plan.predictions - sum(rows.values()) + fresh
         lost = max(0, counter.done - fresh)
         error.add_note(
-            f"{kept:,} of {counted(plan.predictions, 'prediction')} are stored in {target.path}"
+            f"{stored:,} of {counted(plan.predictions, 'prediction')} are stored in {target.path}"
             + (f"; {lost:,} of unfinished shards are lost." if lost else ".")
         )
         raise
@@ -118,7 +118,7 @@ def _do(
     advance: Advance,
     expect: Callable[[Expected], None] | None,
 ) -> None:
-    """Score the missing chunks and store each as it ends."""
+    """Score the missing chunks and store each when it is done."""
     target.check_versions(plan.info.versions)
     executor = workers.executor_for(len(missing))
     probe = _ready(plan, work, executor, source, includes, probing=expect is not None)
@@ -151,18 +151,18 @@ def _ready(
     *,
     probing: bool,
 ) -> Probe | None:
-    """Compile what the conditions need, and time a few predictions if asked.
+    """Compile what the conditions need, and time a few predictions if `probing`.
 
-    A process that only hands out work compiles nothing itself.
+    A process that only distributes work compiles nothing itself.
     """
-    made_already = plan.dataset.precomputed is not None
+    is_precomputed = plan.dataset.precomputed is not None
     if source is not None and executor.separate:
         if probing:
             return warm_up_and_measure_apart(work, source, probe_images(plan.surveyed), includes)
-        if not made_already:
+        if not is_precomputed:
             warm_up_apart(plan.conditions, includes)
         return None
-    if not made_already:
+    if not is_precomputed:
         warm_up(plan.conditions)
     if not probing:
         return None
@@ -177,7 +177,7 @@ def expected_time(
     source: ModelSource | None = None,
     includes: tuple[Path, ...] = (),
 ) -> Expected | None:
-    """How long the predictions that a run folder does not hold yet will take, by timing a few of them.
+    """The expected duration of the predictions that a run folder lacks, from timing a few of them.
 
     They are timed where `execute` with the same arguments makes them: in a worker process, or in this one.
     """
@@ -191,14 +191,14 @@ def expected_time(
 
 
 def _refuse_failures(plan: Plan, target: RunFolder) -> None:
-    """What `strict` refuses before any work: images that cannot be read, and failures already stored."""
-    for one in plan.surveyed:
-        if one.status != "ok":
+    """Refuse, for `strict`, unreadable images and stored failures before any work."""
+    for image in plan.surveyed:
+        if image.status != "ok":
             raise UserError(
-                f"{one.sample.id}: {one.reason}. {option('strict', True)} stops at the first such image."
+                f"{image.sample.id}: {image.reason}. {option('strict', True)} stops at the first such image."
             )
     for chunk in plan.chunks:
-        if mended_images(plan, target, chunk):
+        if repaired_images(plan, target, chunk):
             continue
         for row in target.failures(chunk.name):
             if axis_of(row["condition"]) == "numerics" and row["status"] == "not_finite":
@@ -210,21 +210,21 @@ def _refuse_failures(plan: Plan, target: RunFolder) -> None:
 
 
 def finished_predictions(plan: Plan, folder: Path) -> int:
-    """How many of a plan's predictions a run folder already holds; another recipe's folder is refused."""
+    """The number of a plan's predictions that are stored; refuses a folder of another recipe."""
     target = RunFolder(folder)
     target.check_same(plan.recipe, plan.samples_table)
     return sum(_rows(plan, chunk) for chunk in plan.chunks if _is_done(plan, target, chunk))
 
 
-def mended_count(plan: Plan, folder: Path) -> int:
-    """How many images of a finished set failed in a run folder and can be read now."""
-    return sum(len(mended_images(plan, RunFolder(folder), chunk)) for chunk in plan.chunks)
+def repaired_count(plan: Plan, folder: Path) -> int:
+    """The number of images of a precomputed set that failed in a run folder and are readable now."""
+    return sum(len(repaired_images(plan, RunFolder(folder), chunk)) for chunk in plan.chunks)
 
 
 def _is_done(plan: Plan, target: RunFolder, chunk: Chunk) -> bool:
-    """Whether a chunk is stored, and would be stored so again."""
+    """Whether a chunk is stored and none of its failed images is readable now."""
     done = target.has_shard(chunk.name, _rows(plan, chunk), plan.task)
-    return done and not mended_images(plan, target, chunk)
+    return done and not repaired_images(plan, target, chunk)
 
 
 def _rows(plan: Plan, chunk: Chunk) -> int:
@@ -236,9 +236,9 @@ class Scoring:
     """The job of a worker: load the model again, then score chunks.
 
     Attributes:
-        work: what every chunk has in common.
-        source: where the model comes from.
-        fingerprint: what the model must be.
+        work: the settings that all chunks share.
+        source: where the model is loaded from.
+        fingerprint: the expected fingerprint of the model.
         includes: files of the user's plug-ins.
     """
 
@@ -252,7 +252,7 @@ class Scoring:
         model = load_model(self.source)
         if model.fingerprint != self.fingerprint:
             raise UserError(
-                f"{model.name} is another model in every process (weights drawn at random?); use "
+                f"{model.name} differs between processes (randomly initialised weights?); use "
                 f"{option('workers', 1)}."
             )
         return LiveScoring(self.work, model).score

@@ -1,4 +1,4 @@
-"""Images at every stage of a geometry, each decoded at most once; and the frames of sequences."""
+"""Images at every stage of a geometry, decoded at most once, and the frames of sequences."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from windtunnel.imaging.geometry import (
     colour_step,
     crop_step,
     decode_step,
-    decodes_alike,
     finish,
     kept_window,
     resize_step,
+    same_decoding,
 )
 from windtunnel.imaging.header import Header, check_unit_size, read_header
 from windtunnel.sequences import Perturbation
 
-# An image as it is decoded, resized and cropped: what units can act on.
+# An image as decoded, resized and cropped: the stages at which units act.
 Stages = tuple[Image, Image, Image]
 
 
@@ -64,14 +64,14 @@ class Source:
         return self._image.sample
 
     def canvas(self, geometry: Geometry) -> Image | None:
-        """The image as nothing was done to it, or None where it cannot be made."""
+        """The canvas without any modification, or None if it cannot be made."""
         try:
             return self.stages(geometry)[2]
         except ImageError:
             return None
 
     def stages(self, geometry: Geometry) -> Stages:
-        """The image at every stage of a geometry; what cannot be made is refused every time."""
+        """The image at every stage of a geometry; raises `ImageError` every time if it cannot be made."""
         if geometry not in self._steps:
             try:
                 source = np.require(self.decoded(geometry), requirements=["C", "W"])
@@ -87,26 +87,30 @@ class Source:
         """The whole image by a geometry's decoder and colour path, before any resize."""
         if self._image.status != "ok":
             raise ImageError(self._image.status, self._image.reason)
-        # Only the last pixels are kept: a large image by every decoder would fill the memory.
-        if self._last is None or not decodes_alike(self._last[0], geometry):
-            self._last = None  # while the next pixels are made, the last ones would only take memory
+        # Only the last pixels are cached: a large image by every decoder would fill the memory.
+        if self._last is None or not same_decoding(self._last[0], geometry):
+            self._last = None  # frees the memory before the next pixels are made
             self._last = geometry, decode_step(self._read(), geometry, self._header())
         return colour_step(self._last[1], geometry)
 
     def _header(self) -> Header | None:
-        """What the survey has read of the header."""
-        found = self._image
-        return Header(found.format, found.width, found.height, found.orientation) if found.format else None
+        """The header as the survey read it."""
+        surveyed = self._image
+        return (
+            Header(surveyed.format, surveyed.width, surveyed.height, surveyed.orientation)
+            if surveyed.format
+            else None
+        )
 
     def _read(self) -> bytes | Image:
-        """The image as it was surveyed; one changed or gone since stops the run."""
+        """The content of the image; stops the run if it has changed or is missing since the survey."""
         if self._content is None:
             id_ = self._image.sample.id
             try:
                 self._content = self._dataset.read(self._image.sample)
             except ImageError as error:
                 raise RunFailed(
-                    f"{id_} could be read when the run began and cannot now: {error.reason}"
+                    f"{id_} could be read when the run began but cannot be read now: {error.reason}"
                 ) from error
             if content_hash(self._content) != self._image.content:
                 raise RunFailed(f"{id_} has changed since the run began")
@@ -114,7 +118,7 @@ class Source:
 
 
 def as_image(content: bytes | Image) -> Image:
-    """The pixels of a precomputed image: decoded, and nothing else."""
+    """The pixels of a precomputed image, decoded without any other change."""
     if isinstance(content, bytes):
         content = decode(content, read_header(content))
     return np.require(content, requirements=["C", "W"])

@@ -1,4 +1,4 @@
-"""The plan: which images under which conditions, in which chunks, and the recipe that says so."""
+"""The plan of a run: its images, conditions and chunks, and the recipe."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import needing
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import Recipe, RunInfo, ScoringInfo
+from windtunnel.core.records import DataRecipe, ProjectionRecipe, Recipe, RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
 from windtunnel.core.seeding import STREAM_VERSION
 from windtunnel.core.task import REGISTRY as TASKS
 from windtunnel.core.task import LabelOptions, Postprocessor, Task
 from windtunnel.data import Dataset, group_sizes, refuse_duplicates, require_column
 from windtunnel.data.frame_sets import ONE_VIDEO, VIDEO
+from windtunnel.data.manifest import Manifest
 from windtunnel.data.survey import survey
 from windtunnel.engine.chunks import Chunk
 from windtunnel.engine.recipe import data_info, data_recipe, model_info, model_recipe, versions_for
@@ -30,23 +31,22 @@ from windtunnel.models import Model
 from windtunnel.options.run import KEEP, RunOptions
 from windtunnel.sequences import published_frames
 from windtunnel.store.folder import groups_table, samples_table
-from windtunnel.suites.canvas import Canvas, choose_canvas, finished_canvas
+from windtunnel.suites.canvas import Canvas, choose_canvas, precomputed_canvas
 from windtunnel.suites.pipeline_steps import available_units, refuse_nothing_swapped
 from windtunnel.suites.suite import Suite
 
-# A shard of about this many predictions is seconds of work to lose and a small file to keep.
+# Predictions per shard: an interruption loses some seconds of work, and files stay small.
 PREDICTIONS_PER_SHARD = 2048
 MAX_CHUNK = 512
-# Few images are cut finer, so that workers share them evenly.
+# Small datasets have smaller shards, so that workers share them evenly.
 MIN_SHARDS = 16
-
 
 RUNS_FOLDER = "windtunnel-runs"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that decides a run's predictions, and the work cut into chunks."""
+    """Everything that determines a run's predictions, and its chunks of work."""
 
     model: Model
     dataset: Dataset
@@ -64,12 +64,12 @@ class Plan:
 
     @property
     def predictions(self) -> int:
-        """How many predictions the whole run makes."""
+        """The number of predictions of the whole run."""
         return len(self.surveyed) * self.views
 
     @property
     def views(self) -> int:
-        """How many images the model is shown of each: every condition's frames."""
+        """The number of predictions per image: the frames of all conditions."""
         return sum(condition.frames for condition in self.conditions)
 
     @property
@@ -79,12 +79,12 @@ class Plan:
 
     @property
     def samples_table(self) -> pa.Table:
-        """The images as the run folder keeps them."""
+        """The images as the run folder stores them."""
         return samples_table(self.surveyed, self.sources)
 
     @property
     def groups_table(self) -> pa.Table | None:
-        """The frame sets as the run folder keeps them, if there are any."""
+        """The frame sets as the run folder stores them, or None."""
         return groups_table(self.frames) if self.frames else None
 
     def default_folder(self) -> Path:
@@ -104,85 +104,94 @@ def make_plan(
 ) -> Plan:
     """Check that model, data and suite fit, survey every image, and divide the work into chunks.
 
-    Everything that can be refused is refused here, before any prediction. `present` chooses which of the
-    suite's conditions there are predictions of.
+    Everything that can be refused is refused here, before any prediction. `present` selects the suite's
+    conditions that have predictions.
     """
     _refuse_mistakes(dataset, suite, options)
-    seed, group, trust = options.seed, options.group or "", options.labels_are_outputs
-    total = sorted(dataset.samples(), key=lambda sample: sample.id)
-    refuse_duplicates(total, dataset.location)
-    if group:
-        require_column(total, group)
-    finished = dataset.precomputed
-    made = finished.manifest if finished else None
-    task = TASKS.get(model.task)
-    file = None if options.label_map is None else Path(options.label_map)
-    asked = LabelOptions(options.labels, file, trust, suite.holds_sequences)
-    mapping = task.map_labels(model, dataset, total, asked)
-    remarks = [*mapping.remarks]
-    if not finished:
+    samples = sorted(dataset.samples(), key=lambda sample: sample.id)
+    refuse_duplicates(samples, dataset.location)
+    if options.group:
+        require_column(samples, options.group)
+    task, precomputed = TASKS.get(model.task), dataset.precomputed
+    manifest = precomputed.manifest if precomputed else None
+    mapping = task.map_labels(model, dataset, samples, _label_options(options, suite))
+    if not precomputed:
         mapping.check_metrics(suite.name, suite.metrics)
     subset = suite.subset if options.subset is None else options.subset
-    chosen = dataset.subset(total, subset, seed)
+    chosen = dataset.subset(samples, subset, options.seed)
     frames = _frames_of(dataset, chosen)
-    remarks += dataset.subset_remarks(chosen)
-    remarks += mapping.unused_remarks
+    notes = [*mapping.notes, *dataset.subset_notes(chosen), *mapping.unused_notes]
     surveyed = tuple(survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
-    grouping, one_video = _grouping(group, frames, readable)
+    grouping, video_notes = _grouping(options.group or "", frames, readable)
     canvas = _canvas(suite, model, dataset, readable)
-    suite, left_out = _available(suite, model, dataset, canvas, readable)
+    suite, step_notes = _available(suite, model, dataset, canvas, readable)
     conditions, missing = _conditions(suite, dataset, canvas, options.settings, present)
     suite.check_frames(conditions)
-    if finished:  # that it holds nothing of the suite is the better reason
+    if precomputed:  # after the conditions: a set without any condition of the suite is refused first
         mapping.check_metrics(suite.name, suite.metrics)
-    remarks += [*dataset.check_content(readable), *one_video, *left_out]
-    size = options.chunk or chunk_size(len(surveyed), sum(condition.frames for condition in conditions))
-    recipe = Recipe(
-        model=model_recipe(model),
-        data=data_recipe(dataset, mapping.data_space, total, surveyed, frames, seed),
-        suite=suite.recipe(),
-        canvas=canvas.record(),
-        conditions=conditions,
-        projection=mapping.projection(surveyed, masked=options.mask or suite.mask),
-        # A made set was drawn with the seed it was made with.
-        seed=made.recipe.seed if made else seed,
-        stream=made.recipe.stream if made else STREAM_VERSION,
-        keep=_kept_conditions(options.keep, conditions),
-        batch=model.batch,
-        chunk=size,
-        task=task.name,
-    )
+    notes += [*dataset.check_content(readable), *video_notes, *step_notes]
+    data = data_recipe(dataset, mapping.data_space, samples, surveyed, frames, options.seed)
+    projection = mapping.projection(surveyed, masked=options.mask or suite.mask)
+    recipe = _recipe(model, suite, canvas, conditions, data, projection, manifest, options)
     info = RunInfo(
         model=model_info(model),
         data=data_info(dataset, mapping.data_space, mapping.space),
         suite=suite.citation,
         scoring=ScoringInfo(suite.metrics, dict(suite.weights), **grouping),
-        settings=made.info.settings if made else tuple(options.settings),
+        settings=manifest.info.settings if manifest else tuple(options.settings),
         missing=tuple(missing),
-        remarks=(
-            *dataset.remarks,
-            *_also_there(dataset, conditions),
-            *_other_lengths(conditions),
-            *remarks,
-        ),
+        remarks=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),
         versions=versions_for(conditions),
     )
-    chunks = _chunks(surveyed, size, recipe.digest)
+    chunks = _chunks(surveyed, recipe.chunk, recipe.digest)
     return Plan(
-        model, dataset, suite, seed, canvas, conditions, task, surveyed, chunks, recipe, info,
-        finished.sources(surveyed) if finished else {}, frames,
+        model, dataset, suite, options.seed, canvas, conditions, task, surveyed, chunks, recipe, info,
+        precomputed.sources(surveyed) if precomputed else {}, frames,
     )  # fmt: skip
 
 
+def _label_options(options: RunOptions, suite: Suite) -> LabelOptions:
+    file = None if options.label_map is None else Path(options.label_map)
+    return LabelOptions(options.labels, file, options.labels_are_outputs, suite.holds_sequences)
+
+
+def _recipe(
+    model: Model,
+    suite: Suite,
+    canvas: Canvas,
+    conditions: tuple[Condition, ...],
+    data: DataRecipe,
+    projection: ProjectionRecipe,
+    manifest: Manifest | None,
+    options: RunOptions,
+) -> Recipe:
+    """The recipe of a run; the seed of a made set is the one that it was made with."""
+    views = sum(condition.frames for condition in conditions)
+    return Recipe(
+        model=model_recipe(model),
+        data=data,
+        suite=suite.recipe(),
+        canvas=canvas.record(),
+        conditions=conditions,
+        projection=projection,
+        seed=manifest.recipe.seed if manifest else options.seed,
+        stream=manifest.recipe.stream if manifest else STREAM_VERSION,
+        keep=_kept_conditions(options.keep, conditions),
+        batch=model.batch,
+        chunk=options.chunk or chunk_size(data.count, views),
+        task=TASKS.get(model.task).name,
+    )
+
+
 def _refuse_mistakes(dataset: Dataset, suite: Suite, options: RunOptions) -> None:
-    """Refuse wrong options before anything is read."""
+    """Refuse invalid options before anything is read."""
     if options.keep not in KEEP:
         raise UserError(f"{option('keep')} is '{options.keep}'; give {', '.join(KEEP)}.")
     if options.keep == "summary" and needing("ood scores", suite.metrics):
         raise UserError(
-            f"Suite {suite.name} needs every class's score of an image, which {option('keep', 'summary')} "
-            f"drops; give {option('keep', 'auto')}."
+            f"Suite {suite.name} needs the scores of all classes, which {option('keep', 'summary')} does not "
+            f"store; give {option('keep', 'auto')}."
         )
     if options.subset is not None and options.subset < 0:
         raise UserError(f"{option('subset')} is {options.subset}; give a number of images, or 0 for all.")
@@ -190,49 +199,53 @@ def _refuse_mistakes(dataset: Dataset, suite: Suite, options: RunOptions) -> Non
         raise UserError(f"{option('chunk')} is {options.chunk}; give at least 1 image per shard.")
     if options.settings and dataset.precomputed:
         raise UserError(
-            f"{option('settings')} makes images differently; those of {dataset.location} are made already."
+            f"{option('settings')} changes how images are made, but {dataset.location} contains corrupted "
+            f"images already; leave {option('settings')} out."
         )
 
 
 def _readable(dataset: Dataset, surveyed: Sequence[Surveyed]) -> list[Surveyed]:
-    """The images that can be read; without any there is nothing to run."""
-    found = [one for one in surveyed if one.status == "ok"]
-    if not found:
+    """The readable images; refuses a dataset without any."""
+    readable = [image for image in surveyed if image.status == "ok"]
+    if not readable:
         first = surveyed[0]
         raise UserError(
             f"None of the {len(surveyed)} images of {dataset.location} can be read "
             f"(the first, {first.sample.id}: {first.reason})."
         )
-    return found
+    return readable
 
 
 def _grouping(
     group: str, frames: Sequence[FrameRow], readable: Sequence[Surveyed]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Which images stay together in intervals, as scoring notes it, and what to say; videos unasked."""
+    """The column that confidence intervals are clustered by, as `ScoringInfo` stores it, and notes.
+
+    Frames are clustered by video unless the user gives a column.
+    """
     if group or not frames:
         return {"group": group} if group else {}, []
-    videos = group_sizes([one.sample for one in readable], VIDEO)
+    videos = group_sizes([image.sample for image in readable], VIDEO)
     if 1 < len(videos) < videos.total():
         return {"group": VIDEO, "group_found": True}, []
     return {}, [ONE_VIDEO] if len(videos) == 1 < videos.total() else []
 
 
 def _canvas(suite: Suite, model: Model, dataset: Dataset, readable: Sequence[Surveyed]) -> Canvas:
-    """How images become what is corrupted, or what they are where somebody has corrupted them."""
-    sizes = {(one.width, one.height) for one in readable}
+    """The canvas of the run; for a precomputed set, that of the stored images."""
+    sizes = {(image.width, image.height) for image in readable}
     if dataset.precomputed:
-        return finished_canvas(dataset.precomputed, suite, sizes)
+        return precomputed_canvas(dataset.precomputed, suite, sizes)
     return choose_canvas(suite, sizes, model.preprocess.geometry)
 
 
 def _available(
     suite: Suite, model: Model, dataset: Dataset, canvas: Canvas, readable: Sequence[Surveyed]
 ) -> tuple[Suite, list[str]]:
-    """A suite with the units that can be made here, and what was left out of them and why."""
+    """The suite with the units that are available here, and notes on those left out."""
     if dataset.precomputed:
         return suite, []
-    formats = Counter(one.format for one in readable)
+    formats = Counter(image.format for image in readable)
     units, left_out = available_units(suite.units, canvas.geometry, model, formats)
     refuse_nothing_swapped(units, canvas.geometry, left_out)
     return replace(suite, units=units), left_out
@@ -245,14 +258,16 @@ def _conditions(
     settings: Sequence[str],
     present: Callable[[Sequence[Condition]], Sequence[Condition]],
 ) -> tuple[tuple[Condition, ...], list[str]]:
-    """The conditions there are predictions of, and the names of those the suite has beside them."""
+    """The conditions to score, and the names of the suite's other conditions."""
     missing: list[str] = []
     if dataset.precomputed:
-        found, missing = suite.of_finished(dataset.precomputed, canvas)
+        conditions, missing = suite.stored_conditions(dataset.precomputed, canvas)
     else:
-        found = suite.conditions(canvas, parse_settings(settings))
-    chosen = tuple(present(tuple(found)))
-    return chosen, missing + [one.name for one in found if one.unit and one not in chosen]
+        conditions = suite.conditions(canvas, parse_settings(settings))
+    chosen = tuple(present(tuple(conditions)))
+    return chosen, missing + [
+        condition.name for condition in conditions if condition.unit and condition not in chosen
+    ]
 
 
 def _chunks(surveyed: tuple[Surveyed, ...], size: int, identity: str) -> tuple[Chunk, ...]:
@@ -263,36 +278,38 @@ def _chunks(surveyed: tuple[Surveyed, ...], size: int, identity: str) -> tuple[C
 
 
 def _frames_of(dataset: Dataset, chosen: Sequence[Sample]) -> tuple[FrameRow, ...]:
-    """The frame sets all of whose images are among those chosen."""
+    """The frames of sets whose images were all chosen."""
     ids = {sample.id for sample in chosen} if dataset.frames else set()
-    lacking = {one.group for one in dataset.frames if one.sample_id not in ids}
-    return tuple(one for one in dataset.frames if one.group not in lacking)
+    incomplete = {frame.group for frame in dataset.frames if frame.sample_id not in ids}
+    return tuple(frame for frame in dataset.frames if frame.group not in incomplete)
 
 
-def _also_there(dataset: Dataset, conditions: Sequence[Condition]) -> list[str]:
-    """What a finished set contains that the suite does not use."""
+def _unused_units(dataset: Dataset, conditions: Sequence[Condition]) -> list[str]:
+    """A note on units of a precomputed set that the suite does not use."""
     if dataset.precomputed is None:
         return []
     used = {condition.unit for condition in conditions}
     others = sorted({condition.unit for condition in dataset.precomputed.stored} - used)
-    return [f"Also there, and not in this suite: {', '.join(others)}."] if others else []
+    return [f"The dataset also contains, not in this suite: {', '.join(others)}."] if others else []
 
 
 def _other_lengths(conditions: Sequence[Condition]) -> list[str]:
-    """What to say where stored sequences have another number of frames than the published ones."""
-    clips = [one for one in conditions if one.is_sequence]
-    usual = {one.name: published_frames(one.unit, one.edition) for one in clips}
-    found = [
-        f"{one.name} {one.frames} of {usual[one.name]}"
-        for one in clips
-        if usual[one.name] not in (None, one.frames)
+    """A note on stored sequences with another number of frames than the published ones."""
+    sequences = [condition for condition in conditions if condition.is_sequence]
+    usual = {condition.name: published_frames(condition.unit, condition.edition) for condition in sequences}
+    differing = [
+        f"{condition.name} {condition.frames} of {usual[condition.name]}"
+        for condition in sequences
+        if usual[condition.name] not in (None, condition.frames)
     ]
-    return [f"Other numbers of frames than in the published clips: {', '.join(found)}."] if found else []
+    return (
+        [f"Other numbers of frames than in the published clips: {', '.join(differing)}."] if differing else []
+    )
 
 
 def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:
     """`frost.textures=DIR` as {"frost": {"textures": DIR}}."""
-    found: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     for item in given:
         place, equals, value = item.partition("=")
         unit, dot, name = place.partition(".")
@@ -300,12 +317,12 @@ def parse_settings(given: Sequence[str]) -> dict[str, dict[str, str]]:
             raise UserError(
                 f"{option('settings')} is '{item}'; write UNIT.SETTING=VALUE, such as frost.textures=DIR."
             )
-        found.setdefault(unit, {})[name] = value
-    return found
+        settings.setdefault(unit, {})[name] = value
+    return settings
 
 
 def chunk_size(images: int, views: int) -> int:
-    """Images per shard; never a matter of how many workers there are."""
+    """Images per shard; independent of the number of workers."""
     return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-images // MIN_SHARDS)))
 
 
@@ -315,5 +332,9 @@ def _for_path(text: str) -> str:
 
 def _kept_conditions(keep: str, conditions: Sequence[Condition]) -> tuple[str, ...]:
     """The conditions whose outputs are stored; `auto` stores those that later scores need."""
-    kept = [one.name for one in conditions if keep == "logits" or (keep == "auto" and one.is_unmodified)]
-    return tuple(sorted(set(kept)))
+    names = [
+        condition.name
+        for condition in conditions
+        if keep == "logits" or (keep == "auto" and condition.is_unmodified)
+    ]
+    return tuple(sorted(set(names)))

@@ -1,4 +1,4 @@
-"""What run.json says of a model, its data and the libraries: what decides predictions, and the rest."""
+"""The records of run.json on model, data and libraries: the recipe and further information."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIBRARIES = ("numpy", "opencv-python-headless", "pillow", "simplejpeg", "numba",
 
 
 def model_recipe(model: Model) -> ModelRecipe:
-    """What of a model decides its predictions."""
+    """The facts of a model that determine its predictions."""
     return ModelRecipe(
         kind=model.kind,
         fingerprint=model.fingerprint,
@@ -39,14 +39,14 @@ def data_recipe(
     frames: Sequence[FrameRow],
     seed: int,
 ) -> DataRecipe:
-    """What of the data decides predictions."""
+    """The facts of the data that determine predictions."""
     return DataRecipe(
         count=len(surveyed),
         of=len(total),
         subset_seed=seed,
         label_space=called.name,
-        digest=digest([[one.sample.id, one.sample.labels, one.content] for one in surveyed]),
-        # The survey hashes one file an image; this tells apart what else lies in a precomputed set.
+        digest=digest([[image.sample.id, image.sample.labels, image.content] for image in surveyed]),
+        # The survey hashes one file per image; the identity covers the other files of a precomputed set.
         finished=dataset.identity,
         natural=_natural_recipe(dataset, total, surveyed, frames),
     )
@@ -58,18 +58,18 @@ def _natural_recipe(
     """The parts of a natural set with their counts, and its frame sets; None for other datasets."""
     if dataset.natural is None:
         return None
-    of = Counter(one.meta["part"] for one in total)
-    count = Counter(one.sample.meta["part"] for one in surveyed)
+    of = Counter(sample.meta["part"] for sample in total)
+    count = Counter(image.sample.meta["part"] for image in surveyed)
     parts = tuple(PartRecord(name, role, count[name], of[name]) for name, role in dataset.parts)
     if not frames:
         return NaturalRecipe(dataset.natural.name, parts)
-    rows = [[one.group, one.sample_id, one.offset, one.role] for one in frames]
-    sets = len({one.group for one in frames})
+    rows = [[frame.group, frame.sample_id, frame.offset, frame.role] for frame in frames]
+    sets = len({frame.group for frame in frames})
     return NaturalRecipe(dataset.natural.name, parts, len(frames), sets, digest(rows))
 
 
 def model_info(model: Model) -> ModelInfo:
-    """What else is worth knowing of a model."""
+    """Further information on a model."""
     return ModelInfo(
         name=model.name,
         preprocess_from=model.preprocess.origin,
@@ -83,7 +83,7 @@ def model_info(model: Model) -> ModelInfo:
 
 
 def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> DataInfo:
-    """What else is worth knowing of the data, with the classes that are scored."""
+    """Further information on the data, with the scored classes."""
     return DataInfo(
         name=dataset.name,
         location=dataset.location,
@@ -94,14 +94,14 @@ def data_info(dataset: Dataset, called: LabelSpace, space: LabelSpace) -> DataIn
 
 
 def versions_for(conditions: Sequence[Condition]) -> dict[str, str]:
-    """The versions of what decides pixels and predictions: ours, and the libraries'."""
-    more = [name for one in conditions for name in kind_of(one).libraries(one)]
+    """The versions of windtunnel and of the libraries that determine pixels and predictions."""
+    more = [name for condition in conditions for name in kind_of(condition).libraries(condition)]
     names = dict.fromkeys(("windtunnel", *LIBRARIES, *more))
     return {name: _version(name) for name in names}
 
 
 def _version(library: str) -> str:
-    """A library's version; a plug-in from outside may name one that PyPI does not know."""
+    """A library's version; "unknown" for a library of a third-party plug-in that PyPI does not have."""
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:

@@ -1,6 +1,6 @@
-"""What of a finished set could not be read when it was scored, and can be now: those chunks are scored again.
+"""Images of precomputed sets that failed earlier and are readable now: their chunks are scored again.
 
-The survey looks at one file of every image; a clip made anew beside it changes no recipe.
+The survey reads one file per image, so that a clip which is repaired later changes no recipe.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from windtunnel.engine.images import Source
 from windtunnel.engine.plan import Plan
 from windtunnel.store.folder import RunFolder
 
-# Of failures of the model a look at the images says nothing.
-OF_READING = ("unreadable", "too_small", "too_large")
+# The statuses of images that could not be read; failures of the model are not tried again.
+READ_FAILURES = ("unreadable", "too_small", "too_large")
 
 
-def mended_images(plan: Plan, target: RunFolder, chunk: Chunk) -> list[str]:
-    """The images of a stored chunk that failed under a condition of a finished set, and would no longer."""
+def repaired_images(plan: Plan, target: RunFolder, chunk: Chunk) -> list[str]:
+    """The ids of images of a stored chunk that failed under a stored condition and are readable now."""
     if plan.dataset.precomputed is None:
         return []
-    conditions = {one.name: one for one in plan.conditions if one.is_corrupted}
+    conditions = {condition.name: condition for condition in plan.conditions if condition.is_corrupted}
     images = {image.sample.id: image for image in chunk.images}
     failed = dict.fromkeys(
         (row["sample_id"], row["condition"])
         for row in target.failures(chunk.name)
-        if row["status"] in OF_READING and row["condition"] in conditions and row["sample_id"] in images
+        if row["status"] in READ_FAILURES and row["condition"] in conditions and row["sample_id"] in images
     )
-    found = []
+    repaired = []
     for id_, name in failed:
         source = Source(plan.dataset, images[id_])
         frames = frames_under(source, conditions[name], plan.canvas.geometry, plan.seed)
@@ -37,5 +37,5 @@ def mended_images(plan: Plan, target: RunFolder, chunk: Chunk) -> list[str]:
             deque(frames, maxlen=0)
         except ImageError:
             continue
-        found.append(id_)
-    return list(dict.fromkeys(found))
+        repaired.append(id_)
+    return list(dict.fromkeys(repaired))

@@ -16,7 +16,9 @@ from windtunnel.core.task import Postprocessor, Task
 from windtunnel.store.rows import PIXELS, schema
 
 STATUSES = np.array(get_args(Status))
-OK, NOT_FINITE, MODEL_ERROR = (get_args(Status).index(one) for one in ("ok", "not_finite", "model_error"))
+OK, NOT_FINITE, MODEL_ERROR = (
+    get_args(Status).index(status) for status in ("ok", "not_finite", "model_error")
+)
 NOT_FINITE_REASON = "the model's output is not finite"
 NOT_GIVEN = "no prediction was given"
 
@@ -24,8 +26,8 @@ NOT_GIVEN = "no prediction was given"
 class ShardRows:
     """Rows of images under conditions, sorted by image, condition and frame.
 
-    A row takes the bytes of the task's columns (about 60 of classification); kept outputs take four bytes a
-    number. A row that is never filled has the status `model_error`.
+    A row takes the bytes of the task's columns (about 60 for classification); kept outputs take four bytes
+    per number. A row that is never filled has the status `model_error`.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class ShardRows:
         self._status = np.full(count, MODEL_ERROR, np.int8)
         self._reasons: dict[int, str] = {}
         kept = np.array([condition.name in keep for condition, _ in self._views])
-        # Where the outputs of a view are among those of an image that are kept, -1 for nowhere.
+        # For every view the position of its outputs among the kept outputs of an image, -1 if not kept.
         self._slots = np.where(kept, np.cumsum(kept) - 1, -1)
         self._slot_count = int(kept.sum())
         self._outputs = np.zeros((len(samples) * self._slot_count, postprocessor.width), np.float32)
@@ -60,8 +62,8 @@ class ShardRows:
         rows, outputs = rows[finite], outputs[finite]
         self._status[rows] = OK
         images, views = np.divmod(rows, len(self._views))
-        found = self._postprocessor.columns(outputs, [self._samples[image] for image in images])
-        for name, values in found.items():
+        columns = self._postprocessor.columns(outputs, [self._samples[image] for image in images])
+        for name, values in columns.items():
             self._columns[name][rows] = values
         slots = self._slots[views]
         kept = slots >= 0
@@ -70,12 +72,12 @@ class ShardRows:
         return finite
 
     def fail(self, row: int, error: ImageError) -> None:
-        """Note that a row has no prediction, and why."""
+        """Record that a row has no prediction, and why."""
         self._status[row] = get_args(Status).index(error.status)
         self._reasons[row] = error.reason
 
     def note_pixels(self, row: int, mean: float, largest: int) -> None:
-        """Note how far an image is from the canvas, in grey levels."""
+        """Record the mean and largest difference of an image from the canvas, in grey levels."""
         self._pixels[row] = mean, largest
 
     def table(self, start: int = 0, stop: int | None = None) -> pa.Table:
@@ -102,13 +104,13 @@ class ShardRows:
         return pa.table([pa.array(columns[field.name], field.type) for field in wanted], schema=wanted)
 
     def _reason(self, row: int) -> str | None:
-        """Why a row has no finite prediction; None where it has one."""
+        """Why a row has no finite prediction; None if it has one."""
         if self._status[row] == OK:
             return None
         return self._reasons.get(row, NOT_FINITE_REASON if self.predicted[row] else NOT_GIVEN)
 
     def _kept_outputs(self, start: int, images: int, ok: NDArray[np.bool_]) -> pa.Array:
-        """The outputs of some images' rows as lists, null where they are not kept or not predicted."""
+        """The outputs of `images` images as lists, null where they are not kept or not predicted."""
         kept = ok & np.tile(self._slots >= 0, images)
         outputs = self._outputs[start * self._slot_count : (start + images) * self._slot_count]
         outputs = outputs[ok.reshape(images, -1)[:, self._slots >= 0].ravel()]

@@ -1,4 +1,4 @@
-"""One chunk of work: the conditions of its images made, batches mixed, predictions summarised as rows."""
+"""One chunk of work: make its images under every condition, predict in batches, and build the rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from windtunnel.suites.units import include_units
 
 @dataclass(frozen=True)
 class Work:
-    """What every chunk of a run has in common."""
+    """The settings that all chunks of a run share."""
 
     dataset: Dataset
     conditions: tuple[Condition, ...]
@@ -51,24 +51,24 @@ class Work:
 
     @cached_property
     def views(self) -> tuple[tuple[Condition, int], ...]:
-        """What the model is shown of every image: each condition's frames."""
+        """The views of every image: each frame of each condition."""
         return tuple((condition, frame) for condition in self.conditions for frame in range(condition.frames))
 
     def geometry_of(self, condition: Condition, model: Model) -> Geometry:
-        """How a condition's image is made: the model's way for `native`, else the suite's or near it."""
+        """The geometry of a condition: the model's own for `native`, else the changed canvas of the suite."""
         geometry = model.preprocess.geometry if condition.is_native else self.canvas
         return replace(geometry, **condition.geometry_changes)
 
     def numerics(self, place: int) -> str:
-        """The arithmetic a row's network runs in; "" for its own."""
+        """The numerics of the network for a row; "" for the model's own."""
         unit = self.views[place % len(self.views)][0].unit
         return value_of(unit) if axis_of(unit) == "numerics" else ""
 
 
 def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
-    """Compile and cache every unit that conditions need, in a process of its own.
+    """Compile and cache every unit of the conditions in a separate process.
 
-    A process that only hands out work needs no compiled code in its memory.
+    A process that only distributes work needs no compiled code in its memory.
     """
     process = multiprocessing.get_context("spawn").Process(
         target=_warm_up_with, args=(tuple(conditions), tuple(includes))
@@ -81,7 +81,7 @@ def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> 
 
 
 def _warm_up_with(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells of an interruption
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports an interruption
     include_units(includes)
     warm_up(conditions)
 
@@ -90,10 +90,10 @@ def score_chunk(work: Work, model: Model, images: Sequence[Surveyed], advance: A
     """The rows of one chunk, sorted by image and condition; failures are rows too.
 
     Args:
-        work: what the run asks for.
+        work: the settings of the run.
         model: the model.
         images: the chunk's images.
-        advance: told of finished predictions and failed images as they come.
+        advance: called with the numbers of finished predictions and of failed images.
     """
     rows = _Rows(work, model, images, advance)
     networks = {
@@ -120,7 +120,7 @@ def score_chunk(work: Work, model: Model, images: Sequence[Surveyed], advance: A
 
 
 def _inputs(work: Work, model: Model, images: Sequence[Surveyed], rows: _Rows) -> Iterator[tuple[int, Image]]:
-    """What the model sees, by row; images that cannot be made are noted as failed rows."""
+    """Yield the model's inputs with their rows; images that cannot be made become failed rows."""
     place = 0
     for surveyed in images:
         source = Source(work.dataset, surveyed)
@@ -134,16 +134,18 @@ def _inputs(work: Work, model: Model, images: Sequence[Surveyed], rows: _Rows) -
                     yield place, fitted(image, model)
                     place += 1
             except ImageError as error:
-                for lost in range(place, after):
-                    rows.fail(lost, error)
+                for failed in range(place, after):
+                    rows.fail(failed, error)
             except MemoryError:
-                for lost in range(place, after):
-                    rows.fail(lost, ImageError("too_large", "there is not enough memory for this condition"))
+                for failed in range(place, after):
+                    rows.fail(
+                        failed, ImageError("too_large", "there is not enough memory for this condition")
+                    )
             place = after
 
 
 def fitted(image: Image, model: Model) -> Image:
-    """Bring a canvas to the model's input size: one exact resize by the model's filter, no second crop."""
+    """Resize a canvas to the model's input size with the model's filter; it is not cropped again."""
     wanted = model.preprocess.geometry
     if wanted.output_px is None or image.shape[:2] == (wanted.output_px, wanted.output_px):
         return image
@@ -162,7 +164,7 @@ class _Rows:
         self._failed: set[str] = set()
 
     def fail(self, place: int, error: ImageError) -> None:
-        """Note that a row has no prediction, and why."""
+        """Record that a row has no prediction, and why."""
         number, offset = divmod(place, len(self._work.views))
         id_ = self._samples[number].id
         if self._work.strict:
@@ -175,20 +177,20 @@ class _Rows:
         self._failed.add(id_)
 
     def note_pixels(self, place: int, image: Image, canvas: Image | None) -> None:
-        """Note how far an image is from the canvas, if there is one of the same size."""
+        """Record the difference of an image from the canvas, if there is one of the same size."""
         if canvas is not None and canvas.shape == image.shape:
             whole = cv2.norm(image.ravel(), canvas.ravel(), cv2.NORM_L1)
             self._rows.note_pixels(place, whole / image.size, int(cv2.norm(image, canvas, cv2.NORM_INF)))
 
     def predict(self, waiting: Sequence[tuple[int, Image]], network: Model) -> None:
-        """Predict one batch; where the network fails on it, its images are tried one by one."""
+        """Predict one batch; if the network fails on it, its images are tried one by one."""
         batch = np.stack([image for _, image in waiting])
         try:
             outputs = network.predict(batch)
         except Exception as error:  # the model's own code
             if len(waiting) > 1:
-                for one in waiting:
-                    self.predict([one], network)
+                for row in waiting:
+                    self.predict([row], network)
                 return
             self._check_model(error)
             self.fail(waiting[0][0], ImageError("model_error", f"{type(error).__name__}: {error}"[:300]))
@@ -196,7 +198,7 @@ class _Rows:
         self._keep(np.array([place for place, _ in waiting]), outputs)
 
     def _check_model(self, error: Exception) -> None:
-        """A model that no longer takes the images it was probed with is broken, not the image."""
+        """Stop the run if the model also fails on the images that it was probed with."""
         try:
             self._model.predict(probe_images(self._model.preprocess, 1, self._model.probe_size))
         except Exception:  # the model's own code

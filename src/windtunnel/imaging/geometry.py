@@ -148,7 +148,7 @@ def colour_step(decoded: Image, geometry: Geometry) -> Image:
     return COLOURS[geometry.colour](decoded)
 
 
-def decodes_alike(first: Geometry, other: Geometry) -> bool:
+def same_decoding(first: Geometry, other: Geometry) -> bool:
     """Whether two geometries decode a file to the same pixels."""
     if (first.decoder, first.exif) != (other.decoder, other.exif):
         return False
@@ -193,9 +193,9 @@ def kept_window(image: Image, stage: Stage, geometry: Geometry) -> Window:
     return whole(image)
 
 
-def finish(kept: Image, stage: Stage, geometry: Geometry) -> Image:
+def finish(part: Image, stage: Stage, geometry: Geometry) -> Image:
     """The canvas from the part of an image that `kept_window` selects at a stage."""
-    return crop_step(_resize_whole(kept, geometry), geometry) if stage == "source" else kept
+    return crop_step(_resize_whole(part, geometry), geometry) if stage == "source" else part
 
 
 def _resize_whole(source: Image, geometry: Geometry) -> Image:

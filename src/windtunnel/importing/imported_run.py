@@ -40,7 +40,7 @@ from windtunnel.tasks.classification.postprocessing import TOP_K
 
 @dataclass
 class GivenModel(Model):
-    """A model of which only the predictions are known."""
+    """A model with known predictions that cannot be run."""
 
     name: str
     fingerprint: str
@@ -100,7 +100,7 @@ def score_predictions(
         RunFolder(Path(out)).check_free()
     file = PredictionFile(Path(predictions), outputs)
     best_only = file.layout.outputs == TOP_K
-    masked = natural is not None and (natural.role == "out" or natural.answers in ("mask", "collapse"))
+    masked = natural is not None and (natural.role == "out" or natural.output_rule in ("mask", "collapse"))
     if best_only and (options.mask or chosen.mask or options.label_map is not None or masked):
         raise UserError("Best classes alone cannot be masked or mapped; give the scores of every class.")
     summary = summarise_file(file, "native" if natural else CLEAN)
@@ -231,8 +231,8 @@ def _present(conditions: Sequence[Condition], summary: FileSummary, path: Path) 
 
 def _with_ignored(info: RunInfo, ignored: Ignored) -> RunInfo:
     """The facts about a run, with the count of ignored rows."""
-    remarks = [ignored.remark] if ignored.remark else []
-    return msgspec.structs.replace(info, remarks=(*info.remarks, *remarks), ignored_rows=dict(ignored.rows))
+    notes = [ignored.note] if ignored.note else []
+    return msgspec.structs.replace(info, remarks=(*info.remarks, *notes), ignored_rows=dict(ignored.rows))
 
 
 def _stored(plan: Plan, rows: Rows, folder: RunFolder) -> Path:

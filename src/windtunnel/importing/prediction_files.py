@@ -267,27 +267,29 @@ def _flat(column: pa.ChunkedArray) -> pa.Array:
 
 def _matrix(table: pa.Table, columns: Sequence[str], width: int, number: Any) -> NDArray[Any]:
     """One list column, or several columns, as rows x width."""
-    kind = None if number is None else pa.float32()
+    arrow_type = None if number is None else pa.float32()
     flat = [_flat(table[name]) for name in columns]
     if len(flat) == 1 and pa.types.is_list(flat[0].type):
         values = flat[0].flatten()
-        return _numpy(values, kind).reshape(-1, width)
-    return np.stack([_numpy(values, kind) for values in flat], axis=1)
+        return _numpy(values, arrow_type).reshape(-1, width)
+    return np.stack([_numpy(values, arrow_type) for values in flat], axis=1)
 
 
-def _numpy(values: pa.Array, kind: pa.DataType | None) -> NDArray[Any]:
-    converted: NDArray[Any] = (values.cast(kind) if kind else values).to_numpy(zero_copy_only=False)
+def _numpy(values: pa.Array, arrow_type: pa.DataType | None) -> NDArray[Any]:
+    converted: NDArray[Any] = (values.cast(arrow_type) if arrow_type else values).to_numpy(
+        zero_copy_only=False
+    )
     return converted
 
 
 def _with_lists(table: pa.Table, layout: Layout) -> pa.Table:
     """Lists of any kind as plain lists, including texts: `cat;red fox` or `[1, 5]`."""
     for name in (column for column in (*layout.values, *layout.top_scores) if column in table.column_names):
-        kind = table.schema.field(name).type
+        arrow_type = table.schema.field(name).type
         place = table.schema.get_field_index(name)
-        if pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
-            table = table.set_column(place, name, table[name].cast(pa.list_(kind.value_type)))
-        elif pa.types.is_string(kind) and len(layout.values) == 1:
+        if pa.types.is_fixed_size_list(arrow_type) or pa.types.is_large_list(arrow_type):
+            table = table.set_column(place, name, table[name].cast(pa.list_(arrow_type.value_type)))
+        elif pa.types.is_string(arrow_type) and len(layout.values) == 1:
             if name == TOP:
                 cells = table[name].to_pylist()
                 listed = pa.array(map(_class_list, cells), pa.list_(pa.string()), size=len(cells))
@@ -351,16 +353,16 @@ def _npy_blocks(archive: zipfile.ZipFile, name: str, rows: int) -> Iterator[NDAr
         read = (
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
-        shape, columns_first, kind = read(stream)
-        if kind.hasobject or (columns_first and len(shape) > 1):
+        shape, columns_first, dtype = read(stream)
+        if dtype.hasobject or (columns_first and len(shape) > 1):
             raise ValueError(
                 f"the array {name} contains objects or is stored by column; save it as a plain array"
             )
         width = int(np.prod(shape[1:]))
         for start in range(0, shape[0], rows):
             count = min(rows, shape[0] - start)
-            raw = stream.read(count * width * kind.itemsize)
-            yield np.frombuffer(raw, kind).reshape(count, *shape[1:])
+            raw = stream.read(count * width * dtype.itemsize)
+            yield np.frombuffer(raw, dtype).reshape(count, *shape[1:])
 
 
 def _objects(path: Path) -> Iterator[dict[str, Any]]:

@@ -79,12 +79,12 @@ class Rows:
         if not left_out:
             return block
         self.ignored.add({id_: rows[id_] for id_ in left_out}, reasons)
-        kept = pc.invert(pc.is_in(block.ids, pa.array(left_out, pa.string())))
-        places = kept.to_numpy(zero_copy_only=False)
+        known = pc.invert(pc.is_in(block.ids, pa.array(left_out, pa.string())))
+        places = known.to_numpy(zero_copy_only=False)
         return replace(
             block,
-            ids=block.ids.filter(kept),
-            conditions=None if block.conditions is None else block.conditions.filter(kept),
+            ids=block.ids.filter(known),
+            conditions=None if block.conditions is None else block.conditions.filter(known),
             values=block.values[places],
             top_scores=None if block.top_scores is None else block.top_scores[places],
         )

@@ -31,7 +31,7 @@ class Ignored:
             self.examples.setdefault(reason, sample_id)
 
     @property
-    def remark(self) -> str:
+    def note(self) -> str:
         """A note on ignored rows by reason, with an example of each; "" for none."""
         if not self.rows:
             return ""

@@ -89,25 +89,25 @@ def _scale(total: float, inside: Weighted, edges: Weighted) -> float:
     If that sum differs from one only in its last digits, truncation to bytes changes every uniform area by a
     level. The reference has this effect, and float32 rounding must not remove it.
     """
-    found = sum(weight * int(layer.sum()) for weight, layer in inside)
-    found += 2 * sum(weight * int(layer.sum()) for weight, layer in edges)
+    layer_sum = sum(weight * int(layer.sum()) for weight, layer in inside)
+    layer_sum += 2 * sum(weight * int(layer.sum()) for weight, layer in edges)
     nudge = math.copysign(FLOAT32_MISS, total - 1) if 0 < abs(total - 1) < FLOAT32_MISS else 0
-    return total / found * (1 + nudge)
+    return total / layer_sum * (1 + nudge)
 
 
 def _layers(weighted: Weighted) -> Layers:
     """The bands of the layers that are not empty: differences down and across a quadrant."""
     bands = [np.empty((0, 4), np.int64)]
-    kept = [(weight, layer) for weight, layer in weighted if layer.any()]
-    for number, (_, layer) in enumerate(kept):
+    filled = [(weight, layer) for weight, layer in weighted if layer.any()]
+    for number, (_, layer) in enumerate(filled):
         height, width = layer.shape
         quadrant = np.pad(layer[height // 2 :, width // 2 :], (0, 1))
         times = np.diff(np.diff(quadrant, axis=0), axis=1)
-        found = np.argwhere(times)
-        bands.append(np.column_stack([np.full(len(found), number), found, times[times != 0]]))
-        if len(found) % 2:  # they are taken in pairs
+        places = np.argwhere(times)
+        bands.append(np.column_stack([np.full(len(places), number), places, times[times != 0]]))
+        if len(places) % 2:  # they are taken in pairs
             bands.append(np.array([[number, 0, 0, 0]]))
-    return np.array([weight for weight, _ in kept], np.float32), np.concatenate(bands)
+    return np.array([weight for weight, _ in filled], np.float32), np.concatenate(bands)
 
 
 def _edge_effect(grid: NDArray[np.int64], step: int) -> NDArray[np.int64]:
@@ -132,7 +132,7 @@ def correlate(image: Image, kernel: LayeredKernel) -> Image:
 def _correlate(
     image: Image, plain: Layers, down: Layers, across: Layers, reach: int, taps: NDArray[np.float32]
 ) -> Image:
-    """Only the rows within reach are kept, so that they stay in the cache."""
+    """Only the rows within reach are stored, so that they stay in the cache."""
     height, width = image.shape[:2]
     spread = taps.size
     soft = 2 * spread + 1
@@ -207,20 +207,20 @@ def _sum_layers(
     """Move each layer's sums around the pixels of one row down to row y, and weight them."""
     weights, bands = layers
     flat = running.reshape(-1)
-    kept, line = running.shape
+    row_count, line = running.shape
     total[:] = 0
     k = 0
     for layer in range(weights.size):
         change[:] = 0
         while k < len(bands) and bands[k, 0] == layer:
             first, second = np.int16(bands[k, 3]), np.int16(bands[k + 1, 3])
-            a, b, c, d = _corners(y, bands[k], reach, kept, line)
-            e, f, g, h = _corners(y, bands[k + 1], reach, kept, line)
+            a, b, c, d = _corners(y, bands[k], reach, row_count, line)
+            e, f, g, h = _corners(y, bands[k + 1], reach, row_count, line)
             for x in range(change.size):  # two bands at a time: half as many trips through memory
                 i = np.uint64(x)
-                one = _change(flat[a + i], flat[b + i], flat[c + i], flat[d + i], first)
-                other = _change(flat[e + i], flat[f + i], flat[g + i], flat[h + i], second)
-                change[x] = np.int16(change[x] + np.int16(one + other))
+                first_change = _change(flat[a + i], flat[b + i], flat[c + i], flat[d + i], first)
+                second_change = _change(flat[e + i], flat[f + i], flat[g + i], flat[h + i], second)
+                change[x] = np.int16(change[x] + np.int16(first_change + second_change))
             k += 2
         moved, weight = sums[layer], weights[layer]
         for x in range(total.size):
@@ -230,10 +230,10 @@ def _sum_layers(
 
 @jit
 def _corners(
-    y: int, band: NDArray[np.int64], reach: int, kept: int, line: int
+    y: int, band: NDArray[np.int64], reach: int, row_count: int, line: int
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Where the running sums start that make the row a band gains at its bottom, and the one it loses."""
-    gained, lost = (y + band[1]) % kept * line, (y - band[1] - 1) % kept * line
+    """The positions of the running sums for the row that a band gains at its bottom and the one it loses."""
+    gained, lost = (y + band[1]) % row_count * line, (y - band[1] - 1) % row_count * line
     left, right = (reach - band[2]) * 3, (reach + band[2] + 1) * 3
     return (
         np.uint64(gained + right),
@@ -247,7 +247,7 @@ def _corners(
 def _change(
     right: np.int16, left: np.int16, lost_right: np.int16, lost_left: np.int16, times: np.int16
 ) -> np.int16:
-    """By how much a band's sum changes. Cut to 16 bits at every step, or the compiler takes 64."""
+    """The change of a band's sum; truncated to 16 bits at every step, because the compiler would use 64."""
     gained, lost = np.int16(right - left), np.int16(lost_right - lost_left)
     return np.int16(times * np.int16(gained - lost))
 
@@ -256,13 +256,17 @@ def _change(
 def _soften_down(
     rows: NDArray[np.float32], y: int, start: int, taps: NDArray[np.float32], total: NDArray[np.float32]
 ) -> None:
-    """Add row y of the rows softened down, from a start on. Even areas are not even rounded."""
-    kept = rows.shape[0]
-    centre = rows[y % kept][start:]
+    """Add row y of the rows softened down, from a start on. Uniform areas are exact, without rounding."""
+    row_count = rows.shape[0]
+    centre = rows[y % row_count][start:]
     for x in range(total.size):
         total[x] += centre[x]
     for k in range(taps.size):
-        above, below, tap = rows[(y - k - 1) % kept][start:], rows[(y + k + 1) % kept][start:], taps[k]
+        above, below, tap = (
+            rows[(y - k - 1) % row_count][start:],
+            rows[(y + k + 1) % row_count][start:],
+            taps[k],
+        )
         for x in range(total.size):
             total[x] += tap * ((above[x] - centre[x]) + (below[x] - centre[x]))
 

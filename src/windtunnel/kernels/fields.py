@@ -44,17 +44,17 @@ def _normal(key: np.uint64, count: int, mean: float, spread: float) -> NDArray[n
         block = out[begin : begin + _BLOCK]
         for i in range(block.size):
             share[i] = (np.float64(np.int64(word(key, np.uint64(begin + i)) >> _S11)) + 0.5) * _TO_UNIT
-        for i in range(block.size):  # of all, as if all lay in the middle
+        for i in range(block.size):  # for all values, as if all were in the middle
             block[i] = mean + spread * _middle_quantile(share[i] - 0.5)
-        found = 0
+        outer_count = 0
         for i in range(block.size):
-            outer[found] = i
-            found += abs(share[i] - 0.5) > _MIDDLE
-        for n in range(found):
+            outer[outer_count] = i
+            outer_count += abs(share[i] - 0.5) > _MIDDLE
+        for n in range(outer_count):
             depth[n] = _depth(share[outer[n]])
-        for n in range(found):  # of all, as if none lay far out
+        for n in range(outer_count):  # for all of them, as if none were far out
             tail[n] = _tail_quantile(depth[n])
-        for n in range(found):
+        for n in range(outer_count):
             value = tail[n] if depth[n] <= _DEEP else _far_tail_quantile(depth[n])
             block[outer[n]] = mean + spread * (value if share[outer[n]] > 0.5 else -value)
     return out

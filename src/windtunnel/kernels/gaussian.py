@@ -97,19 +97,19 @@ def _blur_bytes(
     height, width = image.shape[:2]
     line = width * 3
     radius = side.size - 1
-    kept = 2 * radius + 1
-    rows = np.empty((kept, line), side.dtype)
+    row_count = 2 * radius + 1
+    rows = np.empty((row_count, line), side.dtype)
     padded = np.empty(line + 6 * radius, side.dtype)
     total = np.empty(line, side.dtype)
     out = np.empty((height, width, 3), np.uint8)
     for y in range(-radius, height):
         entering = y + radius
         if entering < height:
-            source, number = image[entering].reshape(-1), rows[entering % kept]
+            source, number = image[entering].reshape(-1), rows[entering % row_count]
             for x in range(line):
                 number[x] = levels[source[x]]
         if y >= 0:
-            _smooth_row(rows, y, height, kept, side, padded, total)
+            _smooth_row(rows, y, height, row_count, side, padded, total)
             target = out[y].reshape(-1)
             for x in range(line):  # white may exceed 255, but never reach 256
                 target[x] = np.uint8(np.int32(total[x] * per_unit))
@@ -131,14 +131,14 @@ def _smooth_row(
     rows: NDArray[Precision],
     y: int,
     height: int,
-    kept: int,
+    row_count: int,
     side: NDArray[Precision],
     padded: NDArray[Precision],
     total: NDArray[Precision],
 ) -> None:
     """One row, down and then across: the centre first, then pairs from the farthest to the nearest.
 
-    Row n of the image lies at n % kept. Two pairs are taken at a time, an odd one with the centre: half
+    Row n of the image is at n % row_count. Two pairs are taken at a time, an odd one with the centre: half
     as many trips through memory, and the same order of sums.
     """
     radius = side.size - 1
@@ -146,17 +146,17 @@ def _smooth_row(
     # Not an argument: for constant ones numba compiles the function once each.
     channels = (padded.size - line) // (2 * radius)
     middle = padded[channels * radius : channels * radius + line]
-    centre = rows[y % kept]
+    centre = rows[y % row_count]
     if radius % 2 == 1:
-        a, b = rows[max(y - radius, 0) % kept], rows[min(y + radius, height - 1) % kept]
+        a, b = rows[max(y - radius, 0) % row_count], rows[min(y + radius, height - 1) % row_count]
         for x in range(line):
             middle[x] = side[0] * centre[x] + (a[x] + b[x]) * side[radius]
     else:
         for x in range(line):
             middle[x] = side[0] * centre[x]
     for k in range(radius - radius % 2, 0, -2):
-        a, b = rows[max(y - k, 0) % kept], rows[min(y + k, height - 1) % kept]
-        c, d = rows[max(y - k + 1, 0) % kept], rows[min(y + k - 1, height - 1) % kept]
+        a, b = rows[max(y - k, 0) % row_count], rows[min(y + k, height - 1) % row_count]
+        c, d = rows[max(y - k + 1, 0) % row_count], rows[min(y + k - 1, height - 1) % row_count]
         outer, inner = side[k], side[k - 1]
         for x in range(line):
             middle[x] = middle[x] + (a[x] + b[x]) * outer + (c[x] + d[x]) * inner

@@ -68,12 +68,12 @@ def _blur_along(
     down: NDArray[np.int64],
     weight: Numbers,
 ) -> NDArray[np.uint8]:
-    """Only the rows within reach are kept as numbers, row n at n % kept: they stay in the cache."""
+    """Only the rows within reach are kept as numbers, row n at n % row_count: they stay in the cache."""
     height, width, channels = image.shape
     left = max(-across.min(), 0)
     line = width * channels
-    kept = down.max() - down.min() + 1
-    rows = np.empty((kept, (left + width + max(across.max(), 0)) * channels), weight.dtype)
+    row_count = down.max() - down.min() + 1
+    rows = np.empty((row_count, (left + width + max(across.max(), 0)) * channels), weight.dtype)
     flat = rows.reshape(-1)
     start = np.empty(weight.size, np.uint64)  # unsigned: no negative index to look for
     out = np.empty((height, width, channels), np.uint8)
@@ -81,10 +81,10 @@ def _blur_along(
     entered = 0
     for y in range(height):
         while entered < height and entered <= y + max(down.max(), 0):
-            _fill_row(image[entered].reshape(-1), channels, left, rows[entered % kept])
+            _fill_row(image[entered].reshape(-1), channels, left, rows[entered % row_count])
             entered += 1
         for tap in range(weight.size):  # beyond the image's edge, its first or last row
-            row = min(max(y + down[tap], 0), height - 1) % kept
+            row = min(max(y + down[tap], 0), height - 1) % row_count
             start[tap] = np.uint64(row * rows.shape[1] + (left + across[tap]) * channels)
         total[:] = 0
         tap = 0

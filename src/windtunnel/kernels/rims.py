@@ -1,6 +1,6 @@
-"""The light in drops of water: from the distance to their edges, as OpenCV would compute it step by step.
+"""The light in drops of water, from the distance to their edges, as OpenCV computes it.
 
-In OpenCV's own precision at every step, so that the result is its own to the last bit.
+Every step has OpenCV's own precision, so that the result is equal to the last bit.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from windtunnel.kernels.jit import jit
 # Steps of the chamfer distance: straight, diagonal, and as a knight moves.
 STRAIGHT, DIAGONAL, KNIGHT = np.float32(1), np.float32(1.4), np.float32(2.1969)
 FAR = np.float32(1e6)
-# How far the rim of a drop reaches.
+# Width of the rim of a drop, in pixels.
 RIM_PX = np.float32(20)
 WHITE = np.int32(255)
 
 
 @jit
 def light_from_edges(edges: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """How bright drops are: by distance from their edges, evened out, and lit from one side."""
+    """The brightness of drops: by distance from their edges, equalised, and lit from one side."""
     near = _box_means(_distances(edges))
     return _lit_from_one_side(near, _equalising(near))
 
@@ -37,23 +37,23 @@ def _distances(edges: NDArray[np.uint8]) -> NDArray[np.float32]:
             here[x + 2] = np.float32(0) if edge[x] != 0 else here[x + 2]
         last = FAR
         for x in range(2, width + 2):
-            beside = last + STRAIGHT
+            neighbour = last + STRAIGHT
             last = here[
                 x
             ]  # rarely adjacent: with correct branch prediction a pixel does not wait for the previous one
-            if beside < last:
-                last = beside
-                here[x] = beside
+            if neighbour < last:
+                last = neighbour
+                here[x] = neighbour
     for y in range(height - 1, -1, -1):
         here = out[y + 2]
         _step_from(out[y + 3], out[y + 4], here)
         last = FAR
         for x in range(width + 1, 1, -1):
-            beside = last + STRAIGHT
+            neighbour = last + STRAIGHT
             last = here[x]
-            if beside < last:
-                last = beside
-                here[x] = beside
+            if neighbour < last:
+                last = neighbour
+                here[x] = neighbour
     return out
 
 

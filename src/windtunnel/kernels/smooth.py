@@ -11,7 +11,7 @@ from scipy.fft import dctn, idctn
 
 from windtunnel.kernels.gaussian import weights
 
-# Where the reference cuts the Gaussian of its elastic transform.
+# Truncation of the Gaussian in the reference's elastic transform.
 TRUNCATE = 3.0
 # From this many taps on a cosine transform is faster.
 LONG = 16
@@ -36,7 +36,7 @@ def smooth_mirrored(field: NDArray[np.float32], sigma: float) -> NDArray[np.floa
 
 @lru_cache(maxsize=32)
 def _gains(size: int, sigma: float) -> NDArray[np.float32]:
-    """By how much the smoothing weakens each cosine."""
+    """The factor by which smoothing attenuates each cosine."""
     side = weights(sigma, TRUNCATE)
     steps = np.outer(np.arange(size), np.arange(1, len(side))) / size
     return np.asarray(side[0] + 2 * (np.cos(np.pi * steps) * side[1:]).sum(axis=1), np.float32)

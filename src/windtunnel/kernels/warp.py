@@ -18,15 +18,15 @@ from windtunnel.kernels.window import Window
 FINE = 1024.0
 # Added before truncation towards zero, so that it rounds down for every coordinate that can occur.
 OFFSET = 1024
-# An even area must come back as it was: float32 misses by less than this.
+# Uniform areas must not change; the float32 error is below this.
 FLOAT32_MISS = np.float32(1e-4)
 # The affine map's steps in a pixel; a weight is the product of two.
 STEPS = np.uint64(32)
-# Where channels lie in a packed pixel, and how wide they are.
+# Bit positions of channels in a packed pixel, and their width.
 GREEN, BLUE = np.uint64(21), np.uint64(42)
 FIELD = np.uint64(2**21 - 1)
 ONE, TWO = np.uint64(1), np.uint64(2)
-# The perspective map's steps in a pixel, and the farthest step a 32-bit number is sure to hold.
+# The perspective map's steps in a pixel, and the largest step that a 32-bit number can represent.
 GRID, GRID_BITS, GRID_MASK = 32.0, np.int32(5), np.int32(31)
 FARTHEST = 2.0**30
 
@@ -236,7 +236,7 @@ def _affine(
 
 @jit
 def _misses(slope: float, along: float, offset: float, left: int, count: int, size: int) -> bool:
-    """Whether a row of places lies on one side of the image: then both of its ends do."""
+    """Whether a row of places is on one side of the image, tested by its two ends."""
     first, last = slope * (left + 0.5) + along + offset, slope * (left + count - 0.5) + along + offset
     return max(first, last) < 0.0 or min(first, last) >= size
 

@@ -11,7 +11,7 @@ from windtunnel.kernels.jit import jit
 from windtunnel.kernels.rims import light_from_edges
 
 WATER = np.array([175, 238, 238], np.float32) / np.float32(255)
-# Where the reference finds edges of drops.
+# Thresholds of the reference's edge detection in drops.
 CANNY = (50, 150)
 
 

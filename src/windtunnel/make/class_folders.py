@@ -24,12 +24,12 @@ class ClassFolders:
         names: by class index.
         kind: how they differ from the source's class names, for the recipe: `wordnet-ids`, `zero-padded`, or
             "" for no difference.
-        remarks: notes for the user.
+        notes: notes for the user.
     """
 
     names: tuple[str, ...]
     kind: str
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def class_folders(source: LabelSpace, space: LabelSpace, used: Sequence[int]) -> ClassFolders:
@@ -44,19 +44,19 @@ def class_folders(source: LabelSpace, space: LabelSpace, used: Sequence[int]) ->
         return ClassFolders(space.classes, "", ())
     if space.name != INDICES:
         first = f"{used[0]} is {space.classes[used[0]]}"
-        remark = (
+        note = (
             f"Class folders are named by WordNet id ({first}), not by class index: {READERS} keep the order."
         )
-        return ClassFolders(space.classes, "wordnet-ids", (remark,))
+        return ClassFolders(space.classes, "wordnet-ids", (note,))
     width = len(str(len(space) - 1))
     names = tuple(f"{index:0{width}d}" for index in range(len(space)))
-    remarks = []
+    notes = []
     if width > 1:
-        remarks.append(f"Class folders have leading zeros ({names[used[0]]}): {READERS} keep the order.")
+        notes.append(f"Class folders have leading zeros ({names[used[0]]}): {READERS} keep the order.")
     if len(used) < len(space):
         have = counted(len(space) - len(used), "class index has", "class indices have")
-        remarks.append(
+        notes.append(
             f"{have} no image. Readers that number the existing folders from 0 assign other labels than this "
             "set's; windtunnel reads the numbers."
         )
-    return ClassFolders(names, "zero-padded" if width > 1 else "", tuple(remarks))
+    return ClassFolders(names, "zero-padded" if width > 1 else "", tuple(notes))

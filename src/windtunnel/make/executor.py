@@ -12,7 +12,7 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.core.records import FixedFile
+from windtunnel.core.set_records import FixedFile
 from windtunnel.core.wording import counted
 from windtunnel.data.manifest import (
     CHUNKS_FOLDER,

@@ -77,8 +77,8 @@ Gradient = tuple[float, Numbers, Numbers]
 def curve(scores: Numbers, out: Truths) -> Curve:
     """The curve of scores that are high for OOD images; both OOD and ID images are required."""
     levels, place = np.unique(-scores, return_inverse=True)
-    counts = [np.bincount(place[some], minlength=len(levels)) for some in (out, ~out)]
-    recall, fpr = (np.cumsum(one) / one.sum() for one in counts)
+    counts = [np.bincount(place[members], minlength=len(levels)) for members in (out, ~out)]
+    recall, fpr = (np.cumsum(count) / count.sum() for count in counts)
     return Curve(recall, fpr, place, out)
 
 
@@ -138,13 +138,13 @@ def detection_values(scores: Numbers, out: Truths, judge: Callable[[Curve], Grad
     """A detection metric as one value per image: the metric plus the image's influence on it."""
     drawn = curve(scores, out)
     value, by_recall, by_fpr = judge(drawn)
-    found = np.full(len(scores), value)
-    for some, slopes, share in ((out, by_recall, drawn.recall), (~out, by_fpr, drawn.fpr)):
+    values = np.full(len(scores), value)
+    for members, slopes, share in ((out, by_recall, drawn.recall), (~out, by_fpr, drawn.fpr)):
         from_here = np.cumsum(slopes[::-1])[::-1]
-        influence = from_here[drawn.place[some]] - float(slopes @ share)
+        influence = from_here[drawn.place[members]] - float(slopes @ share)
         # Influences sum to exactly zero despite rounding, so that the mean is the metric.
-        found[some] += (influence - influence.mean()) * (len(scores) / some.sum())
-    return found
+        values[members] += (influence - influence.mean()) * (len(scores) / members.sum())
+    return values
 
 
 def _steps(values: Numbers) -> Numbers:

@@ -155,7 +155,7 @@ def calibration_notes(run: ScoredRun) -> list[str]:
     """A sentence that states why there is no calibration error as ImageNet-A's code computes it."""
     if "rms_calibration_error_compat" not in run.metrics or not run.observed.gives_probabilities:
         return []
-    counts = {one.name: len(one.rows) for one in run.parts if one.labelled}
+    counts = {part.name: len(part.rows) for part in run.parts if part.labelled}
     counts = counts or {"single conditions": len(run.observed.ids)}
     few = [name for name, count in counts.items() if count < 2 * RMS_BIN_SIZE]
     if not few:

@@ -43,23 +43,23 @@ def why_frame_pairs_differ(run: ScoredRun, other: ScoredRun) -> str:
 def why_conditions_differ(runs: Sequence[ScoredRun]) -> str:
     """Settings that make a run's conditions differ from the first run's (difficulty, codec ...), or ""."""
     first = runs[0]
-    found = {
+    differences = {
         name: f"{name} {value} in {first.path} and {other} in {run.path}"
         for run in runs[1:]
         for name, value, other in differing_settings(first.recipe, run.recipe)
     }
-    return ", ".join(found.values())
+    return ", ".join(differences.values())
 
 
 def why_outputs_differ(runs: Sequence[ScoredRun]) -> str:
     """Why predictions are not over the same outputs in all runs (a mask or a map), or ""."""
-    found = [_projection(run) for run in runs]
-    if all(one == found[0] for one in found):
+    projections = [_projection(run) for run in runs]
+    if all(projection == projections[0] for projection in projections):
         return ""
     competing = [_competing_classes(run) if run.natural else set() for run in runs]
     if competing[0] and all(classes == competing[0] for classes in competing):
         return ""
-    kinds = list(dict.fromkeys(KINDS[one["kind"]] for one in found))
+    kinds = list(dict.fromkeys(KINDS[projection["kind"]] for projection in projections))
     if len(kinds) > 1:
         return f"{kinds[0]} in one run and {kinds[1]} in another"
     return f"{kinds[0]}, but the classes differ between runs"
@@ -72,14 +72,14 @@ def _competing_classes(run: ScoredRun) -> set[str]:
     """
     recipe, classes = run.recipe.projection, run.info.data.classes
     outputs = len(recipe.outputs) or run.recipe.model.classes
-    kept = set(recipe.kept) or set(range(outputs))
-    found = {place: classes[label] for label, place in enumerate(recipe.labels) if place in kept}
-    return set(found.values()) if len(found) == len(kept) else set()
+    competing = set(recipe.kept) or set(range(outputs))
+    class_of = {place: classes[label] for label, place in enumerate(recipe.labels) if place in competing}
+    return set(class_of.values()) if len(class_of) == len(competing) else set()
 
 
 def _projection(run: ScoredRun) -> dict[str, Any]:
     """The outputs that compete, independent of the order in which a model lists its classes."""
     recipe = run.recipe.projection
-    kept, classes = set(recipe.kept), run.class_keys
-    names = sorted(classes[label] for label, place in enumerate(recipe.labels) if place in kept)
+    competing, classes = set(recipe.kept), run.class_keys
+    names = sorted(classes[label] for label, place in enumerate(recipe.labels) if place in competing)
     return {"kind": recipe.kind, "classes": names, "outputs": recipe.outputs}

@@ -79,8 +79,8 @@ def confident_measures(
             metric, condition, what, parts, confidence, right[:, columns], values, interval_of
         )
 
-    found = [measure(name, formula, [column]) for column, name in enumerate(seen.conditions)]
+    measures = [measure(name, formula, [column]) for column, name in enumerate(seen.conditions)]
     columns = corruption_columns(run)
     if columns:
-        found.append(measure("", f"{formula}; {len(columns)} corrupted conditions pooled", columns))
-    return found
+        measures.append(measure("", f"{formula}; {len(columns)} corrupted conditions pooled", columns))
+    return measures

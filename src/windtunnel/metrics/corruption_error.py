@@ -68,29 +68,29 @@ def misfits(run: ScoredRun) -> list[Misfit]:
     classes, all five severities.
     """
     suite, canvas = run.recipe.suite, run.recipe.canvas
-    corrupted, found = run.corruptions, []
+    corrupted, reasons = run.corruptions, []
     if canvas.edition != 224:
-        found.append(
+        reasons.append(
             Misfit(
                 f"they hold for edition 224, this run is edition {canvas.edition}",
                 f"run with {option('edition', 224)} on images of that size",
             )
         )
     if any(condition.geometry for condition in corrupted):
-        found.append(Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c"))
+        reasons.append(Misfit("they hold for ImageNet-C's own canvas", "run suite imagenet-c"))
     if others := other_classes(run):
-        found.append(others)
+        reasons.append(others)
     if not {condition.codec for condition in corrupted} <= {"jpeg:85", AS_STORED}:
-        found.append(
+        reasons.append(
             Misfit("they hold for images stored as JPEG 85", f"run with {option('codec', 'jpeg:85')}")
         )
     units = set(suite.units)
     if missing := sorted(units - set(alexnet_errors())):
         none = f"they have no errors for {', '.join(missing)}"
-        found.append(Misfit(none, "run suite imagenet-c"))
+        reasons.append(Misfit(none, "run suite imagenet-c"))
     if not whole_units(run) and units != set(missing):
-        found.append(SEVERITIES_LACKING)
-    return found
+        reasons.append(SEVERITIES_LACKING)
+    return reasons
 
 
 def whole_units(run: ScoredRun) -> list[str]:
@@ -99,7 +99,7 @@ def whole_units(run: ScoredRun) -> list[str]:
     for condition in run.conditions:
         if condition.is_corruption:
             levels.setdefault(condition.unit, set()).add(condition.level)
-    return [unit for unit, found in levels.items() if found == set(SEVERITIES)]
+    return [unit for unit, unit_levels in levels.items() if unit_levels == set(SEVERITIES)]
 
 
 def why_not_normalised(run: ScoredRun) -> Missing | None:
@@ -119,8 +119,8 @@ def why_no_relative(run: ScoredRun) -> Missing | None:
 
 def why_no_relative_mean(run: ScoredRun) -> Missing | None:
     """Why a run has no mean of relative corruption errors."""
-    found, others = _misfits_of_mean(run)
-    return not_normalised(found, [*others, *_without_clean(run)])
+    reasons, others = _misfits_of_mean(run)
+    return not_normalised(reasons, [*others, *_without_clean(run)])
 
 
 def _misfits_of_mean(run: ScoredRun) -> tuple[list[Misfit], list[Misfit]]:
@@ -130,8 +130,8 @@ def _misfits_of_mean(run: ScoredRun) -> tuple[list[Misfit], list[Misfit]]:
         return misfits(run), []
     have = len(units & set(THE_FIFTEEN))
     reason = f"it is defined over 15 corruptions at 5 severities, and the run has {have} of them"
-    found = [one for one in misfits(run) if one != SEVERITIES_LACKING]
-    return found, [Misfit(reason, "run suite imagenet-c")]
+    others = [other for other in misfits(run) if other != SEVERITIES_LACKING]
+    return others, [Misfit(reason, "run suite imagenet-c")]
 
 
 def _without_clean(run: ScoredRun) -> list[Misfit]:

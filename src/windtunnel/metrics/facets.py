@@ -15,18 +15,18 @@ def facets_by_condition(run: ScoredRun) -> dict[str, Facets]:
     """The facets of every condition of a run, and of every corruption over all its severities (CE)."""
     if run.parts:
         return {}  # natural sets are scored by part of the data
-    found: dict[str, Facets] = {}
+    by_condition: dict[str, Facets] = {}
     codecs: dict[str, set[str]] = {}
     for condition in run.conditions:
         named = condition.is_corrupted
         corruption = condition.unit.removeprefix(SEQUENCE_PREFIX) if named else ""
         severity = condition.level if condition.is_corruption else None
         codec = condition.codec
-        found[condition.name] = Facets(corruption, severity, codec)
+        by_condition[condition.name] = Facets(corruption, severity, codec)
         if named:
             codecs.setdefault(condition.unit, set()).add(codec)
     whole = {
         unit: Facets(unit.removeprefix(SEQUENCE_PREFIX), None, next(iter(each)) if len(each) == 1 else "")
         for unit, each in codecs.items()
     }
-    return whole | found
+    return whole | by_condition

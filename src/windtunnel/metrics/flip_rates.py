@@ -23,7 +23,7 @@ from windtunnel.imaging.codecs import is_lossless
 from windtunnel.metrics.baseline import PairedValues, Rows, mean_of_ratios, same_images
 from windtunnel.metrics.misfit import Misfit, joined_misfit, not_normalised, other_classes
 from windtunnel.metrics.prediction_matrix import Observed
-from windtunnel.metrics.published_results import STORED, perturbation_normalisers, perturbations_of
+from windtunnel.metrics.published_figures import STORED, perturbation_normalisers, perturbations_of
 from windtunnel.metrics.sequence_scores import (
     FLIPS,
     TOP_FIVE,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # mFR and mT5D are defined over these and no others; the other four are for validation.
 THE_TEN = perturbations_of("test")
-# The codec of every sequence of the published set, which is stored as lossy video.
+# The number of clips in the published set, which is stored as lossy video.
 PUBLISHED_CLIPS = 50_000
 STORED_LOSSLESS = {f"{STORED}-png", f"{STORED}-array"}
 ALEXNET_EDITION = 224
@@ -64,35 +64,42 @@ def ratio(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     if run.baseline:
         both = pair_changes(kind, run, run.baseline)
         return [
-            divided(kind, kind.ratio, name(one), both, run, [one])
-            for one in sequences_of(run)
-            if not why_no_ratio(kind, both, one)
+            divided(kind, kind.ratio, name(sequence), both, run, [sequence])
+            for sequence in sequences_of(run)
+            if not why_no_ratio(kind, both, sequence)
         ]
     if misfit(run):
         return []
     return [
-        weighted(kind, kind.ratio, name(one), f"{formula_of(run, kind, one)}, divided by {ALEXNET}", run,
-                 [one], [1 / _alexnet(kind, one)])
-        for one in sequences_of(run)
-        if not _why_other_frames(one)
-    ]  # fmt: skip
+        weighted(
+            kind,
+            kind.ratio,
+            name(sequence),
+            f"{formula_of(run, kind, sequence)}, divided by {ALEXNET}",
+            run,
+            [sequence],
+            [1 / _alexnet(kind, sequence)],
+        )
+        for sequence in sequences_of(run)
+        if not _why_other_frames(sequence)
+    ]
 
 
 def mean_ratio(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """The mean of those ratios, for runs with exactly the ten sequences."""
-    found = sequences_of(run)
-    if {bare(one) for one in found} != set(THE_TEN):
+    sequences = sequences_of(run)
+    if {bare(sequence) for sequence in sequences} != set(THE_TEN):
         return []
     if run.baseline:
         both = pair_changes(kind, run, run.baseline)
-        if any(why_no_ratio(kind, both, one) for one in found):
+        if any(why_no_ratio(kind, both, sequence) for sequence in sequences):
             return []
-        return [divided(kind, kind.mean_ratio, "", both, run, found)]
-    if misfit(run) or any(map(_why_other_frames, found)):
+        return [divided(kind, kind.mean_ratio, "", both, run, sequences)]
+    if misfit(run) or any(map(_why_other_frames, sequences)):
         return []
     formula = f"mean over the 10 sequences of: {kind.words}, divided by {ALEXNET}"
-    factors = [1 / _alexnet(kind, one) for one in found]
-    return [weighted(kind, kind.mean_ratio, "", formula, run, found, factors)]
+    factors = [1 / _alexnet(kind, sequence) for sequence in sequences]
+    return [weighted(kind, kind.mean_ratio, "", formula, run, sequences, factors)]
 
 
 def _alexnet(kind: Kind, condition: Condition) -> float:
@@ -108,31 +115,34 @@ def changes_on(
     kind: Kind, run: ScoredRun, baseline: ScoredRun, run_rows: Rows, baseline_rows: Rows
 ) -> PairedValues:
     """Each image's mean change over compared frames, in these rows; both compare frames as the run does."""
-    where = {one.id: name(one) for one in sequences_of(baseline)}
-    shared = [one for one in sequences_of(run) if one.id in where]
-    run_means = [changes(kind, run.clips, name(one), run, one)[run_rows].mean(axis=1) for one in shared]
+    where = {sequence.id: name(sequence) for sequence in sequences_of(baseline)}
+    shared = [sequence for sequence in sequences_of(run) if sequence.id in where]
+    run_means = [
+        changes(kind, run.clips, name(sequence), run, sequence)[run_rows].mean(axis=1) for sequence in shared
+    ]
     baseline_means = [
-        changes(kind, baseline.clips, where[one.id], run, one)[baseline_rows].mean(axis=1) for one in shared
+        changes(kind, baseline.clips, where[sequence.id], run, sequence)[baseline_rows].mean(axis=1)
+        for sequence in shared
     ]
     groups = groups_of(run)
     return PairedValues(
         baseline.info.model.name,
         tuple(map(name, shared)),
-        tuple(one.unit for one in shared),
+        tuple(sequence.unit for sequence in shared),
         np.array(run_means, np.float64).reshape(len(shared), len(run_rows)).T,
         np.array(baseline_means, np.float64).reshape(len(shared), len(run_rows)).T,
         None if groups is None else groups[run_rows],
     )
 
 
-def why_no_ratio(kind: Kind, found: PairedValues, condition: Condition) -> str:
+def why_no_ratio(kind: Kind, pair: PairedValues, condition: Condition) -> str:
     """Why a sequence cannot be normalised by the baseline on the same images, or "" if it can."""
     unit = condition.unit
-    if not found.columns(unit):
+    if not pair.columns(unit):
         return f"the baseline does not have {name(condition)}"
-    if found.divides(unit):
+    if pair.divides(unit):
         return ""
-    value = found.sums(unit, relative=False)[1].mean()
+    value = pair.sums(unit, relative=False)[1].mean()
     return f"the baseline's {kind.each} under {name(condition)} is not clearly above 0 ({value:.4f})"
 
 
@@ -140,7 +150,7 @@ def divided(
     kind: Kind,
     metric: str,
     condition: str,
-    found: PairedValues,
+    pair: PairedValues,
     run: ScoredRun,
     sequences: Sequence[Condition],
 ) -> Measure:
@@ -149,9 +159,9 @@ def divided(
     over = f"mean over {number}, difficulty {difficulty_of(run)}, of: {kind.words}"
     formula = (
         f"{formula_of(run, kind, sequences[0]) if condition else over}, divided by that of "
-        f"{found.baseline} on the same {found.count:,} images"
+        f"{pair.baseline} on the same {pair.count:,} images"
     )
-    return mean_of_ratios(found, metric, condition, formula, [one.unit for one in sequences])
+    return mean_of_ratios(pair, metric, condition, formula, [sequence.unit for sequence in sequences])
 
 
 def misfit(run: ScoredRun) -> Misfit | None:
@@ -161,35 +171,35 @@ def misfit(run: ScoredRun) -> Misfit | None:
 
 def misfits(run: ScoredRun) -> list[Misfit]:
     """Every reason why AlexNet's published figures do not apply to this run."""
-    sequences, found, edition = sequences_of(run), [], run.recipe.canvas.edition
+    sequences, reasons, edition = sequences_of(run), [], run.recipe.canvas.edition
     if edition != ALEXNET_EDITION:
-        found.append(
+        reasons.append(
             Misfit(
                 f"they hold for edition {ALEXNET_EDITION}, this run is edition {edition}",
                 f"run with {option('edition', ALEXNET_EDITION)} on images of that size",
             )
         )
     if difficulty_of(run) != 1:
-        found.append(
+        reasons.append(
             Misfit(
                 f"they hold for difficulty 1, this run is difficulty {difficulty_of(run)}",
                 f"run with {option('difficulty', 1)}",
             )
         )
-    if not all(bare(one) in perturbation_normalisers() for one in sequences):
-        found.append(Misfit("they hold for ImageNet-P's 14 sequences", "run suite imagenet-p"))
-    if any(one.geometry for one in sequences):
-        found.append(Misfit("they hold for ImageNet-P's own canvas", "run suite imagenet-p"))
-    codecs = {one.codec for one in sequences} - ALEXNET_VIDEO
+    if not all(bare(sequence) in perturbation_normalisers() for sequence in sequences):
+        reasons.append(Misfit("they hold for ImageNet-P's 14 sequences", "run suite imagenet-p"))
+    if any(sequence.geometry for sequence in sequences):
+        reasons.append(Misfit("they hold for ImageNet-P's own canvas", "run suite imagenet-p"))
+    codecs = {sequence.codec for sequence in sequences} - ALEXNET_VIDEO
     if others := sorted(codec for codec in codecs if not never_compressed([codec])):
-        found.append(
+        reasons.append(
             Misfit(
                 f"they hold for H.264 video and nearly for lossless frames, this run has {', '.join(others)}",
                 f"run with {option('codec', H264)}",
             )
         )
     classes = other_classes(run)
-    return [*found, classes] if classes else found
+    return [*reasons, classes] if classes else reasons
 
 
 def why_not_normalised(run: ScoredRun) -> Missing | None:
@@ -199,10 +209,10 @@ def why_not_normalised(run: ScoredRun) -> Missing | None:
 
 def why_no_mean(run: ScoredRun) -> Missing | None:
     """Why a run has no mean over ImageNet-P's sequences."""
-    found = misfits(run)
-    whole = {bare(one) for one in sequences_of(run)} == set(THE_TEN)
+    reasons = misfits(run)
+    whole = {bare(sequence) for sequence in sequences_of(run)} == set(THE_TEN)
     ten = Misfit("it is defined over ImageNet-P's 10 sequences", "run suite imagenet-p")
-    return not_normalised(found, [] if found and whole else [ten])
+    return not_normalised(reasons, [] if reasons and whole else [ten])
 
 
 def _why_other_frames(condition: Condition) -> str:
@@ -213,25 +223,25 @@ def _why_other_frames(condition: Condition) -> str:
 
 def sequence_notes(run: ScoredRun) -> list[str]:
     """Notes on flip rates and top-5 distances."""
-    found = sequences_of(run)
-    if not found or (not run.baseline and "flip_rate" not in run.metrics):
+    sequences = sequences_of(run)
+    if not sequences or (not run.baseline and "flip_rate" not in run.metrics):
         return []
     if run.baseline:
-        return [*_baseline_notes(run, run.baseline, found), *_too_few(found)]
+        return [*_baseline_notes(run, run.baseline, sequences), *_too_few(sequences)]
     if wrong := misfit(run):
         return [
             f"No FR, no mFR, no T5D, no mT5D: AlexNet's figures do not apply, {wrong.reason}. {wrong.advice} "
             "Otherwise use mFP and uT5D, which are not normalised."
         ]
-    other = [why for one in found if (why := _why_other_frames(one))]
-    lines = _too_few(found)
+    other = [why for sequence in sequences if (why := _why_other_frames(sequence))]
+    lines = _too_few(sequences)
     if other:
         lines = [
             f"AlexNet's figures need whole clips: no FR and no T5D of {', '.join(other)}; no mFR, no mT5D."
         ]
-    codecs = {one.codec for one in found}
+    codecs = {sequence.codec for sequence in sequences}
     published = codecs == {STORED} and run.recipe.data.count == PUBLISHED_CLIPS
-    if published or len(other) == len(found):
+    if published or len(other) == len(sequences):
         return lines
     what = "FR and T5D of each sequence are" if lines else "FR, mFR, T5D and mT5D are"
     how = " and lossless frames" if never_compressed(codecs) else ""
@@ -242,12 +252,12 @@ def sequence_notes(run: ScoredRun) -> list[str]:
     ]
 
 
-def _baseline_notes(run: ScoredRun, baseline: ScoredRun, found: Sequence[Condition]) -> list[str]:
+def _baseline_notes(run: ScoredRun, baseline: ScoredRun, sequences: Sequence[Condition]) -> list[str]:
     """Notes on scores that are normalised by a baseline run, and on those that cannot be."""
     reasons = {}
     for kind in (FLIPS, TOP_FIVE):
         both = pair_changes(kind, run, baseline)
-        reasons[kind.title] = [why_no_ratio(kind, both, one) for one in found]
+        reasons[kind.title] = [why_no_ratio(kind, both, sequence) for sequence in sequences]
     whole = " and ".join(title for title, whys in reasons.items() if not all(whys))
     divides = (
         f"{whole} are normalised by {baseline.info.model.name} ({baseline.path}) on the same images, "
@@ -257,12 +267,12 @@ def _baseline_notes(run: ScoredRun, baseline: ScoredRun, found: Sequence[Conditi
     return [*([divides] if whole else []), *lines]
 
 
-def _too_few(found: Sequence[Condition]) -> list[str]:
+def _too_few(sequences: Sequence[Condition]) -> list[str]:
     """Why there is no mFR and no mT5D, if the run's sequences are the reason."""
-    ten = sum(bare(one) in THE_TEN for one in found)
-    if ten == len(found) == len(THE_TEN):
+    ten = sum(bare(sequence) in THE_TEN for sequence in sequences)
+    if ten == len(sequences) == len(THE_TEN):
         return []
-    others = f" and {len(found) - ten} other" if len(found) > ten else ""
+    others = f" and {len(sequences) - ten} other" if len(sequences) > ten else ""
     return [
         f"No mFR, no mT5D: they are defined over ImageNet-P's 10 sequences, and the run has {ten}{others}."
     ]

@@ -75,8 +75,8 @@ class Clips:
             rows = shard["logits"].combine_chunks()
             for start in range(0, len(rows), self._width):
                 if self.kept[number]:
-                    some = rows[start : start + self._width][self._places[condition]]
-                    scores = [[np.nan] * classes if one is None else one for one in some.to_pylist()]
+                    views = rows[start : start + self._width][self._places[condition]]
+                    scores = [[np.nan] * classes if view is None else view for view in views.to_pylist()]
                     yield projection.apply(np.array(scores, np.float32))[:, counts]
                 number += 1
 

@@ -55,7 +55,7 @@ class FrameSets:
     @cached_property
     def distances(self) -> list[int]:
         """Distances of frames from their anchors, ascending: pm-k changes only at these k."""
-        return [int(one) for one in np.unique(np.abs(self.offsets[self.offsets != 0]))]
+        return [int(distance) for distance in np.unique(np.abs(self.offsets[self.offsets != 0]))]
 
     @property
     def largest(self) -> int:
@@ -72,26 +72,26 @@ def frame_sets(table: pa.Table, ids: NDArray[np.object_]) -> FrameSets:
 
     Sets are in the order of their anchors, neighbours in the order of their sets.
     """
-    rows = {one: row for row, one in enumerate(ids.tolist())}
-    frames = np.array([rows.get(one, -1) for one in table["sample_id"].to_pylist()], np.int64)
+    rows = {id_: row for row, id_ in enumerate(ids.tolist())}
+    frames = np.array([rows.get(id_, -1) for id_ in table["sample_id"].to_pylist()], np.int64)
     names, group = np.unique(np.array(table["group"].to_pylist(), str), return_inverse=True)
     is_anchor = np.array(table["role"].to_pylist(), str) == ANCHOR
     anchors = np.full(len(names), -1, np.int64)
     anchors[group[is_anchor]] = frames[is_anchor]
     anchors[group[frames < 0]] = -1
-    kept = np.argsort(anchors, kind="stable")[(anchors < 0).sum() :]
+    complete = np.argsort(anchors, kind="stable")[(anchors < 0).sum() :]
     place = np.full(len(names), -1, np.int64)
-    place[kept] = np.arange(len(kept))
+    place[complete] = np.arange(len(complete))
     near = np.flatnonzero((place[group] >= 0) & ~is_anchor)
     near = near[np.argsort(place[group[near]], kind="stable")]
     offsets = table["offset"].to_numpy().astype(np.int64)
     return FrameSets(
-        tuple(names[kept].tolist()),
-        anchors[kept],
+        tuple(names[complete].tolist()),
+        anchors[complete],
         frames[near],
         place[group[near]],
         offsets[near],
-        len(names) - len(kept),
+        len(names) - len(complete),
     )
 
 
@@ -151,13 +151,13 @@ def judge_frames(run: ScoredRun) -> Judged | None:
 
 def frame_notes(run: ScoredRun) -> list[str]:
     """Notes on pm-k."""
-    found = judge_frames(run)
+    judged = judge_frames(run)
     # The plan lists unreadable frames; the model may fail on others.
     one_video = run.group_found and len(run.group_values(run.observed.kept)) == 1
     lines = [ONE_VIDEO] if one_video else []
-    if found is None:
+    if judged is None:
         return [*lines, "No pm-k: no frame set is complete."] if run.frame_sets is not None else []
-    sets = found.sets
+    sets = judged.sets
     lines += [
         "pm-k requires a correct anchor too, as the published scorers do. pm_k_anchor_excluded is the "
         "paper's formula, which omits the anchor."
@@ -172,20 +172,20 @@ def frame_notes(run: ScoredRun) -> list[str]:
     return lines
 
 
-def errors_by_offset(found: Judged, metric: str, formula: str, counted: Truths) -> list[Measure]:
+def errors_by_offset(judged: Judged, metric: str, formula: str, counted: Truths) -> list[Measure]:
     """Error of the frames at each offset, over the given sets."""
-    sets, measures = found.sets, []
+    sets, measures = judged.sets, []
     for offset in np.unique(sets.offsets[sets.offsets != 0]):
         here = np.flatnonzero((sets.offsets == offset) & counted[sets.owner])
         if not len(here):
             continue
-        wrong, owner = ~found.right[here], sets.owner[here]
-        measures.append(anchor_share(found, metric, f"{offset:+d}", formula, wrong, owner))
+        wrong, owner = ~judged.right[here], sets.owner[here]
+        measures.append(anchor_share(judged, metric, f"{offset:+d}", formula, wrong, owner))
     return measures
 
 
 def anchor_share(
-    found: Judged,
+    judged: Judged,
     metric: str,
     condition: str,
     formula: str,
@@ -193,16 +193,16 @@ def anchor_share(
     sets: Places | None = None,
 ) -> Measure:
     """A share of all or of some anchors, with the exact interval."""
-    some = np.arange(len(found.sets.names)) if sets is None else sets
+    members = np.arange(len(judged.sets.names)) if sets is None else sets
     return Measure(
         metric,
         condition,
         formula,
         (),
         values[:, None],
-        rows=found.sets.anchors[some],
+        rows=judged.sets.anchors[members],
         interval_of=exact_interval,
-        detail=left_out(found.sets),
+        detail=left_out(judged.sets),
     )
 
 

@@ -32,8 +32,8 @@ def head_titles(keys: Iterable[Key], parts: Sequence[str] = ()) -> dict[Key, str
     }
     titles |= {("top1_error", name): f"{name} error" for name in ("native", "clean", *parts)}
     others = headline_titles()
-    found = {key: titles.get(key, "" if key[1] else others.get(key[0], "")) for key in every}
-    return {key: title for key, title in found.items() if title}
+    title_of = {key: titles.get(key, "" if key[1] else others.get(key[0], "")) for key in every}
+    return {key: title for key, title in title_of.items() if title}
 
 
 def headline_formula(formula: str) -> str:
@@ -44,11 +44,15 @@ def headline_formula(formula: str) -> str:
 def farthest_pm(keys: Iterable[Key]) -> str:
     """The condition of pm-k with the largest k; "" if there is none."""
     conditions = [condition for metric, condition in keys if metric == "pm_k"]
-    return max(conditions, key=lambda one: int(one.removeprefix("pm-")), default="")
+    return max(conditions, key=lambda name: int(name.removeprefix("pm-")), default="")
 
 
 def natural_head(keys: Iterable[Key], shifted: Sequence[str]) -> Key | None:
     """The score by which models are ranked on a natural set: pm-k, the paper's AUPR, or the shifted error."""
     every = list(keys)
-    wanted = [("pm_k", farthest_pm(every)), ("aupr", PAPERS_SCORE), *(("top1_error", one) for one in shifted)]
+    wanted = [
+        ("pm_k", farthest_pm(every)),
+        ("aupr", PAPERS_SCORE),
+        *(("top1_error", part) for part in shifted),
+    ]
     return next((key for key in wanted if key in every), None)

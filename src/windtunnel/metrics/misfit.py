@@ -32,27 +32,27 @@ class Misfit:
         return f"{text[0].upper()}{text[1:]}."
 
 
-def joined_misfit(found: Sequence[Misfit]) -> Misfit | None:
+def joined_misfit(misfits: Sequence[Misfit]) -> Misfit | None:
     """Several misfits joined into one with every reason and every action; None if there are none.
 
     If one of them has no action, the actions of the others are omitted: they would not help.
     """
-    if not found:
+    if not misfits:
         return None
-    cures = dict.fromkeys(one.cure for one in found)
-    return Misfit("; ".join(one.reason for one in found), "; and ".join(cures) if all(cures) else "")
+    cures = dict.fromkeys(misfit.cure for misfit in misfits)
+    return Misfit("; ".join(misfit.reason for misfit in misfits), "; and ".join(cures) if all(cures) else "")
 
 
-def not_normalised(found: Sequence[Misfit], others: Sequence[Misfit] = ()) -> Missing | None:
+def not_normalised(misfits: Sequence[Misfit], others: Sequence[Misfit] = ()) -> Missing | None:
     """Why a score normalised by AlexNet's errors is missing; None if it is not.
 
     Args:
-        found: why AlexNet's published errors do not apply to the run.
+        misfits: why AlexNet's published errors do not apply to the run.
         others: other reasons why the score is missing.
     """
     prefix = "AlexNet's published errors do not apply, "
-    first = [replace(one, reason=prefix + one.reason) for one in found[:1]]
-    joined = joined_misfit([*first, *found[1:], *others])
+    first = [replace(misfit, reason=prefix + misfit.reason) for misfit in misfits[:1]]
+    joined = joined_misfit([*first, *misfits[1:], *others])
     return Missing(joined.reason, joined.cure or "use a metric that is not normalised") if joined else None
 
 

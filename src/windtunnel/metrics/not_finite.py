@@ -21,13 +21,13 @@ CONDITIONS_SHOWN = 3
 
 def not_finite_under(run: ScoredRun, seen: Observed, conditions: Iterable[str]) -> int:
     """Number of predictions on scored images that are not finite, under these conditions."""
-    found = 0
+    count = 0
     for name in conditions:
         if name in seen.conditions:
-            found += int(seen.not_finite[:, seen.column(name)].sum())
+            count += int(seen.not_finite[:, seen.column(name)].sum())
         else:
-            found += int(run.clips.not_finite(name).sum())
-    return found
+            count += int(run.clips.not_finite(name).sum())
+    return count
 
 
 def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[str]) -> str:
@@ -43,7 +43,7 @@ def score_detail(run: ScoredRun, seen: Observed, metric: str, parts: Iterable[st
 
 def not_finite_section(run: ScoredRun) -> dict[str, Any]:
     """Number of affected predictions and images, and counts by condition in descending order."""
-    seen = run.observed.answered
+    seen = run.observed.with_unlabelled
     if run.parts:
         by_condition = {part.name: int(seen.not_finite[part.rows].sum()) for part in run.parts}
     else:
@@ -64,12 +64,12 @@ def not_finite_section(run: ScoredRun) -> dict[str, Any]:
 
 def not_finite_note(run: ScoredRun) -> str:
     """One sentence on such predictions for terminal and report; "" if there are none."""
-    found = not_finite_section(run)
-    if not found["predictions"]:
+    counts = not_finite_section(run)
+    if not counts["predictions"]:
         return ""
-    shown = [f"{name} {lost:,}" for name, lost in found["by_condition"].items()]
-    predictions = counted(found["predictions"], "prediction is", "predictions are")
+    shown = [f"{name} {lost:,}" for name, lost in counts["by_condition"].items()]
+    predictions = counted(counts["predictions"], "prediction is", "predictions are")
     return (
-        f"{predictions} not finite, on {counted(found['images'], 'image')}, and counted as wrong: "
+        f"{predictions} not finite, on {counted(counts['images'], 'image')}, and counted as wrong: "
         f"{listed(shown, CONDITIONS_SHOWN)}."
     )

@@ -58,7 +58,7 @@ class OodScores:
         chosen, self._left_out = template_split(_template_units(run, rows), out)
         self.template: Truths = chosen & ~self.not_finite
         logits = run.observed.gives_logits
-        names = [one for one in WORDS if logits or one not in OF_LOGITS]
+        names = [name for name in WORDS if logits or name not in OF_LOGITS]
         self.values: dict[str, Numbers] = {name: np.where(out, -np.inf, np.inf) for name in names}
         templates = self._templates(run)
         self.few = self._classes_with_few(run)
@@ -66,29 +66,31 @@ class OodScores:
             del self.values[KL_MATCHING]
         for where, scores in self._blocks(run):
             shares = log_shares(scores, logits=logits)
-            for name, found in self.values.items():
+            for name, values in self.values.items():
                 if name in OF_LOGITS:
-                    found[where] = OF_LOGITS[name](scores)
+                    values[where] = OF_LOGITS[name](scores)
                 elif name in OF_SHARES:
-                    found[where] = OF_SHARES[name](shares)
+                    values[where] = OF_SHARES[name](shares)
                 else:
-                    found[where] = templates.distance(shares)
+                    values[where] = templates.distance(shares)
 
     def _classes_with_few(self, run: ScoredRun) -> tuple[int, int]:
         """Number of classes with fewer than LEAST_TEMPLATES template images, and number of classes."""
         labels = [run.observed.labels[row] for row in self.rows]
-        taken = Counter(one for row, made in zip(labels, self.template, strict=True) if made for one in row)
-        there = {one for row, out in zip(labels, self.out, strict=True) if not out for one in row}
-        return sum(taken[one] < LEAST_TEMPLATES for one in there), len(there)
+        template_images = Counter(
+            label for row, made in zip(labels, self.template, strict=True) if made for label in row
+        )
+        id_classes = {label for row, out in zip(labels, self.out, strict=True) if not out for label in row}
+        return sum(template_images[label] < LEAST_TEMPLATES for label in id_classes), len(id_classes)
 
     def _templates(self, run: ScoredRun) -> Templates:
-        found: Templates | None = None
+        templates: Templates | None = None
         for where, scores in self._blocks(run):
             chosen = scores[self.template[where]]
-            found = found or Templates(scores.shape[1])
+            templates = templates or Templates(scores.shape[1])
             if len(chosen):
-                found.add(log_shares(chosen, logits=run.observed.gives_logits))
-        return found or Templates(0)
+                templates.add(log_shares(chosen, logits=run.observed.gives_logits))
+        return templates or Templates(0)
 
     def _blocks(self, run: ScoredRun) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """Places of images and their scores of all competing classes, shard by shard.
@@ -97,16 +99,16 @@ class OodScores:
         """
         scored = np.flatnonzero(run.observed.kept)[self.rows]
         projection, before = run.projection, 0
-        kept = np.flatnonzero(projection.mask_for(run.recipe.model.classes))
+        competing = np.flatnonzero(projection.mask_for(run.recipe.model.classes))
         for shard in run.shards(["logits"]):
             column = shard["logits"].combine_chunks()
             images = len(column) // run.views
             inside = (scored >= before) & (scored < before + images)
             where = np.flatnonzero(inside & ~self.not_finite)
             if len(where):
-                told = column.take((scored[where] - before) * run.views)
-                scores = np.asarray(told.flatten(), np.float32).reshape(len(where), -1)
-                yield where, projection.apply(scores)[:, kept]
+                rows = column.take((scored[where] - before) * run.views)
+                scores = np.asarray(rows.flatten(), np.float32).reshape(len(where), -1)
+                yield where, projection.apply(scores)[:, competing]
             before += images
 
     def taken_by(self, score: str) -> NDArray[np.int64]:
@@ -198,10 +200,10 @@ class DetectionMetric:
     def measure(self, values: Numbers, out: Truths) -> Measure:
         """The metric of an OOD score, given scores and OOD labels."""
 
-        def remake(some: NDArray[np.int64]) -> Numbers:
-            if out[some].all() or not out[some].any():
-                return np.full((len(some), 1), np.nan)
-            return detection.detection_values(values[some], out[some], self.of)[:, None]
+        def remake(rows: NDArray[np.int64]) -> Numbers:
+            if out[rows].all() or not out[rows].any():
+                return np.full((len(rows), 1), np.nan)
+            return detection.detection_values(values[rows], out[rows], self.of)[:, None]
 
         return Measure(
             self.metric,
@@ -248,38 +250,38 @@ def measure_detection(
     metric: DetectionMetric, run: ScoredRun, _seen: Observed, only: str = ""
 ) -> list[Measure]:
     """A detection metric of every OOD score, or only of one; empty if the run has no OOD images."""
-    found = run.detectors
-    if found is None:
+    scores = run.detectors
+    if scores is None:
         return []
     if only:
-        _check_asked(only, found)
-    return [_measure(metric, score, found) for score in ([only] if only else found.values)]
+        _check_asked(only, scores)
+    return [_measure(metric, score, scores) for score in ([only] if only else scores.values)]
 
 
-def _check_asked(score: str, found: OodScores) -> None:
+def _check_asked(score: str, scores: OodScores) -> None:
     if score not in WORDS:
         raise unknown_name("out-of-distribution score", score, WORDS)
-    if score in OF_LOGITS and score not in found.values:
-        allowed = ", ".join(found.values)
+    if score in OF_LOGITS and score not in scores.values:
+        allowed = ", ".join(scores.values)
         raise UserError(f"{score} needs logits, and this model outputs probabilities; use one of {allowed}.")
-    if score not in found.values:
+    if score not in scores.values:
         raise UserError(
-            f"The run has no {score}: {found.why_no_kl_matching}; give more clean images of each class."
+            f"The run has no {score}: {scores.why_no_kl_matching}; give more clean images of each class."
         )
 
 
-def _measure(metric: DetectionMetric, score: str, found: OodScores) -> Measure:
-    taken = found.taken_by(score)
-    out = found.out[taken]
-    made_of = f"; templates of {found.template.sum():,} images" if score == KL_MATCHING else ""
+def _measure(metric: DetectionMetric, score: str, scores: OodScores) -> Measure:
+    taken = scores.taken_by(score)
+    out = scores.out[taken]
+    made_of = f"; templates of {scores.template.sum():,} images" if score == KL_MATCHING else ""
     chance = f"; a random score has {100 * out.mean():.1f} %" if metric.chance else ""
-    lost = int(found.not_finite[taken].sum())
+    lost = int(scores.not_finite[taken].sum())
     ranked = f"; {counted(lost, 'output is', 'outputs are')} not finite and ranked as wrong" if lost else ""
     return replace(
-        metric.measure(found.values[score][taken], out),
+        metric.measure(scores.values[score][taken], out),
         condition=score,
         formula=f"{metric.words}; OOD score: {WORDS[score]}",
-        rows=found.rows[taken],
+        rows=scores.rows[taken],
         detail=f"{out.sum():,} OOD, {(~out).sum():,} ID{made_of}{chance}{ranked}",
     )
 
@@ -288,40 +290,42 @@ def lost_scores(run: ScoredRun) -> list[str]:
     """The OOD scores that a run does not have, a sentence with the reason for each."""
     if not part_of_role(run, "out") or not needing("ood scores", run.metrics):
         return []
-    found = run.detectors
-    if found is None:
+    scores = run.detectors
+    if scores is None:
         return []
-    lacking = [one for one in OF_LOGITS if one not in found.values]
+    lacking = [score for score in OF_LOGITS if score not in scores.values]
     lines = (
         [f"No {', no '.join(lacking)}: they need logits, and the model outputs probabilities."]
         if lacking
         else []
     )
-    return lines + ([] if KL_MATCHING in found.values else [f"No {KL_MATCHING}: {found.why_no_kl_matching}."])
+    return lines + (
+        [] if KL_MATCHING in scores.values else [f"No {KL_MATCHING}: {scores.why_no_kl_matching}."]
+    )
 
 
 def detection_notes(run: ScoredRun) -> list[str]:
     """Notes on OOD detection metrics."""
     if not part_of_role(run, "out") or not needing("ood scores", run.metrics):
         return []
-    found = run.detectors
+    scores = run.detectors
     lines = [
         "AUPR depends on the share of OOD images: compare it only at the same numbers of OOD and ID images."
     ]
-    if found and KL_MATCHING in found.values:
-        scored = found.out[found.taken_by(KL_MATCHING)]
-        fewer = int((~found.out).sum() - (~scored).sum())
+    if scores and KL_MATCHING in scores.values:
+        scored = scores.out[scores.taken_by(KL_MATCHING)]
+        fewer = int((~scores.out).sum() - (~scored).sum())
         lines.append(
             f"{KL_MATCHING} is evaluated on {fewer:,} fewer ID images, those chosen for its templates: its "
             "AUPR has a different chance level and must not be ranked with the others."
         )
-        unused = fewer - int(found.template.sum())
+        unused = fewer - int(scores.template.sum())
         if unused:
             lines.append(
                 f"The templates of {KL_MATCHING} do not use {unused:,} of these ID images: their outputs are "
                 "not finite."
             )
-        shared = int(found.out.sum() - scored.sum())
+        shared = int(scores.out.sum() - scored.sum())
         if shared:
             lines.append(
                 f"{KL_MATCHING} leaves out {counted(shared, 'OOD image')}: their groups also have images "

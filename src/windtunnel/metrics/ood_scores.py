@@ -60,8 +60,8 @@ def margin(log_share: Numbers) -> Numbers:
 
 def gen(log_share: Numbers, gamma: float = GEN_GAMMA, largest: int = GEN_LARGEST) -> Numbers:
     """Generalised entropy: sum over the largest p of (p (1 - p))^gamma."""
-    kept = min(largest, log_share.shape[1])
-    best = np.partition(log_share, -kept, axis=1)[:, -kept:]
+    count = min(largest, log_share.shape[1])
+    best = np.partition(log_share, -count, axis=1)[:, -count:]
     # expm1 keeps 1 - p exact for p near 1, where this score is sensitive.
     spread = np.exp(best) * -np.expm1(np.minimum(best, 0.0))
     return np.asarray((spread**gamma).sum(axis=1), np.float64)
@@ -100,8 +100,8 @@ class Templates:
 
     def distance(self, log_share: Numbers) -> Numbers:
         """min over classes c that some template image was predicted as of KL(p || d_c), in nats."""
-        found = np.flatnonzero(self._counts)
-        means = np.log(np.maximum(self._sums[found] / self._counts[found, None], LEAST))
+        predicted = np.flatnonzero(self._counts)
+        means = np.log(np.maximum(self._sums[predicted] / self._counts[predicted, None], LEAST))
         # A product of images x classes x classes is most of the work; float32 is exact to about 1e-5 nats.
         share = np.exp(log_share).astype(np.float32)
         nearest = (share @ means.astype(np.float32).T).max(axis=1)

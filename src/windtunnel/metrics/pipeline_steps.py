@@ -62,10 +62,10 @@ def distinct_methods(seen: Observed, parts: Sequence[str]) -> int:
     steps = [seen.column(part) for part in parts[1:]]
     if axis_of(parts[1]) == "numerics":
         return len(parts)
-    seen_as = [np.zeros((2, len(seen.ids)))]
-    seen_as += [np.stack([seen.pixel_change[:, one], seen.pixel_change_max[:, one]]) for one in steps]
-    known = [one.tobytes() for one in seen_as if not np.isnan(one).any()]
-    return len(set(known)) + len(seen_as) - len(known)
+    differences = [np.zeros((2, len(seen.ids)))]
+    differences += [np.stack([seen.pixel_change[:, step], seen.pixel_change_max[:, step]]) for step in steps]
+    known = [values.tobytes() for values in differences if not np.isnan(values).any()]
+    return len(set(known)) + len(differences) - len(known)
 
 
 def with_noise(right: NDArray[np.bool_], groups: Groups) -> NDArray[np.float64]:

@@ -82,8 +82,8 @@ class Observed:
         left_out: images that failed under some condition.
         unlabelled: complete images without a label.
         unscored: the images that failed.
-        answered: the predictions on all complete images, for runs that swap pipeline steps and have no
-            labels: used by metrics of changed predictions. Otherwise this object itself.
+        with_unlabelled: the predictions on all complete images, for runs that swap pipeline steps and have
+            no labels: used by metrics of changed predictions. Otherwise this object itself.
         tie_share: share of predictions decided by class order: the two best scores are equal, or, in a frame
             of a sequence, two neighbours among the five best.
     """
@@ -92,7 +92,7 @@ class Observed:
         self._run = run
         self._ids = np.array(run.samples["id"].to_pylist(), object)
         single = [not condition.is_sequence for condition in run.conditions]
-        self.conditions = tuple(one.name for one, taken in zip(run.conditions, single, strict=True) if taken)
+        self.conditions = tuple(condition.name for condition in run.conditions if not condition.is_sequence)
         # Positions of their rows among an image's rows; the rest are frames of sequences.
         frames = [condition.frames for condition in run.conditions]
         of_images = np.repeat(single, frames)
@@ -102,9 +102,9 @@ class Observed:
         wanted = list(dict.fromkeys(["reason", *(column for column, _ in read.values())]))
         parts: dict[str, list[NDArray[Any]]] = {}
         complete, labelled = [np.empty(0, np.bool_)], [np.empty(0, np.bool_)]
-        images = ties = answered = 0
-        for some in _blocks(run.shards(wanted)):
-            flat = {name: some[name].combine_chunks() for name in wanted}
+        images = ties = predicted = 0
+        for table in _blocks(run.shards(wanted)):
+            flat = {name: table[name].combine_chunks() for name in wanted}
             block = {
                 name: convert(flat[column]).to_numpy(zero_copy_only=False).reshape(-1, run.views)
                 for name, (column, convert) in read.items()
@@ -114,34 +114,36 @@ class Observed:
             self.unscored += self._failed(ok, flat, images)
             complete.append(ok.all(axis=1))
             labelled.append((block["rank"] >= 0).all(axis=1))
-            images, ties, answered = (
+            images, ties, predicted = (
                 images + len(ok),
                 ties + int(tied[ok].sum()),
-                answered + int(ok.sum()),
+                predicted + int(ok.sum()),
             )
             for name, values in block.items():
                 # For 50,000 images the columns of all frames would take a gigabyte.
                 parts.setdefault(name, []).append(values if all(single) else values[:, of_images])
-        found, expected = images * run.views, run.expected_rows
-        if found != expected:
-            nothing = "" if found else " and has no stored predictions yet"
+        stored, expected = images * run.views, run.expected_rows
+        if stored != expected:
+            nothing = "" if stored else " and has no stored predictions yet"
             raise UserError(
-                f"{run.path} is not finished ({found:,} of {expected:,} predictions){nothing}; "
+                f"{run.path} is not finished ({stored:,} of {expected:,} predictions){nothing}; "
                 "repeat the run command to resume it."
             )
-        self.tie_share = ties / answered if answered else 0.0
+        self.tie_share = ties / predicted if predicted else 0.0
         self.complete: NDArray[np.bool_] = np.concatenate(complete)
         with_label = np.concatenate(labelled) | run.outside
         self.kept: NDArray[np.bool_] = np.logical_and(self.complete, with_label)
         self.left_out = int((~self.complete).sum())
         self.unlabelled = int((self.complete & ~with_label).sum())
         whole = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
-        self._values = whole if self.kept.all() else {name: one[self.kept] for name, one in whole.items()}
+        self._values = (
+            whole if self.kept.all() else {name: values[self.kept] for name, values in whole.items()}
+        )
         # Images without labels are scored only for changes by pipeline steps.
-        self.answered: Observed = self
+        self.with_unlabelled: Observed = self
         if run.pipeline_steps and not self.kept.any():
-            answers = {name: one[self.complete] for name, one in whole.items()}
-            self.answered = self._like(self.complete, answers)
+            predictions = {name: values[self.complete] for name, values in whole.items()}
+            self.with_unlabelled = self._like(self.complete, predictions)
 
     def over(self, rows: NDArray[np.int64]) -> Observed:
         """The same predictions for a subset of the scored images, given in ascending order."""
@@ -151,22 +153,22 @@ class Observed:
 
     def _like(self, kept: NDArray[np.bool_], values: dict[str, NDArray[Any]]) -> Observed:
         """The same predictions with a different selection of images."""
-        found = Observed.__new__(Observed)
+        other = Observed.__new__(Observed)
         for name in ("_run", "_ids", "conditions", "unscored", "tie_share", "complete", "left_out",
                      "unlabelled"):  # fmt: skip
-            setattr(found, name, getattr(self, name))
-        found.kept, found._values, found.answered = kept, values, found
-        return found
+            setattr(other, name, getattr(self, name))
+        other.kept, other._values, other.with_unlabelled = kept, values, other
+        return other
 
     def _failed(self, ok: NDArray[np.bool_], block: dict[str, pa.Array], before: int) -> list[Unscored]:
         """The images of a block that failed; `before` is the number of images before the block."""
-        found = []
+        failed = []
         for row in np.flatnonzero(~ok.all(axis=1)):
             place = int(row) * ok.shape[1] + int(ok[row].argmin())
             status, reason = block["status"][place].as_py(), block["reason"][place].as_py()
             condition = str(self._views[ok[row].argmin()])
-            found.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), condition, status, reason))
-        return found
+            failed.append(Unscored(self._ids[before + row], int((~ok[row]).sum()), condition, status, reason))
+        return failed
 
     @cached_property
     def ids(self) -> NDArray[Any]:

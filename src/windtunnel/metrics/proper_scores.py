@@ -41,7 +41,7 @@ def condition_means(
     """The mean of every condition, and the mean over all corruptions."""
     if len(seen.ids) < 2:
         return []
-    found = [
+    measures = [
         Measure(metric, name, formula, (name,), values[:, [column]], limits=limits)
         for column, name in enumerate(seen.conditions)
     ]
@@ -50,5 +50,5 @@ def condition_means(
         parts = tuple(seen.conditions[column] for column in columns)
         what = f"{formula}; mean over {len(columns)} corrupted conditions"
         weights = np.full(len(columns), 1 / len(columns))
-        found.append(Measure(metric, "", what, parts, values[:, columns], weights, limits=limits))
-    return found
+        measures.append(Measure(metric, "", what, parts, values[:, columns], weights, limits=limits))
+    return measures

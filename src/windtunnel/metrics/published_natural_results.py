@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from windtunnel.metrics.published_results import STORED, Measured, PublishedModel, fraction, rows_of, sources
+from windtunnel.metrics.frame_sets import judge_frames
+from windtunnel.metrics.published_figures import STORED, Measured, PublishedModel, fraction, rows_of, sources
 
 if TYPE_CHECKING:
     from windtunnel.metrics.scored_run import ScoredRun
@@ -40,8 +41,6 @@ def testbed_rows() -> Iterator[PublishedModel]:
 
 def natural_measured_on(run: ScoredRun) -> Measured:
     """The measurement setup of a run over a natural set."""
-    from windtunnel.metrics.frame_sets import judge_frames
-
     assert run.natural is not None
     counts = {part.role: len(part.rows) for part in run.parts}
     frames = judge_frames(run)

@@ -41,15 +41,15 @@ def measure_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Me
     if metrics is None:
         _check_known(run)
     every = dict.fromkeys(asked if metrics is None else map(metric_named, metrics))
-    wanted = [one for one in every if labelled or not _metric(one).needs_labels]
+    wanted = [measure for measure in every if labelled or not _metric(measure).needs_labels]
     facets = facets_by_condition(run)
     found = [
-        replace(one, facets=facets.get(one.condition, NO_FACETS))
+        replace(measure, facets=facets.get(measure.condition, NO_FACETS))
         for metric in wanted
-        for one in _measured(metric, run, seen)
+        for measure in _measured(metric, run, seen)
     ]
     # Measures normalised by a baseline have fewer images and already have their groups.
-    return [one if one.groups is not None else one.in_groups(run.groups) for one in found]
+    return [measure if measure.groups is not None else measure.in_groups(run.groups) for measure in found]
 
 
 def _check_known(run: ScoredRun) -> None:
@@ -65,14 +65,16 @@ def _check_known(run: ScoredRun) -> None:
 def _measured(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
     """A metric of a run, or of each part of a natural set under the part's name."""
     if not run.parts or _metric(asked).across_parts:
-        return [_with_detail(one, run, seen) for one in measured_by(asked, run, seen)]
-    found = []
+        return [_with_detail(measure, run, seen) for measure in measured_by(asked, run, seen)]
+    measures_of_parts = []
     for part in run.parts:
         if part.labelled and len(part.rows):
             own = seen.over(part.rows)
-            measures = [_with_detail(one, run, own) for one in measured_by(asked, run, own)]
-            found += [replace(one, condition=part.name, rows=part.rows) for one in measures]
-    return found
+            measures = [_with_detail(measure, run, own) for measure in measured_by(asked, run, own)]
+            measures_of_parts += [
+                replace(measure, condition=part.name, rows=part.rows) for measure in measures
+            ]
+    return measures_of_parts
 
 
 def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
@@ -80,7 +82,7 @@ def _with_detail(measure: Measure, run: ScoredRun, seen: Observed) -> Measure:
     metric = metric_of(measure.metric)
     if metric and metric.of_ood_scores:
         return measure
-    lost = score_detail(run, seen.answered, measure.metric, measure.parts)
+    lost = score_detail(run, seen.with_unlabelled, measure.metric, measure.parts)
     return replace(measure, detail="; ".join(filter(None, (measure.detail, lost)))) if lost else measure
 
 
@@ -92,13 +94,15 @@ def _divided_metrics(run: ScoredRun) -> list[str]:
 def score_run(run: ScoredRun, metrics: Sequence[str] | None = None) -> list[Score]:
     """The scores of a run: all metrics of its suite, or the metrics given."""
     measures = measure_run(run, metrics)
-    together = _bootstrapped([one for one in measures if one.combine is not None and one.interval_of is None])
+    together = _bootstrapped(
+        [measure for measure in measures if measure.combine is not None and measure.interval_of is None]
+    )
     return [measure.score(run.digest, together.get(id(measure))) for measure in measures]
 
 
 def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]:
     """Bootstrap intervals of many measures from the same draws, because drawing is slow."""
-    found: dict[int, tuple[float, float]] = {}
+    intervals: dict[int, tuple[float, float]] = {}
     for key in {_drawn_as(measure) for measure in measures}:
         drawn_together = [measure for measure in measures if _drawn_as(measure) == key]
         widths = np.cumsum([measure.columns.shape[1] for measure in drawn_together])[:-1]
@@ -108,8 +112,8 @@ def _bootstrapped(measures: Sequence[Measure]) -> dict[int, tuple[float, float]]
             for place, part in enumerate(np.split(means, widths, axis=1)):
                 drawn[place].append(part)
         for measure, replicates in zip(drawn_together, drawn, strict=True):
-            found[id(measure)] = measure.within_limits(measure.ends_of(np.concatenate(replicates)))
-    return found
+            intervals[id(measure)] = measure.within_limits(measure.ends_of(np.concatenate(replicates)))
+    return intervals
 
 
 def _drawn_as(measure: Measure) -> tuple[int, bytes]:
@@ -133,24 +137,26 @@ def measured_by(asked: str, run: ScoredRun, seen: Observed) -> list[Measure]:
         return list(metric.function(run, seen, **given))
     file = Path(inspect.getfile(metric.function)).name
     try:
-        found = metric.function(run, seen, **given)
+        measures = metric.function(run, seen, **given)
     except UserError:
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {first_line(error)}"
         raise UserError(f"Metric '{metric.name}' ({file}) failed: {why}. Correct its function.") from error
-    if wrong := _why_not_measures(found, metric):
+    if wrong := _why_not_measures(measures, metric):
         raise UserError(f"Metric '{metric.name}' ({file}) {wrong}; see CONTRIBUTING.md, A metric.")
-    return list(found)
+    return list(measures)
 
 
-def _why_not_measures(found: object, metric: Metric) -> str:
+def _why_not_measures(returned: object, metric: Metric) -> str:
     """What is wrong with the result of a metric's function, or ""."""
-    if not isinstance(found, list | tuple) or not all(isinstance(one, Measure) for one in found):
-        return f"returned {type(found).__name__}, not a list of Measure"
-    for one in found:
-        if one.metric != metric.name and not one.metric.endswith(tuple(metric.derived)):
-            return f"returned a Measure of '{one.metric}'; its first value is the metric's name"
-        if one.columns.ndim != 2:
-            return f"returned columns of shape {one.columns.shape}; give images x columns"
+    if not isinstance(returned, list | tuple) or not all(
+        isinstance(measure, Measure) for measure in returned
+    ):
+        return f"returned {type(returned).__name__}, not a list of Measure"
+    for measure in returned:
+        if measure.metric != metric.name and not measure.metric.endswith(tuple(metric.derived)):
+            return f"returned a Measure of '{measure.metric}'; its first value is the metric's name"
+        if measure.columns.ndim != 2:
+            return f"returned columns of shape {measure.columns.shape}; give images x columns"
     return ""

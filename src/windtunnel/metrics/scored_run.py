@@ -23,7 +23,7 @@ ImageIdentity = tuple[str, str, tuple[str, ...]]
 
 
 class ScoredRun(StoredRun):
-    """A stored run with what its scores depend on besides its predictions.
+    """A stored run with the settings of its scores: baseline, groups and parts.
 
     Attributes:
         baseline: the run whose errors normalise this one's; None for none.
@@ -81,7 +81,7 @@ class ScoredRun(StoredRun):
     @property
     def scored(self) -> NDArray[np.bool_]:
         """Which of the run's images are scored; sequences and swapped steps need no labels."""
-        return self.clips.kept if self.sequences else self.observed.answered.kept
+        return self.clips.kept if self.sequences else self.observed.with_unlabelled.kept
 
     def groups_of(self, kept: NDArray[np.bool_]) -> NDArray[np.int64] | None:
         """The group numbers of any images; an image without a value in the column is its own group."""

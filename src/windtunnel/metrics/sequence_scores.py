@@ -86,10 +86,10 @@ def _distances(
     top: NDArray[np.int32], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> NDArray[np.int8]:
     earlier, later = pairs
-    found = np.empty((len(top), len(earlier)), np.int8)
+    distances = np.empty((len(top), len(earlier)), np.int8)
     for place, (before, after) in enumerate(zip(earlier, later, strict=True)):
-        found[:, place] = top5_distance(top[:, before], top[:, after])
-    return found
+        distances[:, place] = top5_distance(top[:, before], top[:, after])
+    return distances
 
 
 @dataclass(frozen=True)
@@ -128,49 +128,51 @@ TOP_FIVE = Kind(
 def each(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """The score of every sequence."""
     return [
-        weighted(kind, kind.each, name(one), formula_of(run, kind, one), run, [one])
-        for one in sequences_of(run)
+        weighted(kind, kind.each, name(sequence), formula_of(run, kind, sequence), run, [sequence])
+        for sequence in sequences_of(run)
     ]
 
 
 def mean(kind: Kind, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """The mean over all sequences of the run."""
-    found = sequences_of(run)
-    if not found:
+    sequences = sequences_of(run)
+    if not sequences:
         return []
-    formula = f"{kind.words}; mean over {counted(len(found), 'sequence')}, difficulty {difficulty_of(run)}"
-    return [weighted(kind, kind.mean, "", formula, run, found)]
+    formula = (
+        f"{kind.words}; mean over {counted(len(sequences), 'sequence')}, difficulty {difficulty_of(run)}"
+    )
+    return [weighted(kind, kind.mean, "", formula, run, sequences)]
 
 
 def discounted(metric: str, weight: Weight, words: str, run: ScoredRun, _seen: Observed) -> list[Measure]:
     """A distance between full rankings, for every sequence; it needs all class scores of every frame."""
-    found = []
-    for one in sequences_of(run):
-        if name(one) not in run.recipe.keep:
+    measures = []
+    for sequence in sequences_of(run):
+        if name(sequence) not in run.recipe.keep:
             raise UserError(
                 f"{metric} needs every class's score of every frame; run with {option('keep', 'logits')}."
             )
-        earlier, later = pairs_of(run, one)
+        earlier, later = pairs_of(run, sequence)
         means, farthest = [], 0.0
-        for scores in run.clips.scores(name(one)):
+        for scores in run.clips.scores(name(sequence)):
             farthest = farthest_discounted(scores.shape[-1], weight)
             distances = discounted_distance(scores[earlier], scores[later], weight)
             lost = np.asarray(np.isnan(scores).any(axis=1))
             means.append(np.where(lost[earlier] | lost[later], farthest, distances).mean())
-        formula = f"{words}, mean over compared frames ({compared(run, one)})"
-        found.append(
+        formula = f"{words}, mean over compared frames ({compared(run, sequence)})"
+        measures.append(
             Measure(
                 metric,
-                name(one),
+                name(sequence),
                 formula,
-                (name(one),),
+                (name(sequence),),
                 np.array(means)[:, None],
                 limits=(0, farthest),
                 groups=groups_of(run),
-                interval_of=partial(bounded_interval, answers=len(later)),
+                interval_of=partial(bounded_interval, per_image=len(later)),
             )
         )
-    return found
+    return measures
 
 
 def name(condition: Condition) -> str:
@@ -184,11 +186,11 @@ def weighted(
     condition: str,
     formula: str,
     run: ScoredRun,
-    found: Sequence[Condition],
+    sequences: Sequence[Condition],
     factors: Sequence[float] | None = None,
 ) -> Measure:
     """The mean over sequences, each with equal weight or multiplied by its factor."""
-    parts = [changes(kind, run.clips, name(one), run, one) for one in found]
+    parts = [changes(kind, run.clips, name(sequence), run, sequence) for sequence in sequences]
     weights = np.concatenate(
         [
             np.full(part.shape[1], factor / part.shape[1] / len(parts))
@@ -197,12 +199,12 @@ def weighted(
     )
     columns = np.hstack(parts)
     # Flips are booleans and get the interval of shares.
-    interval_of = None if columns.dtype == np.bool_ else partial(bounded_interval, answers=len(weights))
+    interval_of = None if columns.dtype == np.bool_ else partial(bounded_interval, per_image=len(weights))
     return Measure(
         metric,
         condition,
         formula,
-        tuple(map(name, found)),
+        tuple(map(name, sequences)),
         columns,
         weights,
         limits=(0, kind.most(rivals_of(run)) * float(weights.sum())),
@@ -219,10 +221,10 @@ def changes(kind: Kind, clips: Clips, named: str, run: ScoredRun, condition: Con
 
     def measure() -> NDArray[Any]:
         earlier, later = pairs_of(run, condition)
-        found = kind.distance(clips.top(named), (earlier, later))
+        distances = kind.distance(clips.top(named), (earlier, later))
         lost = clips.not_finite(named)
-        found[lost[:, earlier] | lost[:, later]] = kind.most(rivals_of(run))
-        return found
+        distances[lost[:, earlier] | lost[:, later]] = kind.most(rivals_of(run))
+        return distances
 
     return clips.once((kind.each, named, type_of(condition), difficulty_of(run)), measure)
 

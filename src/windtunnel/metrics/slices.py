@@ -7,9 +7,9 @@ shrunk = overall + (mean - overall) * B / (B + V),  B = variance between slices,
 
 by the moments of the analysis of variance. Without groups V = W / n, with W the variance within slices and n
 the slice's images; for error rates the shrunk value then is the posterior mean of the beta-binomial model.
-Where images belong to groups (patients), W = P + G, of images within groups
-and of groups: V = (P * n + G * sum of m^2) / n^2, with m the images of each group in the slice. Where
-slices differ no more than chance makes them, all shrink to the overall mean.
+If images belong to groups (patients), W = P + G, of images within groups
+and of groups: V = (P * n + G * sum of m^2) / n^2, with m the images of each group in the slice. If
+slices differ no more than by chance, all shrink to the overall mean.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def slices(
         return []
     together = [part.groups for part in parts.values() if part.groups is not None] or None
     pulled = shrink([part.image_values for part in parts.values()], measure.value, together)
-    found = []
+    shown = []
     for (group, part), shrunk in zip(parts.items(), pulled, strict=True):
         if len(part.columns) >= minimum and part.units > 1:
             score = part.score(run.digest)
-            found.append(Slice(**vars(score), by=by, group=group, shrunk=float(shrunk)))
-    return sorted(found, key=lambda one: (-one.shrunk, one.group))
+            shown.append(Slice(**vars(score), by=by, group=group, shrunk=float(shrunk)))
+    return sorted(shown, key=lambda slice_: (-slice_.shrunk, slice_.group))
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def shrink(
         overall: the overall mean.
         groups: the group numbers of the same images; None without groups.
     """
-    sizes = np.array([len(one) for one in slices], np.float64)
-    means = np.array([one.mean() for one in slices])
+    sizes = np.array([len(values) for values in slices], np.float64)
+    means = np.array([values.mean() for values in slices])
     total = sizes.sum()
     chance = _chance(slices, groups)
     if len(slices) < 2 or chance is None:
@@ -165,7 +165,7 @@ def _chance(
     slice. None if every slice is one cell: effects of slices and groups are then not separable.
     """
     values = np.concatenate(slices)
-    place = np.repeat(np.arange(len(slices)), [len(one) for one in slices])
+    place = np.repeat(np.arange(len(slices)), [len(slice_values) for slice_values in slices])
     group = np.arange(len(values)) if groups is None else np.concatenate(groups)
     cells, cell = np.unique(np.stack([place, group]), axis=1, return_inverse=True)
     cell, slice_of = cell.ravel(), cells[0]
@@ -188,11 +188,11 @@ def _chance(
 
 def group_of_images(run: ScoredRun, by: str) -> dict[str, NDArray[np.int64]]:
     """Rows of the scored images by slice; an image with several classes is in the slice of each."""
-    found: dict[str, list[int]] = {}
+    rows_by_slice: dict[str, list[int]] = {}
     for row, names in enumerate(_names(run, by)):
         for name in names:
-            found.setdefault(name, []).append(row)
-    return {name: np.array(found[name], np.int64) for name in sorted(found)}
+            rows_by_slice.setdefault(name, []).append(row)
+    return {name: np.array(rows_by_slice[name], np.int64) for name in sorted(rows_by_slice)}
 
 
 def _names(run: ScoredRun, by: str) -> list[list[str]]:
@@ -225,8 +225,8 @@ def _condition_named(written: str, conditions: Sequence[str]) -> str:
     """The condition with this name, also without codec or a sequence's prefix and level; "" for none."""
     if written in conditions:
         return written
-    bare = {one.partition("+")[0]: one for one in reversed(conditions)}
-    named = [one for name, one in bare.items() if _sequence_name(name) == written]
+    bare = {condition.partition("+")[0]: condition for condition in reversed(conditions)}
+    named = [condition for name, condition in bare.items() if _sequence_name(name) == written]
     return bare.get(written, named[0] if len(named) == 1 else "")
 
 
@@ -238,17 +238,17 @@ def _sequence_name(condition: str) -> str:
 
 def _measure(run: ScoredRun, metric: str, condition: str | None) -> Measure:
     metric = metric_named(metric)
-    sliceable = [one.name for one in REGISTRY.all() if one.sliceable]
+    sliceable = [known.name for known in REGISTRY.all() if known.sliceable]
     if metric not in sliceable:
         raise unknown_name("metric to slice (it must be a mean over images)", metric, sliceable)
-    found = {measure.condition: measure for measure in measure_run(run, [metric])}
-    if not found:
+    measures = {measure.condition: measure for measure in measure_run(run, [metric])}
+    if not measures:
         raise UserError(f"{run.path} has no {metric}; windtunnel report {run.path} shows why.")
     if condition is None and run.parts:
-        return next(iter(found.values()))
+        return next(iter(measures.values()))
     if condition is None:
-        return found.get("clean") or found.get("") or next(iter(found.values()))
-    name = _condition_named(condition, list(found))
-    if name not in found or not name:
-        raise unknown_name(f"condition with {metric}", condition, filter(None, found))
-    return found[name]
+        return measures.get("clean") or measures.get("") or next(iter(measures.values()))
+    name = _condition_named(condition, list(measures))
+    if name not in measures or not name:
+        raise unknown_name(f"condition with {metric}", condition, filter(None, measures))
+    return measures[name]

@@ -70,7 +70,9 @@ def farthest_top5(classes: int) -> int:
     best = range(1, min(TOP, classes) + 1)
     later = [*best, *[TOP + 1] * min(max(classes - TOP, 0), TOP)]
     orders = permutations(later, len(best))
-    return max(int(sum(abs(rank - after) for rank, after in zip(best, one, strict=True))) for one in orders)
+    return max(
+        int(sum(abs(rank - after) for rank, after in zip(best, order, strict=True))) for order in orders
+    )
 
 
 def zipf_weight(rank: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -104,6 +106,6 @@ def farthest_discounted(classes: int, weight: Weight) -> float:
 def ranks(scores: NDArray[np.float32]) -> Places:
     """The rank of every class, 0 for the best; ties by ascending class index."""
     order = np.argsort(-scores, axis=-1, kind="stable")
-    found = np.empty_like(order)
-    np.put_along_axis(found, order, np.broadcast_to(np.arange(scores.shape[-1]), order.shape), axis=-1)
-    return found
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.broadcast_to(np.arange(scores.shape[-1]), order.shape), axis=-1)
+    return places

@@ -35,7 +35,7 @@ class Model:
     """A classifier. A subclass defines the attributes up to `batch` and `predict`, and overrides others.
 
     Attributes:
-        name: for people and for the run folder's name.
+        name: for reports and for the run folder's name.
         kind: `onnx`, `callable`, `torch` or the name of another kind; part of a run's recipe.
         fingerprint: hash of weights, graph or source, which identifies the model.
         classes: names of the outputs in order, or () if only their number is known.

@@ -26,7 +26,7 @@ def declaration_text(
     *,
     labels: Sequence[str] = (),
     outputs: str = "",
-    remark: str = "",
+    comment: str = "",
 ) -> str:
     """The text of a TOML file that declares preprocessing and keeps earlier declarations.
 
@@ -35,20 +35,20 @@ def declaration_text(
         before: the parsed declaration that it replaces, {} for none.
         labels: class names in the order of the outputs, if they change.
         outputs: the kind of outputs, if it changes.
-        remark: a comment for the top of the file.
+        comment: a comment for the top of the file.
     """
     rest = {key: value for key, value in before.items() if key not in ("preset", "geometry", "tensor")}
     rest |= {"labels": list(labels)} if labels else {}
     rest |= {"outputs": outputs} if outputs else {}
-    lines = [f"# {remark}"] if remark else []
+    lines = [f"# {comment}"] if comment else []
     lines += [f"{key} = {_toml(value)}" for key, value in rest.items()]
     usual = Preprocess()
     for name, always in WRITTEN.items():
         part = getattr(preprocess, name)
         values = {field.name: getattr(part, field.name) for field in fields(part)}
         unusual = {key for key, value in values.items() if value != getattr(getattr(usual, name), key)}
-        kept = set(before.get(name, {})) & set(FROM_THE_GRAPH)
-        shown = (set(always) | unusual) - set(FROM_THE_GRAPH) | kept
+        from_graph = set(before.get(name, {})) & set(FROM_THE_GRAPH)
+        shown = (set(always) | unusual) - set(FROM_THE_GRAPH) | from_graph
         declared = {key: value for key, value in values.items() if key in shown}
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in declared.items())]
     return "\n".join(lines).lstrip("\n") + "\n"

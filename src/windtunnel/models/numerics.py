@@ -92,7 +92,7 @@ def _fold_constants(graph: Any) -> None:
 
     named = {item.name: item for item in graph.initializer}
     outputs = {item.name for item in graph.output}
-    kept = []
+    nodes = []
     for node in graph.node:
         constant = None
         if node.op_type == "Constant" and node.attribute[0].name in ("value", "value_float", "value_floats"):
@@ -101,13 +101,13 @@ def _fold_constants(graph: Any) -> None:
         elif node.op_type == "Identity" and node.input[0] in named and node.output[0] not in outputs:
             constant = numpy_helper.to_array(named[node.input[0]])
         if constant is None:
-            kept.append(node)
+            nodes.append(node)
         else:
             stored = numpy_helper.from_array(constant, node.output[0])
             graph.initializer.append(stored)
             named[stored.name] = stored
     del graph.node[:]
-    graph.node.extend(kept)
+    graph.node.extend(nodes)
 
 
 def _floats(attribute: Any) -> NDArray[np.float32]:
@@ -154,7 +154,7 @@ def _to_float16(proto: Any) -> Any:
     """Round every stored number, the input, and the output of every layer."""
     from onnx import helper, numpy_helper
 
-    kinds = _kinds(proto)
+    element_types = _element_types(proto)
     sizes = {name for node in proto.graph.node if node.op_type in KEEP_SIZES for name in node.input[1:]}
     for item in proto.graph.initializer:
         if item.data_type == FLOAT32 and item.name not in sizes:
@@ -178,7 +178,7 @@ def _to_float16(proto: Any) -> Any:
     nodes = [node for wide, narrow in taken.items() for node in through_half(wide, narrow)]
     for node in proto.graph.node:
         node.input[:] = [taken.get(name, name) for name in node.input]
-        rounded = [name for name in node.output if name and kinds[name] == FLOAT32]
+        rounded = [name for name in node.output if name and element_types[name] == FLOAT32]
         node.output[:] = [f"{name}/wide" if name in rounded else name for name in node.output]
         nodes.append(node)
         for name in rounded:
@@ -189,7 +189,7 @@ def _to_float16(proto: Any) -> Any:
     return proto
 
 
-def _kinds(proto: Any) -> dict[str, int]:
+def _element_types(proto: Any) -> dict[str, int]:
     """ONNX's number for the type of every layer's output."""
     from onnx import shape_inference
 
@@ -237,9 +237,9 @@ def _drop_unread(graph: Any) -> None:
     """Remove stored numbers that are no longer used."""
     read = {name for node in graph.node for name in node.input}
     read |= {item.name for item in (*graph.input, *graph.output)}
-    kept = [item for item in graph.initializer if item.name in read]
+    used = [item for item in graph.initializer if item.name in read]
     del graph.initializer[:]
-    graph.initializer.extend(kept)
+    graph.initializer.extend(used)
 
 
 def _output_axis(node: Any) -> int:

@@ -1,6 +1,6 @@
 """Published data: label tables, preprocessing presets, normalisers and published results.
 
-This folder contains data only. `metrics/published_results.py` reads the results. `sources.toml` states the
+This folder contains data only. `metrics/published_figures.py` reads the results. `sources.toml` states the
 source of each, its measurement setup, and which figures are certain. Columns that end in `_pct` are
 percentages as printed.
 

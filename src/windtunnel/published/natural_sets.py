@@ -14,7 +14,7 @@ from windtunnel import published
 from windtunnel.core.errors import unknown_name
 
 Layout = Literal["wordnet", "indices", "objectnet", "video", "ytbb", "own", "frames"]
-Answers = Literal["mask", "all", "several", "collapse", "own"]
+OutputRule = Literal["mask", "all", "several", "collapse", "own"]
 Role = Literal["shifted", "out"]
 Frames = Literal["accepted", "candidates"]
 
@@ -29,11 +29,11 @@ class NaturalSet:
     layout: Layout
     role: Role
     part: str
-    answers: Answers
+    output_rule: OutputRule
     names: tuple[str, ...]
     filtered_by: tuple[str, ...]
     not_trained_on: tuple[str, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     table: str = ""
     classes: tuple[str, ...] = ()
     frames: Frames = "accepted"
@@ -43,15 +43,15 @@ class NaturalSet:
 @lru_cache(maxsize=1)
 def natural_sets() -> dict[str, NaturalSet]:
     """Every natural set, by name."""
-    found = {}
+    sets = {}
     tables = tomllib.loads(published.read_text("natural.toml"))
     for name, table in tables.items():
         whole = {**tables.get(table.pop("extends", ""), {}), **table}
         facts: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in whole.items()
         }
-        found[name] = NaturalSet(name, **facts)
-    return found
+        sets[name] = NaturalSet(name, **facts)
+    return sets
 
 
 def natural_set(name: str) -> NaturalSet:

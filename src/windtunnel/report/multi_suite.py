@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from windtunnel.analysis.caveats import marks
+from windtunnel.analysis.caveats import caveats
 from windtunnel.analysis.multi_run import Several
 from windtunnel.analysis.public_models import Fit, PublicResult, logit
 from windtunnel.analysis.public_placement import OwnPoint, Placed
@@ -242,7 +242,7 @@ def placed_content(placed: Placed, runs: Sequence[ScoredRun]) -> dict[str, Any]:
     by_path = {str(run.path): run for run in runs}
     labels = point_labels(placed.points)
     told = [
-        (label, [*one.unlike, *(marks(by_path[one.run]) if one.run in by_path else ())])
+        (label, [*one.unlike, *(caveats(by_path[one.run]) if one.run in by_path else ())])
         for label, one in zip(labels, placed.points, strict=True)
     ]
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windtunnel.analysis.caveats import marks
+from windtunnel.analysis.caveats import caveats
 from windtunnel.analysis.missing_scores import why_no_score
 from windtunnel.analysis.plausibility import implausible
 from windtunnel.analysis.training_overlap import training_notes
@@ -126,7 +126,7 @@ def _part_lines(run: ScoredRun, by_condition: dict[str, Score]) -> list[tuple[st
     return [
         *errors,
         ("counted", counted_text(run.recipe)),
-        *(("mark", mark) for mark in marks(run)),
+        *(("mark", mark) for mark in caveats(run)),
     ]
 
 
@@ -160,7 +160,7 @@ def _step_lines(run: ScoredRun, scores: list[Score]) -> list[tuple[str, str]]:
     rows = step_rows(run)
     shown = "   ".join(_cost_text(row) for row in rows[:WORST_SHOWN] if row["cost"]["value"] > 0)
     told = f"{shown}   p adjusted over all steps (Holm)" if shown else ""
-    lines = [("verdict", step_verdict(rows, len(run.observed.answered.ids)))] if rows else []
+    lines = [("verdict", step_verdict(rows, len(run.observed.with_unlabelled.ids)))] if rows else []
     lines.append(("costliest", told or "none: no step costs accuracy on these images"))
     spreads = [one for one in scores if one.metric.endswith("_accuracy_std")]
     points = {one.metric: f"{100 * one.value:.3f}" for one in scores}

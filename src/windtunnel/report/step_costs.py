@@ -31,7 +31,7 @@ def step_rows(run: ScoredRun) -> list[dict[str, Any]]:
 
     The costliest step comes first; none of a run that swaps no step, or has fewer than two images.
     """
-    seen = run.observed.answered
+    seen = run.observed.with_unlabelled
     if not step_columns(run) or len(seen.ids) < 2:
         return []
     same = identical_steps(run, seen)

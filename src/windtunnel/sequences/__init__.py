@@ -142,23 +142,23 @@ class Perturbation(Plugin):
         """
         parameters = self.parameters(difficulty, edition)
         count = self.table(edition).frames
-        kept = window or whole(image)
+        part = window or whole(image)
         if not self.is_shipped:
             image = image.copy()
         if self._takes_window:
-            made = self.function(image, rng, count, window=kept, **parameters)
+            made = self.function(image, rng, count, window=part, **parameters)
         else:
             made = self.function(image, rng, count, **parameters)
-            if kept != whole(image):
-                made = (np.ascontiguousarray(kept.cut(frame)) for frame in made)
-        return made if self.is_shipped else self._checked(made, count, (kept.height, kept.width, 3))
+            if part != whole(image):
+                made = (np.ascontiguousarray(part.cut(frame)) for frame in made)
+        return made if self.is_shipped else self._checked(made, count, (part.height, part.width, 3))
 
     def draws(self, seed: int, sample_id: str, difficulty: int) -> Draws:
         """The random draws of this unit for one sample."""
         return Draws(seed, sample_id, f"sequence/{self.name}", difficulty)
 
     def assets(self) -> dict[str, str]:
-        """Digests of what the frames depend on besides the revision: the file of a user-defined unit."""
+        """Digests of what the frames depend on, except the revision: the file of a user-defined unit."""
         return {} if self.is_shipped else file_of(self.function)
 
     @cached_property
@@ -285,10 +285,10 @@ def sequence_condition(
     unit: str, difficulty: int, edition: int, codec: str, geometry: Mapping[str, object] | None = None
 ) -> Condition:
     """The condition of a registered sequence; a temporal one has the same frames at any difficulty."""
-    found = REGISTRY.get(unit.removeprefix(SEQUENCE_PREFIX))
-    table = found.table(edition)
+    sequence = REGISTRY.get(unit.removeprefix(SEQUENCE_PREFIX))
+    table = sequence.table(edition)
     level = level_of(unit, difficulty)
-    found.parameters(level or 1, edition)
+    sequence.parameters(level or 1, edition)
     return Condition(
         "sequence",
         unit,
@@ -296,9 +296,9 @@ def sequence_condition(
         edition,
         codec,
         table.stage,
-        found.revision,
+        sequence.revision,
         geometry or {},
-        found.assets(),
+        sequence.assets(),
         frames=table.frames,
     )
 

@@ -35,12 +35,12 @@ def moments(points: NDArray[Any]) -> Moments:
     return Moments(mean, factor)
 
 
-def frechet_distance(one: Moments, other: Moments) -> float:
+def frechet_distance(first: Moments, second: Moments) -> float:
     """||m1 - m2||^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)).
 
     tr((C1 C2)^(1/2)) is the sum of the singular values of F1 F2': the eigenvalues of C1 C2 are their squares.
     This needs no matrix root, stays real, and also works for singular covariances.
     """
-    shared = float(np.linalg.svd(one.factor @ other.factor.T, compute_uv=False).sum())
-    apart = float(np.square(one.mean - other.mean).sum())
-    return max(apart + one.trace + other.trace - 2 * shared, 0.0)
+    shared = float(np.linalg.svd(first.factor @ second.factor.T, compute_uv=False).sum())
+    apart = float(np.square(first.mean - second.mean).sum())
+    return max(apart + first.trace + second.trace - 2 * shared, 0.0)

@@ -74,8 +74,8 @@ def effective_size(
     deviations from the mean; `failing` is the value of an image all of whose conditions fail.
     """
     n = len(values)
-    found = _averaged_size(values, spread, groups, failing)
-    return min(max(found, float(n) if groups is None else 1.0), float(n * per_image))
+    size = _averaged_size(values, spread, groups, failing)
+    return min(max(size, float(n) if groups is None else 1.0), float(n * per_image))
 
 
 def _averaged_size(values: NDArray[np.float64], spread: float, groups: Groups, failing: float) -> float:
@@ -114,9 +114,9 @@ def mean_of_predictions_interval(
     """
     away, sizes = _deviations(right, groups, 1.0)
     certain, n = _support(away) ** 2, len(values)
-    found = variance_of_mean(values, groups)
+    observed = variance_of_mean(values, groups)
     least = (2 * float((sizes**2).sum()) / (n * n)) ** 2
-    variance = (certain * found + PRIOR * max(found, least)) / (certain + PRIOR)
+    variance = (certain * observed + PRIOR * max(observed, least)) / (certain + PRIOR)
     reach = float(stdtrit(len(sizes) - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
     return float(values.mean()) - reach, float(values.mean()) + reach
 
@@ -182,7 +182,7 @@ def accuracy_area_interval(values: NDArray[np.float64], groups: Groups = None) -
 
 
 def unit_count(images: int, groups: Groups) -> int:
-    """How many images, or groups of them, were drawn one by one."""
+    """The number of independent units: images, or groups of images."""
     return images if groups is None else len(np.unique(groups))
 
 
@@ -190,7 +190,7 @@ def variance_of_mean(values: NDArray[np.float64], groups: Groups = None, scale: 
     """Variance of a mean over images that were drawn one by one, or by whole groups.
 
     G/(G - 1) * sum_g (S_g - m_g*mean)^2 / n^2, with S_g the sum and m_g the size of a group; without groups
-    every image is its own. One group alone says nothing of its variance: 0. Deviations that rounding alone
+    every image is its own. For a single group the variance is unknown: 0. Deviations that rounding alone
     explains are 0; `scale` is the size of the numbers that the values were computed from, by default that of
     the largest value.
     """

@@ -178,9 +178,9 @@ class Measure:
         whole = float(weights[weights > 0].sum())
         if not np.isclose(weights.sum(), 0, atol=1e-9 * whole):
             return self._interval_of_mean()
-        # Errors less other errors of the same images: what changed in an image, between -1 and 1.
-        answers = max(int((weights > 0).sum()), int((weights < 0).sum()))
-        change = shares_of_change(self.image_values / whole, answers, self.groups)
+        # Errors minus other errors of the same images: the change of an image, between -1 and 1.
+        per_image = max(int((weights > 0).sum()), int((weights < 0).sum()))
+        change = shares_of_change(self.image_values / whole, per_image, self.groups)
         tail = (1 - CONFIDENCE) / 2
         return change.end(tail) * whole, change.end(1 - tail) * whole
 
@@ -221,7 +221,7 @@ def log_odds_interval(measure: Measure) -> tuple[float, float]:
     return mean_between_0_and_1(measure.image_values, measure.groups, measure.deciding_units)
 
 
-def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
+def bounded_interval(measure: Measure, per_image: int) -> tuple[float, float]:
     """Wilson's interval of a linear score between 0 and its upper limit, of several predictions per image.
 
     Values are treated as shares of that limit, at the effective sample size: without any change, images that
@@ -233,5 +233,7 @@ def bounded_interval(measure: Measure, answers: int) -> tuple[float, float]:
         return measure.limits
     changed = measure.columns[measure.columns > 0]
     failing = float(changed.mean() * measure.linear_weights.sum() / most) if len(changed) else 1.0
-    low, high = clustered_share(measure.image_values / most, answers, groups=measure.groups, failing=failing)
+    low, high = clustered_share(
+        measure.image_values / most, per_image, groups=measure.groups, failing=failing
+    )
     return low * most, high * most

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import bdtr, ndtr, ndtri
 
 from windtunnel.stats.bootstrap import replicated_values
+from windtunnel.stats.estimates import Estimate, Scaled, Shares, Symmetric
 from windtunnel.stats.intervals import (
     CONFIDENCE,
     ROUNDING,
@@ -23,9 +24,6 @@ from windtunnel.stats.intervals import (
 
 if TYPE_CHECKING:
     from windtunnel.stats.measure import Measure
-
-# Bisection steps on [-1, 1]: interval ends are exact far beyond the digits shown.
-HALVINGS = 50
 
 
 @dataclass(frozen=True)
@@ -58,124 +56,6 @@ class Difference:
         return asdict(self)
 
 
-class Estimate(Protocol):
-    """An estimated difference with its uncertainty."""
-
-    @property
-    def value(self) -> float:
-        """The difference."""
-        ...
-
-    @property
-    def test(self) -> str:
-        """Which test it is."""
-        ...
-
-    def above(self, limit: float) -> float:
-        """One-sided p of the claim that the true difference is above the limit."""
-        ...
-
-    def end(self, level: float) -> float:
-        """Where an interval ends that leaves out this share below it (over 0.5: above it)."""
-        ...
-
-
-@dataclass(frozen=True)
-class Symmetric:
-    """A difference with a standard error: value -+ t*se, Student's quantile."""
-
-    value: float
-    error: float
-    freedom: int
-    test: str
-
-    def above(self, limit: float) -> float:
-        """One-sided p of the claim that the true difference is above the limit."""
-        if self.error == 0:
-            return 0.5 if self.value == limit else float(self.value < limit)
-        return _upper_tail((self.value - limit) / self.error, self.freedom)
-
-    def end(self, level: float) -> float:
-        """Where an interval ends that leaves out this share below it."""
-        return self.value + _quantile(level, self.freedom) * self.error if self.error else self.value
-
-
-@dataclass(frozen=True)
-class Shares:
-    """A difference of two shares on the same images, by Tango's score method.
-
-    `up` is the share of images that went from right to wrong, `down` the reverse. Where an image counts
-    under several conditions, both are means of fractions of images, and `size` is the effective sample size:
-    size = (up + down - value^2) / variance of the mean.
-    """
-
-    up: float
-    down: float
-    size: float
-    freedom: int
-    test: str
-
-    @property
-    def value(self) -> float:
-        """up - down."""
-        return self.up - self.down
-
-    def above(self, limit: float) -> float:
-        """One-sided p of the claim that the true difference is above the limit."""
-        return _upper_tail(self.statistic(limit), self.freedom)
-
-    def end(self, level: float) -> float:
-        """Where an interval ends that leaves out this share below it: the difference just not refused."""
-        wanted = -_quantile(level, self.freedom)
-        low, high = -1.0, 1.0
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.statistic(middle) > wanted else (low, middle)
-        return (low + high) / 2
-
-    def statistic(self, limit: float) -> float:
-        """(value - limit) / sqrt((2q + limit - limit^2) / size).
-
-        q is the maximum-likelihood share of repaired images if the true difference is `limit`: the root of
-        2q^2 + (limit*(2 - value) - up - down)*q - down*limit*(1 - limit) = 0.
-        """
-        if abs(limit) >= 1:
-            return -math.copysign(math.inf, limit)
-        linear = limit * (2 - self.value) - self.up - self.down
-        root = math.sqrt(max(0.0, linear * linear + 8 * self.down * limit * (1 - limit)))
-        q = max(0.0, -limit, (root - linear) / 4)
-        variance = (2 * q + limit - limit * limit) / self.size
-        if variance <= 0:
-            return 0.0 if self.value == limit else math.copysign(math.inf, self.value - limit)
-        return (self.value - limit) / math.sqrt(variance)
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """Another estimate times a positive number."""
-
-    of: Estimate
-    by: float
-
-    @property
-    def value(self) -> float:
-        """The difference."""
-        return self.of.value * self.by
-
-    @property
-    def test(self) -> str:
-        """Which test it is."""
-        return self.of.test
-
-    def above(self, limit: float) -> float:
-        """One-sided p of the claim that the true difference is above the limit."""
-        return self.of.above(limit / self.by)
-
-    def end(self, level: float) -> float:
-        """Where an interval ends that leaves out this share below it."""
-        return self.of.end(level) * self.by
-
-
 def estimate_difference(old: Measure, new: Measure) -> Estimate:
     """The difference new - old of a score on the same images, the image (or its group) being the unit.
 
@@ -190,7 +70,7 @@ def estimate_difference(old: Measure, new: Measure) -> Estimate:
         return _bootstrapped(old, new)
     change = new.image_values - old.image_values
     if not _same_shares(old, new):
-        scale = float(max(np.abs(one.image_values).max(initial=0.0) for one in (old, new)))
+        scale = float(max(np.abs(measure.image_values).max(initial=0.0) for measure in (old, new)))
         error = math.sqrt(variance_of_mean(change, old.groups, scale))
         if error == 0:
             error = _least_error_of_constant(old, new, ROUNDING * scale)
@@ -230,25 +110,25 @@ def paired_difference(
     (broken + 1/2)/(repaired + 1/2), and p is McNemar's mid-p. Otherwise the effect is the mean difference
     divided by its standard deviation between images.
     """
-    found = estimate or estimate_difference(old, new)
+    estimated = estimate or estimate_difference(old, new)
     tail = (1 - confidence) / 2
-    low, high = found.end(tail), found.end(1 - tail)
+    low, high = estimated.end(tail), estimated.end(1 - tail)
     differing = (old.columns != new.columns).any(axis=1)
-    upward = found.above(0.0)
-    p, test = min(1.0, 2 * min(upward, 1 - upward)), found.test
-    if found.value == 0:
+    upward = estimated.above(0.0)
+    p, test = min(1.0, 2 * min(upward, 1 - upward)), estimated.test
+    if estimated.value == 0:
         p = 1.0
     if _single_predictions(old) and _single_predictions(new) and old.groups is None:
         broken = int((new.columns & ~old.columns).sum())
-        mended = int((old.columns & ~new.columns).sum())
-        p, test = mcnemar(broken, mended), "McNemar, mid-p"
-        effect, name = (broken + 0.5) / (mended + 0.5), "odds ratio of discordant images"
+        repaired = int((old.columns & ~new.columns).sum())
+        p, test = mcnemar(broken, repaired), "McNemar, mid-p"
+        effect, name = (broken + 0.5) / (repaired + 0.5), "odds ratio of discordant images"
     else:
-        reach = found.end(float(ndtr(1.0))) - found.end(float(ndtr(-1.0)))
+        reach = estimated.end(float(ndtr(1.0))) - estimated.end(float(ndtr(-1.0)))
         deviation = reach / 2 * math.sqrt(len(old.columns))
-        effect, name = (found.value / deviation if deviation > 0 else 0.0), "standardised mean difference"
+        effect, name = (estimated.value / deviation if deviation > 0 else 0.0), "standardised mean difference"
     return Difference(
-        found.value, low, high, p, test, len(old.columns), int(differing.sum()), float(effect), name
+        estimated.value, low, high, p, test, len(old.columns), int(differing.sum()), float(effect), name
     )
 
 
@@ -273,13 +153,13 @@ def unpaired_difference(old: Measure, new: Measure) -> Difference:
     )
 
 
-def mcnemar(broken: int, mended: int, method: Literal["mid-p", "exact"] = "mid-p") -> float:
+def mcnemar(broken: int, repaired: int, method: Literal["mid-p", "exact"] = "mid-p") -> float:
     """McNemar's two-sided test that as many images broke as were repaired.
 
     With k the smaller count of N discordant images and X binomial (N, 1/2): exact p = 2*P(X <= k), at most
     1; mid-p = 2*P(X <= k) - P(X = k).
     """
-    total, fewer = broken + mended, min(broken, mended)
+    total, fewer = broken + repaired, min(broken, repaired)
     if total == 0:
         return 1.0
     upto = float(bdtr(fewer, total, 0.5))
@@ -290,10 +170,10 @@ def mcnemar(broken: int, mended: int, method: Literal["mid-p", "exact"] = "mid-p
 
 
 def signed_rank(change: NDArray[np.float64]) -> tuple[float, float]:
-    """Wilcoxon's signed-rank test that values lie evenly about 0: z, and p two-sided (normal approximation).
+    """Wilcoxon's signed-rank test of symmetry about 0: z and two-sided p, by the normal approximation.
 
-    Of the values that are not 0, ranked by size (equal ones share the mean of their ranks r), with S the sum
-    of the signed ranks: z = S / sqrt(sum r^2), p = 2*Phi(-|z|).
+    Values that are not 0 are ranked by size, ties by their mean rank r. With S the sum of the signed ranks:
+    z = S / sqrt(sum r^2), p = 2*Phi(-|z|).
 
     Compared with the exact test, this p is larger wherever it is below 1 %. Near 5 % it is smaller: 0.043
     where the exact p is 0.0625 (5 values, all on one side), 0.046 for 0.0625 (6 values), from 7 values on by
@@ -357,7 +237,7 @@ def _least_error_of_constant(old: Measure, new: Measure, rounding: float) -> flo
     An image can change the score by the range of the images' values; without variation, by the width of the
     score's limits. For a score of two sides, the smaller side is decisive.
     """
-    reach = max(float(np.ptp(one.image_values)) for one in (old, new))
+    reach = max(float(np.ptp(measure.image_values)) for measure in (old, new))
     if reach <= rounding:
         width = old.limits[1] - old.limits[0]
         reach = width if math.isfinite(width) else 0.0
@@ -372,8 +252,8 @@ def _reach(measure: Measure) -> float:
     means = columns.mean(axis=0)
     steps = 1e-6 * np.maximum(np.abs(means), 1e-3)
     slopes = (measure.of_means(means + np.diag(steps)) - measure.value) / steps
-    found = columns @ slopes
-    return float(np.ptp(found)) if np.isfinite(found).all() else 0.0
+    contributions = columns @ slopes
+    return float(np.ptp(contributions)) if np.isfinite(contributions).all() else 0.0
 
 
 def _same_shares(old: Measure, new: Measure) -> bool:
@@ -392,11 +272,3 @@ def _single_predictions(measure: Measure) -> bool:
         and measure.columns.shape[1] == 1
         and measure.columns.dtype == np.bool_
     )
-
-
-def _upper_tail(statistic: float, freedom: int) -> float:
-    return float(stdtr(freedom, -statistic) if freedom else ndtr(-statistic))
-
-
-def _quantile(level: float, freedom: int) -> float:
-    return float(stdtrit(freedom, level) if freedom else ndtri(level))

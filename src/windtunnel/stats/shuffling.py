@@ -23,8 +23,8 @@ def right_by_chance(predicted: NDArray[np.int32], accepted: Sequence[tuple[int, 
         accepted: the classes that are right for each image.
     """
     classes, times = np.unique(predicted, return_counts=True)
-    kinds = {kind: float(times[np.isin(classes, kind)].sum()) for kind in set(accepted)}
-    return np.array([kinds[kind] for kind in accepted], np.float64) / len(accepted)
+    counts = {labels: float(times[np.isin(classes, labels)].sum()) for labels in set(accepted)}
+    return np.array([counts[labels] for labels in accepted], np.float64) / len(accepted)
 
 
 def probability_of_so_few(right: int, by_chance: NDArray[np.float64], skill: float) -> float:

@@ -1,10 +1,10 @@
-"""The run folder: predictions on disk, written once, read for ever.
+"""The run folder: predictions on disk, written once and scored any number of times.
 
-run.json         schema, the whole recipe, where model and data lay (written first)
+run.json         schema, recipe, and locations of model and data (written first)
 samples.parquet  id, labels, content hash, width, height, format and other columns of every image
-groups.parquet   of video frames: which belong to which anchor (group, sample_id, offset, role)
+groups.parquet   for video frames, the anchor of each (group, sample_id, offset, role)
 shards/          one Parquet file per chunk of images, named by a hash of its work
-lock             held while a process writes
+lock             locked while a process writes
 
 Everything else in the folder is derived and may be deleted.
 """

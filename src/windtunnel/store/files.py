@@ -1,4 +1,4 @@
-"""Files that are never half-written, and folders that one process writes at a time."""
+"""Atomic writes, and locks of folders that one process writes at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNFINISHED = ".unfinished"
 
 @contextmanager
 def locked(folder: Path, lock: str = LOCK_FILE) -> Iterator[None]:
-    """Hold a folder's lock; the system frees it even after a kill. What a kill left half-written goes."""
+    """Hold a folder's lock, which the system frees even after a kill; removes unfinished files."""
     try:
         (folder / lock).parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / lock, os.O_RDWR | os.O_CREAT, 0o644)
@@ -36,7 +36,7 @@ def locked(folder: Path, lock: str = LOCK_FILE) -> Iterator[None]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write under another name first, so that nobody ever sees half a file; errors name the file itself."""
+    """Write a file atomically, under another name first; errors name the file itself."""
     unfinished = path.with_name(path.name + UNFINISHED)
     try:
         with unfinished.open("wb") as stream:

@@ -1,4 +1,4 @@
-"""Writing the run folder: created once, locked while it grows, never half-written."""
+"""Writing the run folder: created once, locked while it is written, every file written atomically."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RECIPE_FILE = "run.json"
 SAMPLES_FILE = "samples.parquet"
 GROUPS_FILE = "groups.parquet"
 SHARDS_FOLDER = "shards"
-# Every field of a recipe, and its name where two recipes disagree.
+# Every field of a recipe with its name for messages on recipes that differ.
 PARTS = {
     "model": "model",
     "data": "data",
@@ -54,31 +54,31 @@ RUN = FolderKind("run", RECIPE_FILE, 2, PARTS, option="out")
 
 
 def samples_table(surveyed: Sequence[Surveyed], sources: Mapping[str, str]) -> pa.Table:
-    """The images of a run as a table; `source`, if any, is what a finished image was made of."""
+    """The images of a run as a table; `sources` are content hashes of the images they were made from."""
     table = pa.table(
         {
-            "id": pa.array([one.sample.id for one in surveyed], pa.string()),
-            "labels": pa.array([list(one.sample.labels) for one in surveyed], pa.list_(pa.int32())),
-            "content": pa.array([one.content for one in surveyed], pa.string()),
-            "width": pa.array([one.width or None for one in surveyed], pa.int32()),
-            "height": pa.array([one.height or None for one in surveyed], pa.int32()),
-            "format": pa.array([one.format or None for one in surveyed], pa.string()),
-            "meta": pa.array([_meta_text(one.sample.meta) for one in surveyed], pa.string()),
+            "id": pa.array([image.sample.id for image in surveyed], pa.string()),
+            "labels": pa.array([list(image.sample.labels) for image in surveyed], pa.list_(pa.int32())),
+            "content": pa.array([image.content for image in surveyed], pa.string()),
+            "width": pa.array([image.width or None for image in surveyed], pa.int32()),
+            "height": pa.array([image.height or None for image in surveyed], pa.int32()),
+            "format": pa.array([image.format or None for image in surveyed], pa.string()),
+            "meta": pa.array([_meta_text(image.sample.meta) for image in surveyed], pa.string()),
         }
     )
     if not sources:
         return table
-    return table.append_column("source", pa.array([sources.get(one.sample.id) for one in surveyed]))
+    return table.append_column("source", pa.array([sources.get(image.sample.id) for image in surveyed]))
 
 
 def groups_table(rows: Sequence[FrameRow]) -> pa.Table:
-    """Frame sets as a table: which frames belong to which anchor, and how far from it they are."""
+    """Frame sets as a table: the anchor of each frame, and its offset from the anchor."""
     return pa.table(
         {
-            "group": pa.array([one.group for one in rows], pa.string()),
-            "sample_id": pa.array([one.sample_id for one in rows], pa.string()),
-            "offset": pa.array([one.offset for one in rows], pa.int32()),
-            "role": pa.array([one.role for one in rows], pa.string()),
+            "group": pa.array([frame.group for frame in rows], pa.string()),
+            "sample_id": pa.array([frame.sample_id for frame in rows], pa.string()),
+            "offset": pa.array([frame.offset for frame in rows], pa.int32()),
+            "role": pa.array([frame.role for frame in rows], pa.string()),
         }
     )
 
@@ -100,7 +100,7 @@ class RunFolder(RecipeFolder):
         samples: pa.Table,
         groups: pa.Table | None = None,
     ) -> None:
-        """Create the folder, or check that it holds the same recipe; a difference is named and refused."""
+        """Create the folder, or check that it has the same recipe; refuses and names a difference."""
         if (self.path / RECIPE_FILE).exists():
             self.check_same(recipe, samples)
             self._score_as(info.scoring)
@@ -110,7 +110,7 @@ class RunFolder(RecipeFolder):
         self._complete(samples, groups)
 
     def _score_as(self, scoring: ScoringInfo) -> None:
-        """Note other metrics or weights than at the last time: the predictions stay as they are."""
+        """Store other metrics or weights than before; the predictions do not change."""
         content = read_run_json(self.path)
         if content.info.scoring != scoring:
             info = msgspec.structs.replace(content.info, scoring=scoring)
@@ -126,7 +126,7 @@ class RunFolder(RecipeFolder):
         )
 
     def _complete(self, samples: pa.Table, groups: pa.Table | None) -> None:
-        """Add what a kill or a damage has left out."""
+        """Write the tables that are missing or damaged."""
         (self.path / SHARDS_FOLDER).mkdir(exist_ok=True)
         for name, table in ((SAMPLES_FILE, samples), (GROUPS_FILE, groups)):
             if table is None:
@@ -136,17 +136,17 @@ class RunFolder(RecipeFolder):
                 write_whole(file, content)
 
     def check_versions(self, versions: dict[str, str]) -> None:
-        """Refuse to go on with other libraries: their pixels and sums may differ in the last bit."""
+        """Refuse to continue with other versions of libraries: their results may differ in the last bit."""
         stored = read_run_json(self.path).info.versions
         for name, version in versions.items():
             if stored.get(name) != version:
                 raise UserError(
-                    f"{self.path} was begun with {name} {stored.get(name)}, here is {version}; "
-                    f"finish it there or choose another folder with {option('out')}."
+                    f"{self.path} was started with {name} {stored.get(name)}, but {version} is installed; "
+                    f"install that version, or choose another folder with {option('out')}."
                 )
 
     def check_same(self, recipe: Recipe, samples: pa.Table) -> None:
-        """Refuse a folder that holds a run of another recipe, and name the difference."""
+        """Refuse a folder with a run of another recipe, and name the difference."""
         self.check_free()
         if not (self.path / RECIPE_FILE).exists():
             return
@@ -164,16 +164,16 @@ class RunFolder(RecipeFolder):
         if settings := differing_settings(stored, recipe):
             detail = f" ({', '.join(f'{name} {old} there, {new} here' for name, old, new in settings)})"
         raise UserError(
-            f"{self.path} holds a run with {', '.join(named)}{detail}; "
-            f"choose another folder with {option('out')}, or give what it was made with."
+            f"{self.path} contains a run with {', '.join(named)}{detail}; "
+            f"choose another folder with {option('out')}, or use the same options as that run."
         )
 
     def shard_path(self, name: str) -> Path:
-        """Where a shard lies."""
+        """The path of a shard."""
         return self.path / SHARDS_FOLDER / f"{name}.parquet"
 
     def has_shard(self, name: str, rows: int, task: Task) -> bool:
-        """Whether a shard is finished; a damaged one counts as missing and is made again."""
+        """Whether a shard is complete; a damaged one counts as missing and is made again."""
         path = self.shard_path(name)
         if not path.exists():
             return False
@@ -184,7 +184,7 @@ class RunFolder(RecipeFolder):
             return False
 
     def failures(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a finished shard without a finite prediction; a damaged shard will be made again."""
+        """The rows of a shard without a finite prediction; none for a damaged shard, which is made again."""
         try:
             table = read_parquet(self.shard_path(name), ["sample_id", "condition", "status", "reason"])
         except (pa.ArrowException, OSError):
@@ -198,7 +198,7 @@ class RunFolder(RecipeFolder):
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What run.json holds."""
+    """The content of run.json."""
 
     recipe: Recipe
     recipe_digest: str
@@ -206,17 +206,16 @@ class RunRecord:
 
 
 def read_run_json(path: Path) -> RunRecord:
-    """A run folder's recipe, or what is wrong with the folder."""
+    """The content of a run folder's run.json; refuses other and damaged folders."""
     file = path / RECIPE_FILE
     if not file.is_file():
-        why = "nothing is there" if not path.exists() else f"it has no {RECIPE_FILE}"
+        why = "it does not exist" if not path.exists() else f"it has no {RECIPE_FILE}"
         why = "it is a file" if path.is_file() else why
-        raise UserError(f"{path} is no run folder: {why}; give the folder that windtunnel run has written.")
+        raise UserError(f"{path} is not a run folder: {why}; give a folder written by windtunnel run.")
     folder = RunFolder(path)
     content = folder.read_recipe_file()
-    # A recipe proves itself by its digest.
     if digest(content.get("recipe")) != content.get("recipe_digest"):
-        raise folder.damaged("its recipe is not the one its digest was made of")
+        raise folder.damaged("the recipe differs from its digest")
     try:
         recipe = read_recipe(content["recipe"])
         return RunRecord(recipe, content["recipe_digest"], read_record(content.get("info"), RunInfo))
@@ -225,7 +224,7 @@ def read_run_json(path: Path) -> RunRecord:
 
 
 def _data_difference(path: Path, samples: pa.Table) -> str:
-    """How the images asked for differ from those of a stored run."""
+    """How the requested images differ from those of a stored run."""
     if not (path / SAMPLES_FILE).exists():
         return "other data"
     try:
@@ -239,5 +238,5 @@ def _data_difference(path: Path, samples: pa.Table) -> str:
         "only in it": sorted(old.keys() - new.keys()),
         "changed since": sorted(id_ for id_ in old.keys() & new.keys() if old[id_] != new[id_]),
     }
-    found = [f"{len(ids):,} {what}, such as {ids[0]}" for what, ids in parts.items() if ids]
-    return f"other images ({'; '.join(found)})" if found else "other labels"
+    differences = [f"{len(ids):,} {what}, such as {ids[0]}" for what, ids in parts.items() if ids]
+    return f"other images ({'; '.join(differences)})" if differences else "other labels"

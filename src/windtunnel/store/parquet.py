@@ -16,7 +16,7 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Read a whole file, checking every page; a column that is not there makes it another kind of file."""
+    """Read a whole file and check every page; raises `ArrowInvalid` for a missing column."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         table = file.read(columns, use_threads=False)
     for name in columns or ():

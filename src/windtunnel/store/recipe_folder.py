@@ -18,16 +18,16 @@ from windtunnel.store.files import LOCK_FILE, UNFINISHED, locked, write_whole
 
 @dataclass(frozen=True)
 class FolderKind:
-    """What a folder holds.
+    """A kind of folder with a recipe.
 
     Attributes:
-        what: its name for people: `run`, `set` or `training`.
-        recipe_file: the file that says which recipe the folder belongs to.
+        what: its name in messages: `run`, `set` or `training`.
+        recipe_file: the file with the recipe.
         schema: the version of that file which this windtunnel reads and writes.
-        parts: for people, the name of each field of the recipe in which two recipes may differ; the first
-            differing fields are named in this order.
+        parts: names for messages of the fields in which two recipes may differ, in the order in which they
+            are reported.
         lock: the lock file.
-        option: the option that names the folder, if it is one.
+        option: the option that names the folder, or "".
     """
 
     what: str
@@ -39,7 +39,7 @@ class FolderKind:
 
 
 class RecipeFolder:
-    """A folder that is created for one recipe, locked while it is written, and continued by no other."""
+    """A folder of one recipe, locked while it is written; other recipes cannot continue it."""
 
     def __init__(self, path: Path, kind: FolderKind) -> None:
         self.path = path
@@ -47,14 +47,13 @@ class RecipeFolder:
 
     @property
     def recipe_path(self) -> Path:
-        """The file that says which recipe the folder belongs to."""
+        """The path of the recipe file."""
         return self.path / self.kind.recipe_file
 
     def check_free(self, *, nothing_made: bool = True) -> None:
-        """Refuse a path that cannot be written or holds something else, before anything is written.
+        """Refuse a path that cannot be written or contains other files, before anything is written.
 
-        A process killed in its first moment leaves a lock and perhaps half a recipe file, and has made
-        nothing; such a folder is free.
+        A folder with only a lock and an unfinished recipe file, left by a killed process, is free.
         """
         parent = next(place for place in (self.path, *self.path.absolute().parents) if place.exists())
         if self.path.exists() and not self.path.is_dir():
@@ -65,11 +64,11 @@ class RecipeFolder:
         if not self.path.exists() or self.recipe_path.exists():
             return
         left = {self.kind.lock.partition("/")[0], f"{self.kind.recipe_file}{UNFINISHED}"}
-        ours = left if nothing_made else set()
-        if any(entry.name not in ours for entry in self.path.iterdir()):
+        allowed = left if nothing_made else set()
+        if any(entry.name not in allowed for entry in self.path.iterdir()):
             how = f" with {option(self.kind.option)}" if self.kind.option else ""
             raise UserError(
-                f"{self.path} holds other files; give a folder of its own for the {self.kind.what}{how}."
+                f"{self.path} contains other files; give a separate folder for the {self.kind.what}{how}."
             )
 
     @contextmanager
@@ -79,14 +78,14 @@ class RecipeFolder:
             yield
 
     def write_recipe_file(self, content: Mapping[str, Any]) -> None:
-        """Write the recipe file whole or not at all, and only where it says something new."""
+        """Write the recipe file atomically, and only if its content has changed."""
         stored = {"schema": self.kind.schema, **content}
         text = (json.dumps(stored, indent=2, ensure_ascii=False) + "\n").encode()
         if not self.recipe_path.is_file() or self.recipe_path.read_bytes() != text:
             write_whole(self.recipe_path, text)
 
     def read_recipe_file(self) -> dict[str, Any]:
-        """What the recipe file holds; another schema version or a damaged file is refused in one line."""
+        """The content of the recipe file; refuses another schema version and a damaged file."""
         try:
             content: dict[str, Any] = json.loads(self.recipe_path.read_text(encoding="utf-8"))
             version = int(content["schema"])
@@ -95,16 +94,16 @@ class RecipeFolder:
             raise UserError(f"{self.recipe_path} cannot be read: {reason}; nothing was changed.") from error
         except (KeyError, TypeError, ValueError) as error:
             raise self.damaged(error) from error
-        ours, what = self.kind.schema, self.kind.what
-        if version > ours:
+        current, what = self.kind.schema, self.kind.what
+        if version > current:
             raise UserError(
-                f"{self.path} was written with {what} schema {version}; this windtunnel reads schema {ours}: "
-                "upgrade it."
+                f"{self.path} was written with {what} schema {version}; this windtunnel reads schema "
+                f"{current}: upgrade it."
             )
-        if version < ours:
+        if version < current:
             raise UserError(
                 f"{self.path} was written with {what} schema {version}, before release 0.1.0; "
-                f"this windtunnel reads schema {ours}. "
+                f"this windtunnel reads schema {current}. "
                 f"Make the {what} again in another folder; nothing was changed."
             )
         return content
@@ -117,5 +116,5 @@ class RecipeFolder:
         )
 
     def differing_parts(self, stored: Record, recipe: Record) -> list[str]:
-        """The fields in which two recipes differ, in the order in which people are told of them."""
+        """The fields in which two recipes differ, in the order in which they are reported."""
         return [part for part in self.kind.parts if getattr(stored, part) != getattr(recipe, part)]

@@ -12,12 +12,12 @@ KEYS = (
     pa.field("frame", pa.int16()),
 )
 STATUS = (pa.field("status", pa.string()), pa.field("reason", pa.string()))
-# How far an image's pixels are from the canvas: mean and largest difference in grey levels.
+# Mean and largest absolute difference of an image from the canvas, in grey levels.
 PIXELS = (pa.field("pixel_change", pa.float32()), pa.field("pixel_change_max", pa.int16()))
 
 
 def schema(task: Task, *, with_outputs: bool = False, with_pixels: bool = False) -> pa.Schema:
-    """The schema of a run's shards: outputs only where the run keeps any, pixels where steps are swapped."""
+    """The schema of a run's shards, with outputs if the run keeps any, and pixels if it swaps steps."""
     return pa.schema(
         [
             *KEYS,

@@ -20,7 +20,7 @@ from windtunnel.store.parquet import read_parquet
 
 
 class StoredRun:
-    """One model on one data set under many conditions, as its folder holds it."""
+    """One model on one dataset under many conditions, read from its folder."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -54,7 +54,7 @@ class StoredRun:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What is scored."""
+        """The names of the metrics."""
         return self.info.scoring.metrics
 
     @property
@@ -64,33 +64,33 @@ class StoredRun:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Conditions of the suite that a precomputed set does not hold."""
+        """Conditions of the suite that a precomputed set does not contain."""
         return self.info.missing
 
     @cached_property
     def samples(self) -> pa.Table:
         """The images: id, labels (indices into the data's classes), content hash, width, height, format.
 
-        `meta` holds what else the data says of an image, as JSON. `source` is
-        the content hash of what a finished image was made of, in runs over made sets.
+        `meta` has further columns of the data as JSON. In runs over made sets, `source` is the content hash
+        of the image that a stored one was made from.
         """
         return _read(self.path / SAMPLES_FILE, None, self.recipe.data.count)
 
     @cached_property
     def columns(self) -> dict[str, list[str]]:
-        """What else the data's table says of every image, by column; "" where it says nothing."""
+        """Further columns of the data's table, a text per image; "" for empty cells."""
         rows = [json.loads(text) for text in self.samples["meta"].to_pylist()]
         names = sorted({name for row in rows for name in row})
         return {name: [str(row.get(name) or "") for row in rows] for name in names}
 
     @property
     def natural(self) -> NaturalRecipe | None:
-        """Of a run over a natural set its parts and counts; else None."""
+        """The parts and counts of a run over a natural set; None for other runs."""
         return self.recipe.data.natural
 
     @cached_property
     def outside(self) -> NDArray[np.bool_]:
-        """Which of the run's images are out of distribution, and so have no label."""
+        """Which of the run's images are out of distribution and therefore have no label."""
         parts = self.natural.parts if self.natural else ()
         names = [part.name for part in parts if part.role == "out"]
         if not names:
@@ -105,17 +105,17 @@ class StoredRun:
 
     @property
     def projection(self) -> Projection:
-        """How the model's outputs, as `logits` holds them, become classes."""
+        """The projection from the model's outputs, as stored in `logits`, to classes."""
         return self.recipe.projection.projection
 
     @property
     def expected_rows(self) -> int:
-        """How many rows the finished run has."""
+        """The number of rows of the finished run."""
         return self.recipe.data.count * self.views
 
     @cached_property
     def views(self) -> int:
-        """How many rows an image has: every condition's frames."""
+        """The number of rows per image: the frames of all conditions."""
         return sum(condition.frames for condition in self.conditions)
 
     def predictions(self, columns: Sequence[str] | None = None) -> pa.Table:
@@ -123,13 +123,13 @@ class StoredRun:
         wanted = None if columns is None else list(dict.fromkeys(["sample_id", *columns]))
         shards = list(self.shards(wanted))
         if not shards:
-            raise UserError(f"{self.path} holds no predictions yet; run the same command to go on.")
+            raise UserError(f"{self.path} contains no predictions yet; run the same command to continue.")
         return pa.concat_tables(shards)
 
     def shards(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """The finished shards' columns, in the order of images; what is not finished is left out."""
+        """The columns of the stored shards, in the order of images; missing shards are left out."""
         if not self.path.is_dir():
-            raise UserError(f"{self.path} has gone since it was opened; restore it, or run again.")
+            raise UserError(f"{self.path} was removed after it was opened; restore it, or run again.")
         size, count = self.recipe.chunk, self.recipe.data.count
         for start in range(0, count, size):
             path = self.path / SHARDS_FOLDER / f"{digest([self.digest, start])}.parquet"
@@ -138,12 +138,12 @@ class StoredRun:
 
 
 def _read(path: Path, columns: Sequence[str] | None, rows: int) -> pa.Table:
-    """One of a run's tables, which holds as many rows as it should, or else is damaged."""
+    """One of a run's tables; refuses a missing or damaged file, and another number of rows."""
     try:
         table = read_parquet(path, list(columns) if columns else None)
         if len(table) == rows:
             return table
-        reason = f"{len(table):,} rows where {rows:,} belong"
+        reason = f"{len(table):,} rows instead of {rows:,}"
     except FileNotFoundError:
         raise UserError(f"{path} is missing; run the same command to make it again.") from None
     except (pa.ArrowException, OSError) as error:

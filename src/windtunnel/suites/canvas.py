@@ -79,7 +79,7 @@ def choose_canvas(suite: Suite, sizes: set[tuple[int, int]], model_geometry: Geo
     return Canvas(edition, GEOMETRIES[edition], "")
 
 
-def finished_canvas(dataset: PrecomputedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
+def precomputed_canvas(dataset: PrecomputedDataset, suite: Suite, sizes: set[tuple[int, int]]) -> Canvas:
     """The canvas of a precomputed set: the stored images; other clean images use the edition's geometry."""
     edition = dataset.edition
     if suite.edition not in ("auto", edition):

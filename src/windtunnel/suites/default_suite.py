@@ -47,7 +47,11 @@ def held_difficulty(dataset: Dataset) -> int | None:
     """The lowest difficulty of a precomputed set of noise sequences, if it is not 1; else None."""
     if dataset.precomputed is None:
         return None
-    levels = {one.level for one in dataset.precomputed.stored if one.is_sequence and one.level}
+    levels = {
+        condition.level
+        for condition in dataset.precomputed.stored
+        if condition.is_sequence and condition.level
+    }
     return min(levels) if levels and min(levels) != DIFFICULTIES[0] else None
 
 
@@ -67,12 +71,12 @@ def open_for_suite(
     chosen = load_suite(suite) if isinstance(suite, str | Path) else suite
     if not isinstance(data, str | Path):
         data = open_dataset(data)
-    remarks: list[str] = []
+    notes: list[str] = []
     if chosen is None and (name := natural_at(data)):
         chosen = load_suite(name)
-        remarks = [] if isinstance(data, Dataset) else [detection_note(name, data)]
+        notes = [] if isinstance(data, Dataset) else [detection_note(name, data)]
     if chosen is not None and chosen.natural:
-        return open_natural(data, chosen.natural, clean, remarks), chosen
+        return open_natural(data, chosen.natural, clean, notes), chosen
     if isinstance(data, Dataset) and data.natural:
         raise UserError(f"{data.location} is open as {data.natural.title}; give its path for another suite.")
     dataset = open_with_clean(data, clean, natural_set_hint)

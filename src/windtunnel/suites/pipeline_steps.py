@@ -161,38 +161,38 @@ def available_units(
         model: the model whose arithmetic is changed, or None.
         formats: the number of images in each format.
     """
-    found: dict[str, None] = {}
+    available: dict[str, None] = {}
     left_out: dict[str, list[str]] = {}
     own: list[str] = []
     for unit in units:
         if not is_step(unit):
-            found[unit] = None
+            available[unit] = None
         elif value_of(unit) != EVERYTHING:
             if axis_of(unit) == "decode" and nothing_is_decoded(formats):
                 left_out.setdefault(NOT_DECODED, []).append(unit)
             elif reason := _why_not(unit, base, model, Counter()):
                 raise UserError(f"{unit}: {reason}.")
             else:
-                found[unit] = None
+                available[unit] = None
                 own += [unit] if override_of(unit, base) is None else []
         else:
             for step in overrides_of([unit], base):
                 if reason := _why_not(step, base, model, formats):
                     left_out.setdefault(reason, []).append(step)
                 else:
-                    found[step] = None
-    remarks = [f"Left out: {', '.join(steps)}; {reason}." for reason, steps in left_out.items()]
+                    available[step] = None
+    notes = [f"Left out: {', '.join(steps)}; {reason}." for reason, steps in left_out.items()]
     if own:
-        remarks.append(f"No change: {', '.join(own)}; the canvas is made this way already.")
-    return tuple(found), remarks
+        notes.append(f"No change: {', '.join(own)}; the canvas is made this way already.")
+    return tuple(available), notes
 
 
-def refuse_nothing_swapped(units: Sequence[str], base: Geometry, remarks: Sequence[str]) -> None:
+def refuse_nothing_swapped(units: Sequence[str], base: Geometry, notes: Sequence[str]) -> None:
     """Refuse units that are only steps if none of them changes anything."""
     if units and any(not is_step(unit) for unit in units):
         return
-    if remarks and not overrides_of(units, base):
-        raise UserError(f"No step of the pipeline changes. {' '.join(remarks)} Give another AXIS=VALUE.")
+    if notes and not overrides_of(units, base):
+        raise UserError(f"No step of the pipeline changes. {' '.join(notes)} Give another AXIS=VALUE.")
 
 
 def nothing_is_decoded(formats: Mapping[str, int]) -> bool:

@@ -147,7 +147,9 @@ class Suite:
         """Whether the units are sequences."""
         return any(unit.startswith(SEQUENCE_PREFIX) for unit in self.units)
 
-    def of_finished(self, dataset: PrecomputedDataset, canvas: Canvas) -> tuple[list[Condition], list[str]]:
+    def stored_conditions(
+        self, dataset: PrecomputedDataset, canvas: Canvas
+    ) -> tuple[list[Condition], list[str]]:
         """The conditions of this suite in a precomputed set, and the names of those it lacks."""
         if self.canvas == "native":
             raise UserError(
@@ -155,7 +157,7 @@ class Suite:
                 f"Give another {option('suite')}."
             )
         stored = dataset.stored
-        has_clips = any(one.is_sequence for one in stored)
+        has_clips = any(condition.is_sequence for condition in stored)
         cure = f"{option('suite', 'as-stored')} scores all conditions"
         if has_clips:
             cure = f"Leave out {option('suite')} and {option('only')}"
@@ -179,22 +181,22 @@ class Suite:
             raise UserError(
                 f"{dataset.location} contains no condition of suite {self.name}; it contains "
                 f"{', '.join(dict.fromkeys(condition.unit for condition in stored))}. {cure}."
-                f"{''.join(f' {remark}' for remark in dataset.shelf.remarks)}"
+                f"{''.join(f' {note}' for note in dataset.shelf.notes)}"
             )
         missing = [place_text(place) for place in wanted if place not in held]
         return clean + corrupted, missing
 
     def check_frames(self, conditions: Sequence[Condition]) -> None:
         """Refuse sequences that are too short to be compared at the suite's difficulty."""
-        for one in conditions:
-            if not one.is_sequence:
+        for condition in conditions:
+            if not condition.is_sequence:
                 continue
-            least = least_frames(comparison_of(one.level), self.levels[0])
-            if one.frames < least:
-                easier = f", or give a smaller {option('difficulty')}" if one.frames > 1 else ""
+            least = least_frames(comparison_of(condition.level), self.levels[0])
+            if condition.frames < least:
+                easier = f", or give a smaller {option('difficulty')}" if condition.frames > 1 else ""
                 raise UserError(
-                    f"{one.name} has {counted(one.frames, 'frame')}; difficulty {self.levels[0]} compares "
-                    f"{least} or more. Leave it out with {option('only')}{easier}."
+                    f"{condition.name} has {counted(condition.frames, 'frame')}; difficulty {self.levels[0]} "
+                    f"compares {least} or more. Leave it out with {option('only')}{easier}."
                 )
 
     def only(self, selected: Sequence[str]) -> Suite:

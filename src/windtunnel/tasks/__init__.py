@@ -1,1 +1,1 @@
-"""Tasks: what models predict, one module each; see `windtunnel.core.task`."""
+"""Tasks, one module each: what models predict; see `windtunnel.core.task`."""

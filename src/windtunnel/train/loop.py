@@ -26,6 +26,7 @@ from windtunnel.core.records import RecordError, read_record, record_of
 from windtunnel.core.samples import Surveyed
 from windtunnel.data import Dataset, open_dataset
 from windtunnel.imaging.crops import AREA, Area, refuse_scaling
+from windtunnel.imaging.geometry import Geometry
 from windtunnel.models.preprocess import Preprocess, wanted
 from windtunnel.store.files import UNFINISHED, write_whole
 from windtunnel.store.recipe_folder import FolderKind, RecipeFolder
@@ -90,10 +91,10 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least, kind in LEAST:
+        for name, least, type_ in LEAST:
             value = getattr(self, name)
-            if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
-                what = "a whole number" if kind is int else "a number"
+            if not isinstance(value, type_) or isinstance(value, bool) or not least <= value < math.inf:
+                what = "a whole number" if type_ is int else "a number"
                 raise UserError(f"{name} is {value!r}; give {what} of at least {least}.")
         if not self.learning_rate:
             raise UserError("learning_rate is 0, which learns nothing; give a number above 0, such as 0.1.")
@@ -155,30 +156,18 @@ def fit(
     ways = mix.ways(preprocess.geometry)
     refuse_scaling(way.decoder for way in ways)
     dataset = open_dataset(data)
-    surveyed = readable(dataset, labelled(dataset), ways)
-    images = [image for image in surveyed if image.status == "ok"]
-    left_out = tuple(f"{image.sample.id}: {image.reason}" for image in surveyed if image.status != "ok")
-    if len(images) < 2:
-        raise UserError(
-            f"{len(images)} images of {dataset.location} can be read ({left_out[0]}); training needs two."
-        )
-    if mix.decoders and nothing_is_decoded(Counter(image.format for image in images)):
-        raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
-    samples = [image.sample for image in images]
+    images, left_out = _training_images(dataset, mix, ways)
     place = _device(device)
     module = module.to(place)
     _check_fits(module, preprocess, len(dataset.label_space), place)
     check_exports(module, preprocess)
     folder.mkdir(parents=True, exist_ok=True)
     _check_same(folder, _recipe(module, dataset, images, preprocess, settings, mix))
-    optimiser = torch.optim.SGD(
-        module.parameters(),
-        lr=settings.learning_rate,
-        momentum=settings.momentum,
-        weight_decay=settings.weight_decay,
-    )
+    rate, momentum, decay = settings.learning_rate, settings.momentum, settings.weight_decay
+    optimiser = torch.optim.SGD(module.parameters(), lr=rate, momentum=momentum, weight_decay=decay)
     losses = _resume(folder, module, optimiser, place)
     _write_history(folder, losses)
+    samples = [image.sample for image in images]
     steps = max(1, len(samples) // settings.batch)
     # Epochs seed torch's generator; the caller's state is restored at the end.
     with torch.random.fork_rng():
@@ -192,16 +181,32 @@ def fit(
     return Trained(folder, model, tuple(losses), left_out)
 
 
+def _training_images(
+    dataset: Dataset, mix: Mix, ways: Sequence[Geometry]
+) -> tuple[list[Surveyed], tuple[str, ...]]:
+    """The images that every decoder can read, and the others with the reason; refuses too few images."""
+    surveyed = readable(dataset, labelled(dataset), ways)
+    images = [image for image in surveyed if image.status == "ok"]
+    left_out = tuple(f"{image.sample.id}: {image.reason}" for image in surveyed if image.status != "ok")
+    if len(images) < 2:
+        raise UserError(
+            f"{len(images)} images of {dataset.location} can be read ({left_out[0]}); training needs two."
+        )
+    if mix.decoders and nothing_is_decoded(Counter(image.format for image in images)):
+        raise UserError(f"Mix draws decoders, but {NOT_DECODED}; leave decoders out, or give encoded files.")
+    return images, left_out
+
+
 def _check_kinds(module: object, settings: object, mix: object) -> None:
     """Refuse arguments of a wrong type."""
     if not isinstance(module, torch.nn.Module):
         given = f"the class {module.__name__}" if isinstance(module, type) else repr(module)[:MOST_SHOWN]
         raise UserError(f"module is {given}; give a torch module, such as torch.nn.Sequential(...).")
-    for name, value, kind in (("settings", settings, Settings), ("mix", mix, Mix)):
-        if not isinstance(value, kind):
+    for name, value, type_ in (("settings", settings, Settings), ("mix", mix, Mix)):
+        if not isinstance(value, type_):
             raise UserError(
-                f"{name} is {repr(value)[:MOST_SHOWN]}; give windtunnel.train.{kind.__name__}(...), or leave "
-                "it out."
+                f"{name} is {repr(value)[:MOST_SHOWN]}; give windtunnel.train.{type_.__name__}(...), or "
+                "leave it out."
             )
 
 
@@ -339,7 +344,7 @@ def _checkpoint(folder: Path, module: Any, optimiser: Any, losses: list[float]) 
 
 
 def _write_history(folder: Path, losses: Sequence[float]) -> None:
-    """Write the losses of completed epochs, for people to read."""
+    """Write the losses of completed epochs as CSV."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows([("epoch", "loss"), *enumerate(losses, start=1)])
     write_whole(folder / HISTORY, text.getvalue().encode())

@@ -164,7 +164,7 @@ def decode(
     if (width, height) != (header.width, header.height) and not plugin.scales:
         raise ImageError(
             "unreadable",
-            f"{decoder}: decodes {width}x{height} where the header says {header.width}x{header.height}",
+            f"{decoder}: decodes {width}x{height}, but the header has {header.width}x{header.height}",
         )
     if exif == "apply":
         image = np.rot90(image[:, ::-1] if flip else image, quarters)

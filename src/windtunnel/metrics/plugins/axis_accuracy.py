@@ -30,17 +30,17 @@ def axis_accuracy(run: ScoredRun, seen: Observed) -> list[Measure]:
 
     Without labels, only the share of flips.
     """
-    labelled, seen = bool(len(seen.ids)), seen.answered
+    labelled, seen = bool(len(seen.ids)), seen.with_unlabelled
     before = reference_of(seen)
     right = ~top_k_wrong(seen.rank, 1)
     axes: dict[str, list[int]] = {}
     for column in step_columns(run):
         axes.setdefault(axis_of(seen.conditions[column]), [seen.column(before)]).append(column)
-    found: list[Measure] = []
+    measures: list[Measure] = []
     for axis, columns in axes.items():
         parts = tuple(seen.conditions[column] for column in columns)
         distinct = distinct_methods(seen, parts)
         if labelled:
-            found += accuracy_of_axis(axis, parts, distinct, right[:, columns], run.groups)
-        found.append(flips_of_axis(axis, parts, distinct, seen.chosen[:, columns]))
-    return found
+            measures += accuracy_of_axis(axis, parts, distinct, right[:, columns], run.groups)
+        measures.append(flips_of_axis(axis, parts, distinct, seen.chosen[:, columns]))
+    return measures

@@ -24,7 +24,7 @@ def flip_share(run: ScoredRun, seen: Observed) -> list[Measure]:
         for column, clean in pairs.items()
     }
     formula = "share of images whose predicted class differs from that under {}"
-    found = [
+    measures = [
         Measure(
             "flip_share",
             seen.conditions[column],
@@ -39,4 +39,4 @@ def flip_share(run: ScoredRun, seen: Observed) -> list[Measure]:
     parts = (*(seen.conditions[column] for column in columns), *references)
     weights = np.full(len(columns), 1 / len(columns))
     stacked = np.stack(list(flips.values()), axis=1)
-    return [*found, Measure("flip_share", "", what, parts, stacked, weights)]
+    return [*measures, Measure("flip_share", "", what, parts, stacked, weights)]

@@ -20,10 +20,10 @@ from windtunnel.stats.measure import Measure, log_odds_interval
 )
 def frame_accuracy(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of correct frames in each frame set, averaged over the sets."""
-    found = judge_frames(run)
-    if found is None:
+    judged = judge_frames(run)
+    if judged is None:
         return []
-    right, frames = mean_over_frames(found.sets, found.anchor_right, found.right)
+    right, frames = mean_over_frames(judged.sets, judged.anchor_right, judged.right)
     formula = "share of correct frames in each set, anchor included; mean over sets"
-    one = anchor_share(found, "frame_accuracy", "", formula, right / frames)
-    return [replace(one, limits=(0, 1), interval_of=log_odds_interval)]
+    measure = anchor_share(judged, "frame_accuracy", "", formula, right / frames)
+    return [replace(measure, limits=(0, 1), interval_of=log_odds_interval)]

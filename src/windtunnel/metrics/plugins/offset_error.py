@@ -12,6 +12,6 @@ from windtunnel.stats.measure import Measure
 @metric(direction="lower", needs=("labels", "frame sets"), across_parts=True, own_images=True)
 def offset_error(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of incorrect frames at every offset from the anchor, over the sets whose anchor is correct."""
-    found = judge_frames(run)
+    judged = judge_frames(run)
     formula = "share of incorrect frames at this offset from the anchor, over sets whose anchor is correct"
-    return [] if found is None else errors_by_offset(found, "offset_error", formula, found.anchor_right)
+    return [] if judged is None else errors_by_offset(judged, "offset_error", formula, judged.anchor_right)

@@ -14,11 +14,11 @@ from windtunnel.stats.measure import Measure
 @metric(direction="lower", needs=("labels", "frame sets"), across_parts=True)
 def offset_error_all(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of incorrect frames at every offset from the anchor, over all sets; anchors are at offset 0."""
-    found = judge_frames(run)
-    if found is None:
+    judged = judge_frames(run)
+    if judged is None:
         return []
     formula = "share of incorrect frames at this offset from the anchor, over all sets"
-    every = errors_by_offset(found, "offset_error_all", formula, np.ones_like(found.anchor_right))
-    anchors = anchor_share(found, "offset_error_all", "0", formula, ~found.anchor_right)
-    before = sum(int(one.condition) < 0 for one in every)
-    return [*every[:before], anchors, *every[before:]]
+    measures = errors_by_offset(judged, "offset_error_all", formula, np.ones_like(judged.anchor_right))
+    anchors = anchor_share(judged, "offset_error_all", "0", formula, ~judged.anchor_right)
+    before = sum(int(measure.condition) < 0 for measure in measures)
+    return [*measures[:before], anchors, *measures[before:]]

@@ -14,17 +14,17 @@ from windtunnel.stats.measure import Measure
 @metric(direction="lower", unit="points", needs=("labels", "frame sets"), across_parts=True)
 def pm_drop(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """pm-0 minus pm-k: the share of anchor frames that are correct but have an incorrect frame within k."""
-    found = judge_frames(run)
-    if found is None:
+    judged = judge_frames(run)
+    if judged is None:
         return []
     words = "share of anchor frames that are correct, minus the share that are correct"
     return [
         replace(
             # pm-k requires a correct anchor, so the drop is a share of anchors and has a share's interval.
             anchor_share(
-                found, "pm_drop", f"pm-{k}", words + all_within(k), found.anchor_right & ~found.pm(k)
+                judged, "pm_drop", f"pm-{k}", words + all_within(k), judged.anchor_right & ~judged.pm(k)
             ),
             limits=(0, 1),
         )
-        for k in found.sets.distances
+        for k in judged.sets.distances
     ]

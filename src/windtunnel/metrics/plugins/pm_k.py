@@ -12,11 +12,11 @@ from windtunnel.stats.measure import Measure
 @metric(direction="higher", needs=("labels", "frame sets"), across_parts=True)
 def pm_k(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of anchor frames that are correct together with all frames within k; pm-0 is anchors alone."""
-    found = judge_frames(run)
-    if found is None:
+    judged = judge_frames(run)
+    if judged is None:
         return []
     words = "share of anchor frames that are correct"
     return [
-        anchor_share(found, "pm_k", f"pm-{k}", words + (all_within(k) if k else ""), found.pm(k))
-        for k in (0, *found.sets.distances)
+        anchor_share(judged, "pm_k", f"pm-{k}", words + (all_within(k) if k else ""), judged.pm(k))
+        for k in (0, *judged.sets.distances)
     ]

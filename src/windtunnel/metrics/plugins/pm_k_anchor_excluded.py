@@ -12,14 +12,14 @@ from windtunnel.stats.measure import Measure
 @metric(direction="higher", needs=("labels", "frame sets"), across_parts=True)
 def pm_k_anchor_excluded(run: ScoredRun, _seen: Observed) -> list[Measure]:
     """Share of anchor frames all of whose frames within k are correct, whatever the anchor's prediction."""
-    found = judge_frames(run)
-    if found is None:
+    judged = judge_frames(run)
+    if judged is None:
         return []
     words = (
         "share of anchor frames all of whose accepted frames within {k} frames are correct, whatever the "
         "prediction on the anchor itself; anchors without such frames count as correct"
     )
     return [
-        anchor_share(found, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), found.pm(k, anchor=False))
-        for k in found.sets.distances
+        anchor_share(judged, "pm_k_anchor_excluded", f"pm-{k}", words.format(k=k), judged.pm(k, anchor=False))
+        for k in judged.sets.distances
     ]

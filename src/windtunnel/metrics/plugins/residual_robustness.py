@@ -21,7 +21,7 @@ def residual_robustness(run: ScoredRun, seen: Observed) -> list[Measure]:
     wrong = top_k_wrong(seen.rank, 1)
     clean = seen.column("clean")
     formula = "accuracy on clean minus accuracy under the condition (top-1)"
-    found = [
+    measures = [
         Measure(
             "residual_robustness",
             seen.conditions[column],
@@ -34,7 +34,7 @@ def residual_robustness(run: ScoredRun, seen: Observed) -> list[Measure]:
         for column in columns
     ]
     return [
-        *found,
+        *measures,
         Measure(
             "residual_robustness",
             "",

@@ -23,7 +23,7 @@ def rms_calibration_error_compat(run: ScoredRun, seen: Observed) -> list[Measure
         f"{RMS_BIN_SIZE} sorted by confidence, the most confident bin omitted as in ImageNet-A's code"
     )
     values = partial(rms_values, compat=True)
-    found = confident_measures(
+    measures = confident_measures(
         run, seen, "rms_calibration_error_compat", formula, values, calibration_interval
     )
-    return [one for one in found if len(one.columns) * len(one.parts) >= 2 * RMS_BIN_SIZE]
+    return [measure for measure in measures if len(measure.columns) * len(measure.parts) >= 2 * RMS_BIN_SIZE]

@@ -13,7 +13,7 @@ from windtunnel.stats.measure import Measure
 @metric(direction="lower", needs=("pipeline steps",))
 def step_flip_share(run: ScoredRun, seen: Observed) -> list[Measure]:
     """Share of images whose predicted class changes when one pipeline step is swapped, for every step."""
-    seen = seen.answered
+    seen = seen.with_unlabelled
     same, before = identical_steps(run, seen), reference_of(seen)
     formula = f"share of images whose predicted class differs from that under {before}"
     return [

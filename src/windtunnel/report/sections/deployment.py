@@ -59,7 +59,7 @@ def deployment_check(run: ScoredRun) -> dict[str, Any] | None:
     rows = step_rows(run)
     if not rows:
         return None
-    seen, first = run.observed.answered, rows[0]
+    seen, first = run.observed.with_unlabelled, rows[0]
     labelled = first["cost"] is not None
     return {
         "reference": reference_of(seen),
@@ -161,7 +161,7 @@ def differences(run: ScoredRun) -> list[Seen]:
     Of the images whose answer the step changes, or else of all, it is the one that differs most; nothing is
     shown of one that has changed since.
     """
-    seen = run.observed.answered
+    seen = run.observed.with_unlabelled
     steps = _most_changed(run, seen) if step_columns(run) and len(seen.ids) else []
     originals = open_originals(run) if steps else None
     if originals is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from windtunnel.analysis.caveats import marks
+from windtunnel.analysis.caveats import caveats
 from windtunnel.analysis.training_overlap import training_notes
 from windtunnel.core.metrics import needing
 from windtunnel.core.wording import counted
@@ -39,7 +39,7 @@ class Notes(Section):
     json_order = 20
 
     def data(self, given: ReportInput) -> dict[str, Any]:
-        return {"notes": run_notes(given.run), "marks": marks(given.run)}
+        return {"notes": run_notes(given.run), "marks": caveats(given.run)}
 
     def applies(self, document: Document) -> bool:
         return bool(document["notes"])
@@ -170,7 +170,7 @@ def _natural_notes(run: ScoredRun) -> list[str]:
     if not run.natural:
         return []
     lines = [f"Images: {parts_text(run.natural)}. {counted_text(run.recipe).capitalize()}."]
-    lines += [f"{mark}." for mark in marks(run)]
+    lines += [f"{mark}." for mark in caveats(run)]
     unanswerable = _without_output(run)
     if unanswerable:
         lines.append(

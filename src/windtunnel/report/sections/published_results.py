@@ -9,7 +9,8 @@ from typing import Any
 from windtunnel.core.metrics import needing
 from windtunnel.core.scores import Score
 from windtunnel.metrics.headlines import PAPERS_SCORE
-from windtunnel.metrics.published_results import BENCHMARKS, METRICS, Neighbour, measured_on, place_among
+from windtunnel.metrics.published_figures import BENCHMARKS
+from windtunnel.metrics.published_results import METRICS, Neighbour, measured_on, place_among
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.report.figures import CELL_PX, COLOURS
 from windtunnel.report.score_format import decimals
@@ -130,7 +131,7 @@ def _sources(neighbours: Sequence[Neighbour]) -> list[dict[str, str]]:
             "name": name,
             "where": one.model.source.where,
             "measured": one.model.source.measured.describe(),
-            "unlike": one.unlike,
+            "unlike": one.why_not_comparable,
         }
         for name, one in found.items()
     ]

@@ -37,11 +37,11 @@ class Classification(Task):
     def map_labels(
         self, model: Model, dataset: Dataset, samples: Sequence[Sample], options: LabelOptions
     ) -> ClassMapping:
-        """For every class of the data the output that stands for it."""
+        """The output of the model for every class of the data."""
         return map_classes(model, dataset, samples, options)
 
     def postprocessor(self, recipe: Recipe) -> Postprocessor:
-        """How scores of classes, or the best classes alone, become rows."""
+        """The postprocessor for scores of all classes, or for top-k classes only."""
         return POSTPROCESSORS[recipe.model.outputs](
             recipe.model.outputs, recipe.model.classes, recipe.projection
         )

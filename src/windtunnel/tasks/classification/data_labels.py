@@ -1,4 +1,4 @@
-"""Which classes a data set's labels refer to, given the model they are scored with."""
+"""The classes that a dataset's labels refer to, given the model they are scored with."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from windtunnel.data.label_spaces import read_indices
 from windtunnel.models import Model
 from windtunnel.published.imagenet import imagenet_1k
 
-# What helps where class indices of the data may be ImageNet's.
+# Advice if class indices of the data may be ImageNet's.
 LABELS_ARE_IMAGENET = (
     f'pass {option("labels", "imagenet-1k")}, or declare `labels = "imagenet-1k"` in the model\'s TOML, if '
     "the data's class indices are ImageNet-1k's"
 )
-# The same where the user has declared them to be indices of no known classes.
+# The same if the user has declared them to be indices of no known classes.
 NOT_PLAIN_INDICES = (
     f"pass {option('labels', 'imagenet-1k')} instead of {option('labels', 'indices')} if the data's class "
     "indices are ImageNet-1k's"
@@ -34,14 +34,14 @@ def data_space(
     mapped: bool,
     trust: bool,
 ) -> tuple[LabelSpace, list[str]]:
-    """The data's label space, class indices resolved to ImageNet-1k where that is known, and remarks.
+    """The data's label space, with class indices resolved to ImageNet-1k if that is known, and notes.
 
     Args:
         dataset, samples: the data and all its images.
-        model: whose declared classes count as evidence.
-        labels: what the user declares class indices to be.
+        model: the model; its declared classes count as evidence.
+        labels: the label space that the user declares for class indices.
         mapped: whether a map file names the data's classes; it names them as the data does.
-        trust: whether the user says that class indices are the model's outputs.
+        trust: whether the user declares that class indices are the model's outputs.
     """
     space = dataset.label_space
     if rules := dataset.counting_rules:

@@ -1,4 +1,4 @@
-"""Which output of a model stands for each class of a dataset, and which outputs count."""
+"""Label mapping: the model's output for each class of a dataset, and the outputs that compete."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from windtunnel.data.label_spaces import model_space
 from windtunnel.models import Model
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.tasks.classification.data_labels import LABELS_ARE_IMAGENET, NOT_PLAIN_INDICES, data_space
-from windtunnel.tasks.classification.natural_labels import count_answers, refuse_mask, taken_on_trust
+from windtunnel.tasks.classification.natural_labels import map_natural_classes, refuse_mask, taken_on_trust
 
 # Flip rates compare predictions with each other, not with labels.
 NO_LABELS_NEEDED = "; flips need no labels: for them alone put the images into one folder without classes"
-# What helps where the data's classes are wider than a model's outputs, or called otherwise.
-MAP_THEM = (
-    f"say with {option('label_map', 'FILE.csv')} (columns output,class) which outputs stand for a class"
-)
+# Advice if the data's classes are broader than a model's outputs, or have other names.
+MAP_THEM = f"map outputs to classes with {option('label_map', 'FILE.csv')} (columns output,class)"
 
 
 @dataclass(frozen=True)
@@ -35,12 +33,12 @@ class ClassMapping(LabelMapping):
 
     Attributes:
         dataset, samples: the data and all its images.
-        data_space: the classes that labels refer to; the scored ones where no image has a label.
+        data_space: the classes that labels refer to; the scored ones if no image has a label.
         space: the classes that are scored.
         outputs: for every class of `space` the model's output, -1 for none.
-        collapsed: how outputs collapse into classes; None where they do not.
-        remarks: what users should know of it.
-        unused_remarks: the same of classes of a map without images.
+        collapsed: how outputs collapse into classes; None if they do not.
+        notes: notes for the user.
+        unused_notes: notes on classes of a map that have no images.
     """
 
     dataset: Dataset
@@ -49,22 +47,22 @@ class ClassMapping(LabelMapping):
     space: LabelSpace
     outputs: tuple[int, ...]
     collapsed: Projection | None
-    remarks: Sequence[str]
-    unused_remarks: Sequence[str]
+    notes: Sequence[str]
+    unused_notes: Sequence[str]
 
     def check_metrics(self, suite: str, metrics: Sequence[str]) -> None:
-        """Refuse images without any label where every score of the suite needs one."""
+        """Refuse images without any label if every score of the suite needs one."""
         if self.dataset.natural is not None and needing("ood scores", metrics):
             return  # out-of-distribution scores need no labels
         refuse_unlabelled(self.dataset.location, suite, metrics, self.samples)
 
     def projection(self, surveyed: Sequence[Surveyed], *, masked: bool) -> ProjectionRecipe:
-        """Which outputs count: all, those of a map, or `masked` those of classes that these images have."""
+        """The outputs that compete: all, those of a map, or if `masked` those of these images' classes."""
         if self.dataset.natural and masked:
             refuse_mask(self.dataset.natural)
         projection = self.collapsed or Projection()
         if masked:
-            labels = [[self.outputs[label] for label in one.sample.labels] for one in surveyed]
+            labels = [[self.outputs[label] for label in image.sample.labels] for image in surveyed]
             mask = mask_to([output for output in row if output >= 0] for row in labels)
             projection = replace(projection, kept=mask.kept)
         return ProjectionRecipe(projection.kind, projection.kept, self.outputs, projection.outputs)
@@ -73,30 +71,30 @@ class ClassMapping(LabelMapping):
 def map_classes(
     model: Model, dataset: Dataset, samples: Sequence[Sample], options: LabelOptions
 ) -> ClassMapping:
-    """The classes of all images as outputs of a model; a mismatch is refused."""
-    own, remarks = data_space(
+    """Map the classes of all images to outputs of a model; refuses a mismatch."""
+    data_classes, notes = data_space(
         dataset, samples, model, options.labels, mapped=options.map_file is not None, trust=options.trust
     )
-    space, outputs, collapsed, more = _scored_classes(model, dataset, own, samples, options)
+    space, outputs, collapsed, label_notes = _scored_classes(model, dataset, data_classes, samples, options)
     # Images without labels are named by the model's classes.
-    called = own if any(sample.labels for sample in samples) else space
-    unused = without_images(own, space) if options.map_file else []
-    return ClassMapping(dataset, samples, called, space, outputs, collapsed, [*remarks, *more], unused)
+    label_classes = data_classes if any(sample.labels for sample in samples) else space
+    unused = without_images(data_classes, space) if options.map_file else []
+    return ClassMapping(dataset, samples, label_classes, space, outputs, collapsed, [*notes, *label_notes], unused)
 
 
 def _scored_classes(
     model: Model, dataset: Dataset, space: LabelSpace, samples: Sequence[Sample], options: LabelOptions
 ) -> tuple[LabelSpace, tuple[int, ...], Projection | None, list[str]]:
-    """The classes that are scored, the output of each, how outputs collapse if they do, and what to say."""
+    """The scored classes, the output of each, the projection of outputs if they collapse, and notes."""
     used = sorted({label for sample in samples for label in sample.labels})
     if options.map_file is not None:
         mapped, collapsed = read_map(options.map_file, space, used, model.classes, model.class_count)
         return mapped, tuple(range(len(mapped))), collapsed, []
     if rules := dataset.counting_rules:
-        label_map, counting = count_answers(rules, space, model)
+        label_map, counting = map_natural_classes(rules, space, model)
         return space, label_map, counting, list(filter(None, [taken_on_trust(rules, model)]))
     if not used and model.classes and not dataset.natural:
-        # Flips are of the model's classes, whatever the images are.
+        # Flips compare predictions of the model's own classes.
         declared = model_space(model.classes)
         return declared, tuple(range(len(declared))), None, []
     way_out = NO_LABELS_NEEDED if options.has_sequences else ""
@@ -109,7 +107,7 @@ def _scored_classes(
         if odd:
             raise UserError(f"{odd} Correct such a label; if all labels are right: {error}") from error
         raise
-    # Where the model names its classes they are matched by name, whatever they are.
+    # If the model names its classes, labels are matched by name.
     return space, label_map, None, [] if model.classes or not odd else [odd]
 
 
@@ -122,10 +120,10 @@ def map_labels(
     way_out: str = "",
     labels: str | None = None,
 ) -> tuple[int, ...]:
-    """For every class of the data, the model's output (-1 where the class has no image and no output).
+    """For every class of the data, the model's output (-1 if the class has no image and no output).
 
-    What cannot be matched is refused; `way_out` says what else can be done. `labels` is what the user
-    declares class indices to be.
+    A class that cannot be matched is refused; `way_out` is further advice for the error. `labels` is the
+    label space that the user declares for class indices.
     """
     count = model.class_count
     if not used:

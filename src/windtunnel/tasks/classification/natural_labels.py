@@ -1,4 +1,4 @@
-"""How answers to a natural set are counted: which outputs of a model may win, and which of them are right."""
+"""Predictions on natural sets: the outputs of a model that compete, and those that are correct."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from windtunnel.published.natural_sets import (
 if TYPE_CHECKING:
     from windtunnel.models import Model
 
-# For every class of the data the model's output, -1 for none; and what of the outputs counts.
-Counted = tuple[tuple[int, ...], Projection]
-# In which order a model without names is taken to have a set's own classes as outputs.
+# For every class of the data the model's output, -1 for none; and the projection of outputs.
+MappedClasses = tuple[tuple[int, ...], Projection]
+# The assumed order of a set's own classes among the outputs of a model that does not name them.
 OWN_ORDER = {
     "mask": "in the order of their WordNet ids",
     "several": "in the order of their names",
@@ -32,74 +32,80 @@ OWN_ORDER = {
 }
 
 
-def count_answers(natural: NaturalSet, space: LabelSpace, model: Model) -> Counted:
-    """The labels of a published natural set as outputs of a model, and the projection of its outputs.
+def map_natural_classes(natural: NaturalSet, space: LabelSpace, model: Model) -> MappedClasses:
+    """Map the labels of a published natural set to outputs of a model, with the projection of its outputs.
 
-    A model has the set's own classes as outputs, in their order or by name; or ImageNet's, in ImageNet's
-    order or by WordNet id. Anything else is refused.
+    The model's outputs are the set's own classes, in their order or by name, or ImageNet's classes, in
+    ImageNet's order or by WordNet id. Other models are refused.
 
     Args:
-        natural: the set; its answers are not `own`.
+        natural: the set; its output rule is not `own`.
         space: its label space: ImageNet-1k, or the classes that outputs collapse into.
         model: the model.
     """
     own = own_classes(natural)
-    outputs_are = _spelt_alike(natural, model.classes)
+    outputs_are = _table_spelling(natural, model.classes)
     if model.class_count == len(own) and (not model.classes or set(outputs_are) == set(own)):
         return _as_they_are(natural, own, outputs_are or own)
     outputs = _outputs_of_imagenet(natural, model)
-    if natural.answers == "collapse":
+    if natural.output_rule == "collapse":
         return _collapsed(natural, space, outputs)
-    kept: tuple[int, ...] = ()
-    if natural.answers == "mask" or natural.masked:
-        kept = tuple(sorted(outputs[index] for index in counted_imagenet_classes(natural)))
-    return tuple(outputs), Projection(kept)
+    competing: tuple[int, ...] = ()
+    if natural.output_rule == "mask" or natural.masked:
+        competing = tuple(sorted(outputs[index] for index in counted_imagenet_classes(natural)))
+    return tuple(outputs), Projection(competing)
 
 
 def own_classes(natural: NaturalSet) -> tuple[str, ...]:
-    """What a published set's classes are called, in the order of a model that was made for them alone."""
-    if natural.answers == "collapse":
+    """The names of a published set's classes, in the order of a model that has only these classes."""
+    if natural.output_rule == "collapse":
         return natural.classes
-    if natural.answers == "several":
+    if natural.output_rule == "several":
         return tuple(sorted(several_ids(natural.table)))
     names = imagenet_1k().classes
     return (
-        tuple(names[index] for index in masked_classes(natural.table)) if natural.answers == "mask" else names
+        tuple(names[index] for index in masked_classes(natural.table))
+        if natural.output_rule == "mask"
+        else names
     )
 
 
 def taken_on_trust(natural: NaturalSet, model: Model) -> str:
-    """What to tell a user whose model has as many outputs as the set has classes, but no names, or ""."""
-    if natural.answers not in OWN_ORDER or model.classes or model.class_count != len(own_classes(natural)):
+    """A note for a model with as many outputs as the set has classes, but without class names; else ""."""
+    if (
+        natural.output_rule not in OWN_ORDER
+        or model.classes
+        or model.class_count != len(own_classes(natural))
+    ):
         return ""
     return (
-        f"{model.name} does not name its {model.class_count} outputs: they are taken for {natural.title}'s "
-        f"classes {OWN_ORDER[natural.answers]}; declare `labels` in its TOML to be sure."
+        f"{model.name} does not name its {model.class_count} outputs: they are assumed to be "
+        f"{natural.title}'s classes {OWN_ORDER[natural.output_rule]}; declare `labels` in its TOML if not."
     )
 
 
 def refuse_mask(natural: NaturalSet) -> None:
-    """Refuse another mask than a published set's own, under whose name the scores would stand."""
-    if natural.answers in ("mask", "collapse") or natural.masked:
-        into = f" as {len(natural.classes)} classes" if natural.answers == "collapse" else ""
+    """Refuse a mask for a published set that has its own: the scores would not be the set's."""
+    if natural.output_rule in ("mask", "collapse") or natural.masked:
+        into = f" as {len(natural.classes)} classes" if natural.output_rule == "collapse" else ""
         raise UserError(
-            f"{option('mask', True)} would count other outputs than {natural.title} does, which counts "
-            f"{len(counted_imagenet_classes(natural))} of ImageNet's{into} already; leave out "
+            f"{option('mask', True)} would change the outputs that compete: {natural.title} is scored "
+            f"over {len(counted_imagenet_classes(natural))} of ImageNet's classes{into}; leave out "
             f"{option('mask')}."
         )
 
 
-def _spelt_alike(natural: NaturalSet, names: Sequence[str]) -> tuple[str, ...]:
-    """A model's classes as the set's table spells its own: ObjectNet's T-shirt is t_shirt."""
-    return tuple(map(folder_key, names) if natural.answers == "several" else names)
+def _table_spelling(natural: NaturalSet, names: Sequence[str]) -> tuple[str, ...]:
+    """A model's class names in the spelling of the set's table: ObjectNet's T-shirt is t_shirt."""
+    return tuple(map(folder_key, names) if natural.output_rule == "several" else names)
 
 
-def _as_they_are(natural: NaturalSet, own: Sequence[str], outputs_are: Sequence[str]) -> Counted:
-    """A model whose outputs are the set's classes already, in some order."""
+def _as_they_are(natural: NaturalSet, own: Sequence[str], outputs_are: Sequence[str]) -> MappedClasses:
+    """The mapping for a model whose outputs are the set's own classes, in any order."""
     where = {name: place for place, name in enumerate(outputs_are)}
-    if natural.answers == "collapse":
+    if natural.output_rule == "collapse":
         return tuple(where[name] for name in own), Projection()
-    if natural.answers == "several":
+    if natural.output_rule == "several":
         of = {index: folder for folder, ids in several_ids(natural.table).items() for index in ids}
         names: list[str] = [of.get(index, "") for index in range(len(imagenet_1k()))]
     else:
@@ -108,7 +114,7 @@ def _as_they_are(natural: NaturalSet, own: Sequence[str], outputs_are: Sequence[
 
 
 def _outputs_of_imagenet(natural: NaturalSet, model: Model) -> list[int]:
-    """For every ImageNet-1k class the model's output, -1 where it has none and the set needs none."""
+    """For every ImageNet-1k class the model's output, -1 if it has none and the set needs none."""
     names, needed = imagenet_1k().classes, counted_imagenet_classes(natural)
     if model.classes:
         where = {name: place for place, name in enumerate(model.classes)}
@@ -129,13 +135,13 @@ def _outputs_of_imagenet(natural: NaturalSet, model: Model) -> list[int]:
     )
 
 
-def _collapsed(natural: NaturalSet, space: LabelSpace, outputs: Sequence[int]) -> Counted:
-    """Every class has the best of its outputs; one without any can neither win nor be right."""
+def _collapsed(natural: NaturalSet, space: LabelSpace, outputs: Sequence[int]) -> MappedClasses:
+    """The mapping that gives each class its best output; a class without outputs is never predicted."""
     members: list[list[int]] = [[] for _ in space.classes]
     for index, target in collapse_map(natural.table).items():
         members[target].append(outputs[index])
-    kept = tuple(place for place, found in enumerate(members) if found)
+    competing = tuple(place for place, outputs_of_class in enumerate(members) if outputs_of_class)
     return (
         tuple(range(len(space))),
-        Projection(kept, tuple(tuple(sorted(found)) for found in members)),
+        Projection(competing, tuple(tuple(sorted(outputs_of_class)) for outputs_of_class in members)),
     )

@@ -1,4 +1,4 @@
-"""From a model's outputs to the columns of a shard: every class's score, or the best classes alone."""
+"""Postprocessing: from a model's outputs (scores of all classes, or top-k classes) to a shard's columns."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ LOGITS: pa.Field = pa.field("logits", pa.list_(pa.float32()))
 
 @dataclass(frozen=True)
 class BestClasses:
-    """The best classes of some images, where these are all that is known.
+    """The best classes of a batch of images, if other scores are unknown.
 
     Attributes:
-        classes: indices of outputs (n, k), best first; -1 where there are fewer.
-        scores: their scores; None where they are unknown.
+        classes: indices of outputs (n, k), best first; -1 if there are fewer.
+        scores: their scores; None if they are unknown.
     """
 
     classes: NDArray[np.int32]
@@ -49,12 +49,12 @@ class BestClasses:
 
 @dataclass(frozen=True)
 class ClassPostprocessor(Postprocessor):
-    """What all outputs of classifiers share.
+    """The part of postprocessing that all kinds of outputs share.
 
     Attributes:
         outputs: `logits`, `probabilities` or `top-k`.
         width: number of outputs.
-        mapping: which outputs count, and the output of each class of the data.
+        mapping: the outputs that compete, and the output of each class of the data.
     """
 
     outputs: Any
@@ -83,7 +83,7 @@ class ClassPostprocessor(Postprocessor):
     def arrays(
         self, columns: Mapping[str, NDArray[Any]], samples: Sequence[Sample], status: NDArray[np.str_]
     ) -> dict[str, pa.Array]:
-        """The columns with nulls: rows that failed have no values, images without labels no rank."""
+        """The columns with nulls: failed rows have no values, images without labels have no rank."""
         ok = status == "ok"
         # A prediction that is not finite ranks the label behind every class.
         last = (status == "not_finite") & np.array([bool(sample.labels) for sample in samples], bool)
@@ -120,18 +120,18 @@ class ScorePostprocessor(ClassPostprocessor):
 
 
 class BestPostprocessor(ClassPostprocessor):
-    """Outputs are the best few classes alone."""
+    """Outputs are only the top-k classes."""
 
     def finite(self, outputs: BestClasses) -> NDArray[np.bool_]:
         """Which rows have a first class whose score is not NaN."""
-        found = outputs.classes[:, 0] >= 0
-        return found if outputs.scores is None else found & np.isfinite(outputs.scores[:, 0])
+        has_class = outputs.classes[:, 0] >= 0
+        return has_class if outputs.scores is None else has_class & np.isfinite(outputs.scores[:, 0])
 
     def _summary(self, outputs: BestClasses, labels: Sequence[Sequence[int]]) -> Summary:
         return summarise_best(outputs.classes, outputs.scores, labels)
 
 
-# By what a model's outputs are.
+# By the kind of a model's outputs.
 POSTPROCESSORS: dict[str, Callable[[str, int, ProjectionRecipe], ClassPostprocessor]] = {
     "logits": ScorePostprocessor,
     "probabilities": ScorePostprocessor,

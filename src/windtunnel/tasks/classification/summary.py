@@ -1,4 +1,4 @@
-"""What is kept of a model's scores: top five, the label's place, and a few sums."""
+"""Summaries of a model's scores: the top five classes, the label's rank, and a few sums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windtunnel.models import Outputs, Scores
 
 TOP = 5
 NO_LABEL = -2
-# The logarithm of what a probability of 0 counts as: the least that float32 holds in full.
+# A probability of 0 counts as the smallest normal float32; this is its logarithm.
 NO_PROBABILITY = float(np.log(np.finfo(np.float32).tiny))
 
 
@@ -22,13 +22,13 @@ class Summary:
     """Per row: the top five classes and scores, the label's score and rank, and sums over all classes.
 
     Attributes:
-        top: class indices by falling score, equal scores by rising index; -1 where there are fewer.
-        top_score: their scores, NaN where there is no class; probabilities sum to one over the classes
-            that count.
-        label_score: score of the best-placed label, likewise; NaN without label.
-        label_rank: how many classes stand before it (0 is right); all of them where no class that counts is a
-            label, -1 without label.
-        logsumexp: ln sum exp(logit); NaN for models that give probabilities.
+        top: class indices by descending score, ties by ascending index; -1 if there are fewer classes.
+        top_score: their scores, NaN if there is no class; probabilities sum to one over the competing
+            classes.
+        label_score: score of the highest-ranked label, likewise; NaN without label.
+        label_rank: number of classes ranked before that label (0 is correct); the number of competing
+            classes if no label competes, -1 without label.
+        logsumexp: ln sum exp(logit); NaN for models that output probabilities.
         entropy: -sum p ln p, in nats.
         sum_p2: sum p^2.
     """
@@ -47,16 +47,16 @@ def summarise(
 ) -> Summary:
     """Summarise scores (n, k); classes outside the mask have neither rank nor probability.
 
-    With several labels the best-placed one counts.
+    Of several labels the highest-ranked one counts.
     """
     count = len(scores)
-    kept = np.flatnonzero(mask)
-    inside = scores[:, kept]
-    order = _best(inside)
+    competing = np.flatnonzero(mask)
+    competing_scores = scores[:, competing]
+    order = _best(competing_scores)
     top = np.full((count, TOP), -1, np.int32)
     top_score = np.full((count, TOP), np.nan, np.float32)
-    top[:, : order.shape[1]] = kept[order]
-    top_score[:, : order.shape[1]] = np.take_along_axis(inside, order, axis=1)
+    top[:, : order.shape[1]] = competing[order]
+    top_score[:, : order.shape[1]] = np.take_along_axis(competing_scores, order, axis=1)
     label_score = np.full(count, np.nan, np.float32)
     label_rank = np.full(count, -1, np.int32)
     for row, row_labels in enumerate(labels):
@@ -67,9 +67,9 @@ def summarise(
             rank, label = min(places)
             label_rank[row], label_score[row] = rank, scores[row, label]
         elif row_labels:
-            # No output stands for the image's class: whatever the model says is wrong.
-            label_rank[row] = len(kept)
-    values = inside.astype(np.float64)
+            # No competing output is the image's class: every prediction is wrong.
+            label_rank[row] = len(competing)
+    values = competing_scores.astype(np.float64)
     if outputs == "logits":
         peak = values.max(axis=1, keepdims=True)
         weights = np.exp(values - peak)
@@ -81,7 +81,7 @@ def summarise(
         label_score[absent] = logsumexp[absent] + NO_PROBABILITY
     else:
         total = values.sum(axis=1, keepdims=True)
-        # Where every class that counts has no probability at all, none is likelier than another.
+        # If all competing classes have probability 0, they share the probability equally.
         empty = total[:, 0] <= 0
         values[empty], total[empty] = 1.0, values.shape[1]
         share = values / total
@@ -89,7 +89,7 @@ def summarise(
         top_score[:, : order.shape[1]] = np.take_along_axis(share, order, axis=1)
         label_score = np.where(empty, 1.0, label_score) / total[:, 0]
         label_score = np.where(label_rank >= 0, label_score, np.nan).astype(np.float32)
-        label_score[label_rank == len(kept)] = 0.0
+        label_score[label_rank == len(competing)] = 0.0
         logsumexp = np.full(count, np.nan)
     return Summary(
         top,
@@ -105,7 +105,7 @@ def summarise(
 def summarise_best(
     top: NDArray[np.int32], scores: NDArray[Any] | None, labels: Sequence[Sequence[int]]
 ) -> Summary:
-    """Summarise the best classes alone: the label's rank among them, or their number."""
+    """Summarise top-k classes: the label's rank among them, or k if it is not among them."""
     count, width = top.shape
     most = max((len(row) for row in labels), default=0) or 1
     wanted = np.full((count, most), NO_LABEL, np.int32)
@@ -114,25 +114,25 @@ def summarise_best(
     hit = (top[:, :, None] == wanted[:, None, :]).any(axis=2)
     rank = np.where(hit.any(axis=1), hit.argmax(axis=1), width).astype(np.int32)
     rank[wanted[:, 0] == NO_LABEL] = -1
-    kept = min(width, TOP)
+    columns = min(width, TOP)
     best = np.full((count, TOP), -1, np.int32)
     best_score = np.full((count, TOP), np.nan, np.float32)
     label_score = np.full(count, np.nan, np.float32)
-    best[:, :kept] = top[:, :kept]
+    best[:, :columns] = top[:, :columns]
     if scores is not None:
-        best_score[:, :kept] = scores[:, :kept]
-        found = np.take_along_axis(scores, np.clip(rank, 0, width - 1)[:, None].astype(np.int64), axis=1)[
-            :, 0
-        ]
-        label_score = np.where(hit.any(axis=1), found, np.nan).astype(np.float32)
+        best_score[:, :columns] = scores[:, :columns]
+        score_at_rank = np.take_along_axis(
+            scores, np.clip(rank, 0, width - 1)[:, None].astype(np.int64), axis=1
+        )[:, 0]
+        label_score = np.where(hit.any(axis=1), score_at_rank, np.nan).astype(np.float32)
     nothing = np.full(count, np.nan, np.float32)
     return Summary(best, best_score, label_score, rank, nothing, nothing, nothing)
 
 
 def _best(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The places of the best scores of each row, falling, equal ones by rising place.
+    """The indices of the best scores of each row in descending order, ties by ascending index.
 
-    The best of the rest five times over: argmax takes the first of equals, and sorting all takes longer.
+    Repeats argmax, which takes the first of equal scores; sorting all scores takes longer.
     """
     rest, rows = scores.copy(), np.arange(len(scores))
     order = np.empty((len(scores), min(TOP, scores.shape[1])), np.int64)
