@@ -20,13 +20,16 @@ from windtunnel.api.reporting import kind_of_run_needed as kind_of_run_needed
 from windtunnel.api.reporting import place_among_public as place_among_public
 from windtunnel.api.reporting import summarise_runs as summarise_runs
 from windtunnel.api.reporting import write_report as write_report
-from windtunnel.api.running import PreparedRun as PreparedRun
+from windtunnel.api.running import PreparedRuns as PreparedRuns
 from windtunnel.api.running import check_free as check_free
 from windtunnel.api.running import include_plugins as include_plugins
 from windtunnel.api.running import plan as plan
 from windtunnel.api.running import prepare as prepare
 from windtunnel.api.running import run as run
+from windtunnel.api.running import run_models as run_models
 from windtunnel.api.scoring import score_predictions as score_predictions
+from windtunnel.engine.estimate import Expected as Expected
+from windtunnel.engine.execution import PlannedRun as PlannedRun
 from windtunnel.make.plan import MakePlan as MakePlan
 from windtunnel.metrics.published_figures import published_models as published_models
 from windtunnel.metrics.slices import Omitted as Omitted

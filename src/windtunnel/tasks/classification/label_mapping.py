@@ -79,7 +79,9 @@ def map_classes(
     # Images without labels are named by the model's classes.
     label_classes = data_classes if any(sample.labels for sample in samples) else space
     unused = without_images(data_classes, space) if options.map_file else []
-    return ClassMapping(dataset, samples, label_classes, space, outputs, collapsed, [*notes, *label_notes], unused)
+    return ClassMapping(
+        dataset, samples, label_classes, space, outputs, collapsed, [*notes, *label_notes], unused
+    )
 
 
 def _scored_classes(
