@@ -116,7 +116,7 @@ def test_one_score_can_be_asked_for(run: windtunnel.Run, windtunnel_command: Com
 
 
 def test_summaries_are_refused_before_any_work(sets: tuple[Path, Path], model: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match='keep="summary" drops'):
+    with pytest.raises(UserError, match='keep="summary" does not store'):
         windtunnel.run(model, sets[0], clean=sets[1], keep="summary", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
