@@ -28,6 +28,7 @@ from windtunnel.api.running import prepare as prepare
 from windtunnel.api.running import run as run
 from windtunnel.api.running import run_models as run_models
 from windtunnel.api.scoring import score_predictions as score_predictions
+from windtunnel.engine.cost import storage_bytes as storage_bytes
 from windtunnel.engine.estimate import Expected as Expected
 from windtunnel.engine.execution import PlannedRun as PlannedRun
 from windtunnel.make.plan import MakePlan as MakePlan

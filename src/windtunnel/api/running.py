@@ -11,17 +11,24 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.registry import included_files
-from windtunnel.core.samples import Surveyed
+from windtunnel.core.wording import seconds_in
 from windtunnel.data import Dataset
 from windtunnel.data.survey import first_size
+from windtunnel.engine.cost import PROBED_IMAGES, affordable_images
 from windtunnel.engine.estimate import Expected
-from windtunnel.engine.execution import PlannedRun, execute, expected_time, refuse_unshareable
+from windtunnel.engine.execution import (
+    PlannedRun,
+    execute,
+    expected_time,
+    probe_time,
+    refuse_unshareable,
+)
 from windtunnel.engine.executors import Workers, checked_executor, usable_workers
 from windtunnel.engine.plan import Plan, for_path, make_plan
-from windtunnel.models import ModelSource, load_model
+from windtunnel.models import Model, ModelSource, load_model
 from windtunnel.options import RunOptions
 from windtunnel.runs import Run
-from windtunnel.store.folder import RunFolder
+from windtunnel.store.folder import RunFolder, stored_subset
 from windtunnel.suites.default_suite import held_difficulty, open_for_suite
 from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite import Suite
@@ -158,8 +165,13 @@ def prepare(
     suite: str | Path | Suite | None,
     options: RunOptions,
     progress: Progress = silent,
+    *,
+    all_workers: bool = False,
 ) -> PreparedRuns:
-    """Check the inputs of a run with one or several models and plan it; `execute` does the work."""
+    """Check the inputs of a run with one or several models and plan it; `execute` does the work.
+
+    `all_workers` is whether a time budget counts on all workers unless a number is given.
+    """
     if options.out == "":
         raise UserError(f"{option('out')} is empty; give a folder, or leave it out for the default.")
     if not models:
@@ -168,16 +180,63 @@ def prepare(
     checked_executor(options.executor, options.address)
     dataset, chosen = open_for_suite(data, suite, options.clean)
     chosen = _changed(chosen, dataset, options, default=suite is None)
+    loaded = [load_model(model, options.preprocess, data_size=first_size(dataset)) for model in models]
+    if options.budget is not None:
+        options = _within_budget(models, loaded, dataset, chosen, options, all_workers=all_workers)
+    return _prepared(models, loaded, dataset, chosen, options, progress)
+
+
+def _prepared(
+    models: Sequence[Any],
+    loaded: Sequence[Model],
+    dataset: Dataset,
+    suite: Suite,
+    options: RunOptions,
+    progress: Progress = silent,
+) -> PreparedRuns:
     plans: list[Plan] = []
-    for model in models:
+    for model in loaded:
         surveyed = plans[0].surveyed if plans else ()
-        plans.append(_planned(model, dataset, chosen, options, surveyed, progress))
+        plans.append(make_plan(model, dataset, suite, options, surveyed=surveyed, progress=progress))
+    if dataset.precomputed is None:
+        check_deterministic(plans[0].conditions, plans[0].model.preprocess.geometry)
     runs = tuple(
         PlannedRun(planned, folder, _source(model, options.preprocess, planned))
         for model, planned, folder in zip(models, plans, _folders(plans, options.out), strict=True)
     )
     refuse_unshareable(runs)
     return PreparedRuns(runs, options)
+
+
+def _within_budget(
+    models: Sequence[Any],
+    loaded: Sequence[Model],
+    dataset: Dataset,
+    suite: Suite,
+    options: RunOptions,
+    *,
+    all_workers: bool,
+) -> RunOptions:
+    """The options with the subset that the time budget allows, or that a started run has."""
+    seconds = seconds_in(options.budget or "")
+    if seconds is None:
+        raise UserError(f"{option('budget')} is '{options.budget}'; give a time such as 90s, 10m or 2h.")
+    if options.subset is not None:
+        raise UserError(f"{option('budget')} chooses the subset; leave out {option('subset')}.")
+    total = len(dataset.samples())
+    probing = options.with_changes({"subset": min(PROBED_IMAGES, total), "out": None})
+    probed = _prepared(models, loaded, dataset, suite, probing)
+    if options.out and (begun := stored_subset(_folders([run.plan for run in probed.runs], options.out)[0])):
+        return options.with_changes({"subset": begun})
+    count = probed.default_workers
+    if all_workers:
+        portable = dataset.portable
+        count = usable_workers(total, options.workers, options.executor, options.address, portable=portable)
+    workers = Workers(count, options.executor, options.address)
+    probe, fed = probe_time(probed.runs, workers, included_files())
+    if probe is None:
+        return options
+    return options.with_changes({"subset": affordable_images(probe, seconds, count, total, fed=fed)})
 
 
 def _folders(plans: Sequence[Plan], out: str | Path | None) -> list[Path]:
@@ -202,21 +261,6 @@ def include_plugins(files: Iterable[str | Path]) -> None:
 def check_free(folder: str | Path) -> None:
     """Refuse a run folder that another process is writing to."""
     RunFolder(Path(folder)).check_free()
-
-
-def _planned(
-    model: Any,
-    dataset: Dataset,
-    suite: Suite,
-    options: RunOptions,
-    surveyed: Sequence[Surveyed],
-    progress: Progress,
-) -> Plan:
-    loaded = load_model(model, options.preprocess, data_size=first_size(dataset))
-    made = make_plan(loaded, dataset, suite, options, surveyed=surveyed, progress=progress)
-    if dataset.precomputed is None:
-        check_deterministic(made.conditions, made.model.preprocess.geometry)
-    return made
 
 
 def _changed(suite: Suite, dataset: Dataset, options: RunOptions, *, default: bool) -> Suite:

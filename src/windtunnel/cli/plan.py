@@ -14,7 +14,11 @@ from windtunnel.cli.options import AS_JSON, asked_run, print_json, run_options
 from windtunnel.cli.printing import print_lines
 from windtunnel.cli.run import plan_with_progress
 from windtunnel.options.run import EXECUTION
-from windtunnel.report.plan_summary import plan_lines, unlabelled_images
+from windtunnel.report.plan_summary import (
+    largest_half_width,
+    plan_lines,
+    unlabelled_images,
+)
 
 
 @click.command()
@@ -55,6 +59,8 @@ def _document(run: api.PlannedRun, workers: int, time: api.Expected | None) -> d
         "shards": len(plan.chunks),
         "workers": workers,
         "expected_seconds": time.seconds if time else None,
+        "storage_bytes": api.storage_bytes(plan),
+        "interval_half_width": largest_half_width(plan),
         "folder": str(run.folder),
         "recipe": plan.recipe.to_json(),
     }

@@ -81,7 +81,7 @@ def run_with_progress(console: Console, asked: RunFile) -> tuple[Run, ...]:
 def plan_with_progress(console: Console, asked: RunFile) -> api.PreparedRuns:
     """Make a plan while showing how many images are surveyed."""
     with Bar(console, "looking at the images") as bar, redirect_stdout(sys.stderr):
-        return api.prepare(asked.models, asked.data, asked.suite, asked.options, bar)
+        return api.prepare(asked.models, asked.data, asked.suite, asked.options, bar, all_workers=True)
 
 
 def finish(

@@ -158,6 +158,16 @@ def expected_time(
     return Execution(runs, workers, includes, strict=False).expected(missing)
 
 
+def probe_time(
+    runs: Sequence[PlannedRun],
+    workers: Workers = Workers(),  # noqa: B008 (frozen)
+    includes: tuple[Path, ...] = (),
+) -> tuple[Probe | None, bool]:
+    """The measured time per image, and whether workers only make images for this process."""
+    execution = Execution(runs, workers, includes, strict=False)
+    return execution.probe(missing_chunks(runs)), execution.feeds
+
+
 def missing_chunks(runs: Sequence[PlannedRun]) -> list[RunChunk]:
     """The chunks that at least one run folder does not hold."""
     chunks = []
@@ -183,14 +193,14 @@ class Execution:
         self._stays_here = any(run.stays_here for run in runs)
 
     @property
-    def _feeds(self) -> bool:
+    def feeds(self) -> bool:
         """Whether pixel workers make the images for models that predict in this process."""
         local = self._workers.executor in (None, PROCESSES)
         return self._stays_here and self._workers.count > 1 and local and self._dataset.portable
 
     def check_workers(self) -> None:
         """Refuse workers that cannot be given the models or the data."""
-        sendable = self._dataset.portable and (self._feeds or not self._stays_here)
+        sendable = self._dataset.portable and (self.feeds or not self._stays_here)
         self._workers.check(portable=sendable, live="A live Python model or array")
 
     def do(
@@ -212,16 +222,20 @@ class Execution:
 
     def expected(self, missing: Sequence[RunChunk]) -> Expected | None:
         """The expected duration of the missing chunks."""
-        return self._expected(missing, self._ready(missing, probing=True))
+        return self._expected(missing, self.probe(missing))
+
+    def probe(self, missing: Sequence[RunChunk]) -> Probe | None:
+        """The measured time per image."""
+        return self._ready(missing, probing=True)
 
     def _expected(self, missing: Sequence[RunChunk], probe: Probe | None) -> Expected | None:
-        return expected(probe, missing, self._workers.count, fed=self._feeds)
+        return expected(probe, missing, self._workers.count, fed=self.feeds)
 
     def _scored(
         self, missing: Sequence[RunChunk], advance: Advance
     ) -> Iterator[tuple[RunChunk, list[bytes]]]:
         live = LiveScoring(self._works, self._models)
-        if self._feeds:
+        if self.feeds:
             yield from live.score_fed(missing, self._workers.count, self._includes, advance)
             return
         executor = self._workers.executor_for(len(missing))
@@ -241,7 +255,7 @@ class Execution:
         images = probe_images([image for chunk in missing for image in chunk.images])
         compiles = self._dataset.precomputed is None
         conditions = {condition.id: condition for work in self._works for condition in work.pixels.conditions}
-        if not self._feeds and self._workers.executor_for(len(missing)).separate:
+        if not self.feeds and self._workers.executor_for(len(missing)).separate:
             if probing:
                 return warm_up_and_measure_apart(self._loaded(), images)
             if compiles:
