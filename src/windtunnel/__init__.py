@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from windtunnel.analysis.distance import distance
     from windtunnel.analysis.explain import explain
-    from windtunnel.api import compare, gate, make_set, plan, run, score_predictions, slices
+    from windtunnel.api import compare, gate, make_set, plan, run, run_models, score_predictions, slices
     from windtunnel.core.errors import UserError
     from windtunnel.corruptions import corrupt
     from windtunnel.data import open_dataset
@@ -39,6 +39,7 @@ _PUBLIC = {
     "plan": "windtunnel.api",
     "read_run_file": "windtunnel.options",
     "run": "windtunnel.api",
+    "run_models": "windtunnel.api",
     "score_predictions": "windtunnel.api",
     "slices": "windtunnel.api",
 }
@@ -63,6 +64,7 @@ __all__ = [
     "plan",
     "read_run_file",
     "run",
+    "run_models",
     "score_predictions",
     "slices",
 ]

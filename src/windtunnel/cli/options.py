@@ -67,8 +67,7 @@ GROUP = click_option(RunOptions.field("group"))
 LABELS = click_option(RunOptions.field("labels"))
 
 _SUBJECT: tuple[Decorator, ...] = (
-    click.argument("model", metavar="MODEL"),
-    click.argument("data", metavar="DATA", required=False),
+    click.argument("subject", metavar="MODEL... DATA", nargs=-1, required=True),
     click.option(
         "--suite",
         help="A suite's name or TOML file; default imagenet-c-quick, or what a finished or natural set is.",
@@ -88,24 +87,21 @@ def run_options(*without: str) -> Decorator:
     return decorate
 
 
-def asked_run(
-    context: click.Context, model: str, data: str | None, suite: str | None, **given: Any
-) -> RunFile:
-    """The run that the command line asks for: by MODEL and DATA, or by a run file and what overrides it."""
-    if not is_run_file(model, data):
-        if data is None:
-            raise click.MissingParameter(
-                ctx=context, param=next(one for one in context.command.params if one.name == "data")
-            )
-        return RunFile(model, data, suite, RunOptions(**given))
-    described = read_run_file(model)
+def asked_run(context: click.Context, subject: tuple[str, ...], suite: str | None, **given: Any) -> RunFile:
+    """The run that the command line asks for: by models and DATA, or by a run file and what overrides it."""
+    *models, data = subject
+    if models:
+        return RunFile(tuple(models), data, suite, RunOptions(**given))
+    if not is_run_file(data):
+        raise click.UsageError(f"Missing argument 'DATA': MODEL is {data}, and there is no other.", context)
+    described = read_run_file(data)
     typed = {
         name: value
         for name, value in given.items()
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
     return RunFile(
-        described.model, described.data, suite or described.suite, described.options.with_changes(typed)
+        described.models, described.data, suite or described.suite, described.options.with_changes(typed)
     )
 
 

@@ -80,7 +80,7 @@ def command(
     if metrics or as_csv:
         _print(run, metrics, as_json=as_json, as_csv=as_csv)
     else:
-        finish(console, run, as_json=as_json)
+        finish(console, [run], as_json=as_json)
 
 
 def _refuse_other_tests(run: Run, metrics: tuple[str, ...]) -> None:

@@ -90,7 +90,7 @@ class Plan:
     def default_folder(self) -> Path:
         """`./windtunnel-runs/<model>-<data>-<suite>-<recipe8>`."""
         parts = (self.model.name, self.dataset.name, self.suite.name, self.recipe.digest[:8])
-        return Path(RUNS_FOLDER) / "-".join(_for_path(part) for part in parts)
+        return Path(RUNS_FOLDER) / "-".join(for_path(part) for part in parts)
 
 
 def make_plan(
@@ -100,12 +100,13 @@ def make_plan(
     options: RunOptions = RunOptions(),  # noqa: B008 (frozen)
     *,
     present: Callable[[Sequence[Condition]], Sequence[Condition]] = lambda conditions: conditions,
+    surveyed: Sequence[Surveyed] = (),
     progress: Progress = silent,
 ) -> Plan:
     """Check that model, data and suite fit, survey every image, and divide the work into chunks.
 
     Everything that can be refused is refused here, before any prediction. `present` selects the suite's
-    conditions that have predictions.
+    conditions that have predictions; `surveyed` are the images, if the plan of another model has them.
     """
     _refuse_mistakes(dataset, suite, options)
     samples = sorted(dataset.samples(), key=lambda sample: sample.id)
@@ -121,7 +122,7 @@ def make_plan(
     chosen = dataset.subset(samples, subset, options.seed)
     frames = _frames_of(dataset, chosen)
     notes = [*mapping.notes, *dataset.subset_notes(chosen), *mapping.unused_notes]
-    surveyed = tuple(survey(dataset, chosen, progress))
+    surveyed = tuple(surveyed or survey(dataset, chosen, progress))
     readable = _readable(dataset, surveyed)
     grouping, video_notes = _grouping(options.group or "", frames, readable)
     canvas = _canvas(suite, model, dataset, readable)
@@ -326,7 +327,8 @@ def chunk_size(images: int, views: int) -> int:
     return max(1, min(MAX_CHUNK, PREDICTIONS_PER_SHARD // views, -(-images // MIN_SHARDS)))
 
 
-def _for_path(text: str) -> str:
+def for_path(text: str) -> str:
+    """A name as part of a path."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", text).strip("._-") or "run"
 
 

@@ -29,7 +29,7 @@ from windtunnel.engine.condition_kinds import frames_before_codec
 from windtunnel.engine.executors import Workers
 from windtunnel.engine.images import Source
 from windtunnel.engine.jobs import Needs, local_paths
-from windtunnel.engine.work import warm_up_apart
+from windtunnel.engine.warm_up import warm_up_apart
 from windtunnel.imaging.codecs import suffix_of
 from windtunnel.make.imagenet_s import ImageArrays, paper_names
 from windtunnel.make.layouts import Arrays, Folders, Layout, Piece

@@ -53,6 +53,7 @@ class Model:
         probe_size: height and width of the images it was tested on, if it declares no size; else None.
         kind_title: the name of the kind in texts, if it differs from `kind`.
         task: what it predicts.
+        owns_device: whether it predicts on a device that one process should own.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Model:
     probe_size: Size | None = None
     kind_title: str = ""
     task: str = DEFAULT_TASK
+    owns_device: bool = False
 
     def predict(self, batch: NDArray[np.uint8]) -> Scores:
         """Scores (n, k) of a batch of uint8 NHWC images."""

@@ -41,6 +41,11 @@ class RunOptions(Options):
         help="Only this many images, in proportion to class frequency; 0 for all, default as the suite says.",
         minimum=0,
     )
+    budget: str | None = option_field(
+        default=None,
+        help="Choose the subset by the time that the run may take; a few images are timed first.",
+        metavar="90s|10m|2h",
+    )
     mask: bool = option_field(default=False, help="Restrict predictions to classes present in the dataset.")
     keep: str = option_field(
         default="auto",

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel.core.conditions import grid_text, is_uneven
-from windtunnel.core.wording import counted
+from windtunnel.core.wording import byte_size, counted
 from windtunnel.corruptions import SEVERITIES
+from windtunnel.engine.cost import storage_bytes
 from windtunnel.engine.estimate import Expected
 from windtunnel.engine.plan import Plan
 from windtunnel.models import Model
 from windtunnel.report.natural_sets import counted_text, parts_text
 from windtunnel.report.sections.notes import unlabelled_note
 from windtunnel.report.sections.recipe import classes_text
+from windtunnel.stats.intervals import wilson
 from windtunnel.suites.pipeline_steps import axis_of
 
 # How a plan counts images that fail: a damaged file with a good header is found when it is decoded.
@@ -76,8 +78,27 @@ def plan_lines(
             f"{counted(workers, 'worker')}" + (f"; {done:,} already done" if done else ""),
         ),
         *([("time", str(time))] if time else []),
+        ("storage", f"about {byte_size(storage_bytes(plan))}"),
+        ("interval", interval_text(plan)),
         ("run", str(folder)),
     ]
+
+
+def largest_half_width(plan: Plan) -> float | None:
+    """Half the width of the 95 % interval of one condition's error at 50 %, where it is widest."""
+    images = sum(image.status == "ok" and bool(image.sample.labels) for image in plan.surveyed)
+    if not images:
+        return None
+    low, high = wilson(round(images / 2), images)
+    return (high - low) / 2
+
+
+def interval_text(plan: Plan) -> str:
+    """How precise the error of one condition will be."""
+    width = largest_half_width(plan)
+    if width is None:
+        return "none of the images has a label"
+    return f"at most +-{100 * width:.1f} points for the error of one condition (95 %)"
 
 
 def unlabelled_images(plan: Plan) -> int:

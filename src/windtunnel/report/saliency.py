@@ -12,7 +12,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.engine.work import fitted
+from windtunnel.engine.pixels import fitted
 from windtunnel.metrics.scored_run import ScoredRun
 from windtunnel.models import Model
 from windtunnel.report.saliency_overlay import overlay, scale_of
@@ -78,7 +78,7 @@ def explain_with(
 
     def explain(images: Sequence[tuple[Image, int]], side_px: int) -> Hangings:
         end = time.monotonic() + seconds
-        chosen = [(fitted(image, model), said) for image, said in images[:IMAGES]]
+        chosen = [(fitted(image, model.preprocess.geometry), said) for image, said in images[:IMAGES]]
         promised.append(sum(len(patches_of(*image.shape[:2])) for image, _ in chosen))
 
         def watch(done: int, _patches: int, _failed: int = 0) -> None:

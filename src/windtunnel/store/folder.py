@@ -223,6 +223,14 @@ def read_run_json(path: Path) -> RunRecord:
         raise folder.damaged(error) from error
 
 
+def stored_subset(path: Path) -> int | None:
+    """The number of images of a started run, 0 if they are all of the dataset; None if there is no run."""
+    if not (path / RECIPE_FILE).is_file():
+        return None
+    data = read_run_json(path).recipe.data
+    return 0 if data.count == data.of else data.count
+
+
 def _data_difference(path: Path, samples: pa.Table) -> str:
     """How the requested images differ from those of a stored run."""
     if not (path / SAMPLES_FILE).exists():
