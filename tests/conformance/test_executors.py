@@ -169,7 +169,7 @@ def test_live_objects_stay_in_this_process(tmp_path: Path, digit_folder: Path) -
     def model(batch: np.ndarray) -> np.ndarray:
         return np.eye(10, dtype=np.float32)[batch.mean((1, 2, 3)).astype(int) % 10]
 
-    with pytest.raises(UserError, match='cannot be sent to another process, as executor="processes"'):
-        windtunnel.run(model, digit_folder, "smoke", out=tmp_path / "run", executor="processes")
+    with pytest.raises(UserError, match='cannot be sent to another process, as executor="ray"'):
+        windtunnel.run(model, digit_folder, "smoke", out=tmp_path / "run", executor="ray", workers=2)
     with pytest.raises(UserError, match='workers is 2, but executor="in-process" has one worker'):
         windtunnel.run("demo", digit_folder, "smoke", executor="in-process", workers=2, out=tmp_path / "run")
