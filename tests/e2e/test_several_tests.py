@@ -1,4 +1,4 @@
-"""Runs of several tests on one page: what every shift costs, drops by tag, and public models around them."""
+"""Runs of several benchmarks on one page: accuracy drops, drops by tag, and public models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from windtunnel.analysis.multi_run import several
 from windtunnel.analysis.shifts import Share, Shift, drops_by_tag
 from windtunnel.published.imagenet import imagenet_1k
 from windtunnel.published.natural_sets import masked_classes
-from windtunnel.report.multi_suite import shift_rows
+from windtunnel.report.accuracy_drops import drop_rows
 
 CLASSES = 8
 PER_CLASS = 5
@@ -145,11 +145,11 @@ def test_one_page_of_several_tests(
     done = windtunnel_command("report", *given, "--out", "page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
-    assert "not compared image by image, since they are runs of different benchmarks" in page
-    assert "What every shift costs" in page
-    assert page.count("<th>test</th>") == 1 and "<th>suite</th>" not in page
+    assert "not compared image by image: they are runs of different benchmarks" in page
+    assert "Accuracy drops" in page
+    assert page.count("<th>benchmark</th>") == 1 and "<th>suite</th>" not in page
     # On a narrow page only the first columns are seen.
-    assert re.search(r"<th>test</th><th[^>]*>drop, points</th>", page)
+    assert re.search(r"<th>benchmark</th><th[^>]*>drop, points</th>", page)
     assert "Drop by tag" not in page
     as_json = json.loads(windtunnel_command("report", *given, "--json").stdout)
     assert [one["natural"] for one in as_json["shifts"]] == [True, False]
@@ -258,9 +258,13 @@ def test_the_network_that_chose_the_images_is_marked_among_others(
     for given in (filtered.values(), [*filtered.values(), runs["keen-smoke"]]):
         assert windtunnel_command("report", *given, "--out", "page.html").returncode == 0
         page = (tmp_path / "page.html").read_text()
-        assert words in page and "resnet50 (marked)" in page and "Left out because marked: 1" in page
+        assert words in page and "resnet50 (caveat)" in page and "Runs left out because of caveats: 1" in page
         text = windtunnel_command("report", *given, "--markdown").stdout
-        assert words in text and "| resnet50 (marked) |" in text and "Left out because marked: 1" in text
+        assert (
+            words in text
+            and "| resnet50 (caveat) |" in text
+            and "Runs left out because of caveats: 1" in text
+        )
     given = (filtered["resnet50"], runs["keen-smoke"])
     rows = list(csv.DictReader(io.StringIO(windtunnel_command("report", *given, "--csv").stdout)))
     assert [words in row["marks"] for row in rows] == [True] * 3 + [False] * 3
@@ -274,7 +278,7 @@ def test_tags_and_public_models_on_the_page(
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
     assert "Drop by tag" in page
-    assert "ImageNet-V2: among public models" in page
+    assert "ImageNet-V2: comparison with public models" in page
     assert "net3, 256 px" in page and "1,003.5 million parameters" in page
     as_json = json.loads(windtunnel_command("report", *runs.values(), "--public", tables, "--json").stdout)
     (public,) = as_json["public"]
@@ -303,11 +307,11 @@ def test_one_run_among_public_models(
     table = tables / "results-imagenetv2-matched-frequency.csv"
     done = windtunnel_command("report", runs["dull-v2"], "--public", table)
     assert done.returncode == 0, done.stderr
-    assert "among public models" in (runs["dull-v2"] / "report.html").read_text()
-    assert "among 12 public results" in (runs["dull-v2"] / "report.md").read_text()
+    assert "comparison with public models" in (runs["dull-v2"] / "report.html").read_text()
+    assert "comparison with 12 public results" in (runs["dull-v2"] / "report.md").read_text()
     again = windtunnel_command("report", runs["dull-v2"])
     assert again.returncode == 0
-    assert "among public models" not in (runs["dull-v2"] / "report.html").read_text()
+    assert "comparison with public models" not in (runs["dull-v2"] / "report.html").read_text()
 
 
 def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
@@ -374,7 +378,7 @@ def test_versions_of_imagenet_v2_are_different_tests(runs: dict[str, Path], tmp_
         for seed, version in enumerate(("matched-frequency", "top-images"))
     ]
     found = several(*(run.scoring for run in made))
-    assert [row[1] for row in shift_rows(found.shifts)] == [
+    assert [row[1] for row in drop_rows(found.shifts)] == [
         "imagenetv2-matched-frequency",
         "imagenetv2-top-images",
     ]
