@@ -135,7 +135,7 @@ def test_what_a_run_is_over_is_called_by_its_kind(runs: dict[str, Path], tmp_pat
     shifts = several(runs["keen-v2"], runs["keen-smoke"], swapped).shifts
     assert shifts[0].over == "natural images"
     assert re.fullmatch(r"[0-9]+ corrupted conditions", shifts[1].over)
-    assert shifts[2].over == "1 swapped step"
+    assert shifts[2].over == "1 replaced pipeline step"
 
 
 def test_one_page_of_several_tests(
@@ -203,9 +203,9 @@ def test_clean_errors_apart_are_told_in_the_tests_own_words(runs: dict[str, Path
 
 
 def test_drops_by_tag_worked_by_hand() -> None:
-    def run(model: str, drop: float, *tags: str, suite: str = "a@1", marks: tuple[str, ...] = ()) -> Shift:
+    def run(model: str, drop: float, *tags: str, suite: str = "a@1", caveats: tuple[str, ...] = ()) -> Shift:
         share = Share(drop, drop, drop, 10)
-        return Shift("", model, tags, suite, "data", True, "", share, share, share, "", marks)
+        return Shift("", model, tags, suite, "data", True, "", share, share, share, "", caveats)
 
     found = drops_by_tag(
         [
@@ -213,7 +213,7 @@ def test_drops_by_tag_worked_by_hand() -> None:
             run("two", 0.1, "big"),
             run("three", 0.2, "big"),
             run("four", 0.5),
-            run("five", 0.01, "big", marks=("Low by construction",)),
+            run("five", 0.01, "big", caveats=("Low by construction",)),
             run("one", 0.05, "big", suite="c@1"),
         ]
     )
@@ -251,7 +251,7 @@ def test_the_network_that_chose_the_images_is_marked_among_others(
 ) -> None:
     found = several(*filtered.values())
     words = "Low by construction: ImageNet-A was filtered by ResNet-50"
-    assert [any(words in mark for mark in one.marks) for one in found.shifts] == [False, True, False]
+    assert [any(words in caveat for caveat in one.caveats) for one in found.shifts] == [False, True, False]
     assert found.comparison is not None
     assert next(line for line in found.comparison.warnings if words in line).startswith("resnet50: ")
     assert [(one.tag, one.runs) for one in found.tags] == [("small", 2)]
@@ -267,7 +267,7 @@ def test_the_network_that_chose_the_images_is_marked_among_others(
         )
     given = (filtered["resnet50"], runs["keen-smoke"])
     rows = list(csv.DictReader(io.StringIO(windtunnel_command("report", *given, "--csv").stdout)))
-    assert [words in row["marks"] for row in rows] == [True] * 3 + [False] * 3
+    assert [words in row["caveats"] for row in rows] == [True] * 3 + [False] * 3
     assert words in windtunnel_command("compare", *filtered.values()).stdout
 
 
@@ -291,7 +291,7 @@ def test_tags_and_public_models_on_the_page(
             one["clean"]["value"] / (1 - one["clean"]["value"]) / np.e if one["clean"]["value"] < 1 else None
         )
         assert one["line"] == (None if odds is None else pytest.approx(odds / (1 + odds), abs=1e-4))
-        assert any("public results use 10,000" in line for line in one["unlike"])
+        assert any("public results use 10,000" in line for line in one["differences"])
         above = one["above"]
         assert (above is None) == (odds is None)
         if above:
@@ -327,7 +327,9 @@ def test_another_version_of_imagenet_v2_is_not_like_the_public_results(
         run = windtunnel.run(model, folder, suite="imagenet-v2", clean=clean, out=out, workers=1)
         told[version] = several(run.scoring, run.scoring, public=tables)
     unlike = {
-        version: [line for line in found.placed[0].points[0].unlike if "while the public results are" in line]
+        version: [
+            line for line in found.placed[0].points[0].differences if "while the public results are" in line
+        ]
         for version, found in told.items()
     }
     assert unlike["matched-frequency"] == []

@@ -15,7 +15,7 @@ from windtunnel.report.figures import BAR_PX, COLOURS
 DROP_HEADER = ("model", "benchmark", "drop, points", "clean accuracy", "shifted accuracy", "n")
 TAG_HEADER = ("tag", "benchmark", "runs", "median drop, points", "smallest drop, points", "model")
 CSV_COLUMNS = ("model", "tags", "suite", "data", "natural", "over", "quantity", "value", "low", "high", "n",
-               "run", "marks")  # fmt: skip
+               "run", "caveats")  # fmt: skip
 
 
 def missing_drop_notes(shifts: Sequence[Shift]) -> list[str]:
@@ -40,7 +40,7 @@ def missing_drop_notes(shifts: Sequence[Shift]) -> list[str]:
 
 def caveat_lines(shifts: Sequence[Shift]) -> list[str]:
     """The caveats of all runs, a sentence each."""
-    return [f"{shift.model}, {shift.test}: {caveat}." for shift in shifts for caveat in shift.marks]
+    return [f"{shift.model}, {shift.test}: {caveat}." for shift in shifts for caveat in shift.caveats]
 
 
 def drop_rows(shifts: Sequence[Shift]) -> list[list[str]]:
@@ -139,7 +139,7 @@ def drops_csv(shifts: Sequence[Shift]) -> str:
             if share:
                 writer.writerow(
                     [shift.model, " ".join(shift.tags), shift.suite, shift.data, shift.natural, shift.over,
-                     quantity, share.value, share.low, share.high, share.n, shift.run, "; ".join(shift.marks)]
+                     quantity, share.value, share.low, share.high, share.n, shift.run, "; ".join(shift.caveats)]
                 )  # fmt: skip
     return out.getvalue()
 
@@ -156,7 +156,7 @@ def _points_text(share: Share | None) -> str:
 
 
 def _model_text(shift: Shift) -> str:
-    return f"{shift.model} (caveat)" if shift.marks else shift.model
+    return f"{shift.model} (caveat)" if shift.caveats else shift.model
 
 
 def _benchmark_text(shift: Shift) -> str:

@@ -96,7 +96,7 @@ def drop_content(runs: Several) -> dict[str, Any]:
         "synthetic": any(not shift.natural for shift in shown),
         "tag_header": TAG_HEADER,
         "tags": tag_rows(runs.tags),
-        "runs_with_caveats": sum(bool(shift.marks) for shift in runs.shifts),
+        "runs_with_caveats": sum(bool(shift.caveats) for shift in runs.shifts),
         "placed": [placement_content(placement, runs.runs) for placement in runs.placed],
     }
 

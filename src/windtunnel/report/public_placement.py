@@ -96,7 +96,7 @@ def placement_content(placement: Placed, runs: Sequence[ScoredRun]) -> dict[str,
     by_path = {str(run.path): run for run in runs}
     labels = point_labels(placement.points)
     caveat_lines = [
-        (label, [*point.unlike, *(caveats(by_path[point.run]) if point.run in by_path else ())])
+        (label, [*point.differences, *(caveats(by_path[point.run]) if point.run in by_path else ())])
         for label, point in zip(labels, placement.points, strict=True)
     ]
     return {
