@@ -130,7 +130,7 @@ def test_it_is_in_html_markdown_and_json(own: Path, run: Path, call: Call) -> No
     page = (run / "report.html").read_text()
     largest = max(counts.values())
     assert f"<h2>Class balance</h2>\n<p>10 classes, at most {largest} images each.</p>" in page
-    assert page.index("<h2>What it takes for what</h2>") < page.index("<h2>Class balance</h2>")
+    assert page.index("<h2>Confusions</h2>") < page.index("<h2>Class balance</h2>")
     assert page.index("<h2>Class balance</h2>") < page.index("<h2>Calibration</h2>")
     figures = re.search(r'<script id="figures" type="application/json">(.*?)</script>', page, re.DOTALL)
     assert figures is not None

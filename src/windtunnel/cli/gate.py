@@ -14,13 +14,13 @@ from windtunnel.cli.printing import print_table
 from windtunnel.report.gate_outcome import (
     HEADER,
     INTERVALS,
-    MARKS,
+    OUTCOMES,
     check_cells,
     full_verdict,
     gate_annotations,
     gate_junit,
     gate_markdown,
-    undecided,
+    undecided_sentences,
 )
 from windtunnel.runs import load_run
 
@@ -97,8 +97,8 @@ def show(console: Console, found: api.Gate) -> None:
     """Print a gate for people."""
     print_table(console, HEADER, [check_cells(check) for check in found.checks])
     console.print(INTERVALS, markup=False, highlight=False, soft_wrap=True)
-    for text in undecided(found):
-        console.print(MARKS["unsure"], style="bold yellow", highlight=False, end="  ")
+    for text in undecided_sentences(found):
+        console.print(OUTCOMES["unsure"], style="bold yellow", highlight=False, end="  ")
         console.print(text, markup=False, highlight=False, soft_wrap=True)
     for text in found.warnings:
         console.print(f"warning  {text}", markup=False, highlight=False, soft_wrap=True)
