@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from windtunnel.core.errors import UserError
-from windtunnel.core.option_names import option
+from windtunnel.core.option_names import option, spelled
 from windtunnel.core.placement import CPU, CPU_PROVIDER, PROVIDERS, Placement
 
 # Products in full float32 rather than TensorFloat-32, and algorithms that do not depend on timing.
@@ -50,9 +50,13 @@ def refuse_fallback(session: Any, placement: Placement, providers: list[Provider
             )
 
 
-def warn_of_cpu(reason: UserError) -> None:
-    """Warn that `auto` takes the CPU although a build for GPUs is installed."""
-    warnings.warn(f"Predictions are made on the CPU. {reason}", stacklevel=2)
+def warn_of_cpu() -> None:
+    """Warn that `auto` takes the CPU although a build of ONNX Runtime for GPUs is installed."""
+    message = (
+        f"ONNX Runtime has {PROVIDERS['cuda']} but cannot use it here; predictions are made on the CPU. "
+        f"{option('device', 'cuda')} shows the reason, {option('device', CPU)} omits this warning."
+    )
+    warnings.warn(spelled(message), stacklevel=2)
 
 
 def torch_devices() -> list[str]:

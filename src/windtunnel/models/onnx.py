@@ -113,8 +113,8 @@ class OnnxModel(Model):
         if PROVIDERS["cuda"] in onnxruntime.get_available_providers():
             try:
                 return "cuda", open_session(self._path, placement=Placement("cuda"))
-            except UserError as error:
-                warn_of_cpu(error)
+            except UserError:
+                warn_of_cpu()
         return CPU, self._session
 
     def variant(self, name: str) -> Model:
