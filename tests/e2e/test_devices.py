@@ -1,4 +1,4 @@
-"""Runs on devices: the recipe names device and precision, a folder never mixes them, memory sets the batch."""
+"""Runs on devices: the recipe names device and precision, and a folder never mixes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices and precisions of models: what is asked for is used, refused or recorded, never replaced silently."""
+"""Devices and precisions of models: what is asked for is used or refused, never replaced silently."""
 
 from __future__ import annotations
 
