@@ -22,6 +22,7 @@ from windtunnel.core.labels import Projection
 from windtunnel.core.progress import Progress, silent
 from windtunnel.kernels.window import Window
 from windtunnel.models import Model
+from windtunnel.models.memory import predict_within_memory
 
 Cover = Literal["mean", "blur"]
 Kind = Literal["probability", "logit"]
@@ -143,7 +144,7 @@ def class_scores(
     if kind == "logit" and model.outputs != "logits":
         raise UserError(f"{model.name} outputs {model.outputs}, not logits; explain the probability.")
     projection = projection or Projection()
-    scores = model.predict(images)
+    scores = predict_within_memory(model, images)
     if not np.isfinite(scores).all():
         raise UserError(f"{model.name} outputs values that are not finite; this image cannot be explained.")
     counts = projection.mask_for(model.class_count)

@@ -180,10 +180,21 @@ def prepare(
     checked_executor(options.executor, options.address)
     dataset, chosen = open_for_suite(data, suite, options.clean)
     chosen = _changed(chosen, dataset, options, default=suite is None)
-    loaded = [load_model(model, options.preprocess, data_size=first_size(dataset)) for model in models]
+    loaded = [_load(model, dataset, options) for model in models]
     if options.budget is not None:
         options = _within_budget(models, loaded, dataset, chosen, options, all_workers=all_workers)
     return _prepared(models, loaded, dataset, chosen, options, progress)
+
+
+def _load(model: Any, dataset: Dataset, options: RunOptions) -> Model:
+    return load_model(
+        model,
+        options.preprocess,
+        data_size=first_size(dataset),
+        device=options.device,
+        precision=options.precision,
+        batch=options.batch,
+    )
 
 
 def _prepared(
@@ -291,4 +302,5 @@ def _source(model: Any, preprocess: str | Path | None, planned: Plan) -> ModelSo
     """How a worker loads a plan's model again, or None for a live object."""
     if not isinstance(model, str | Path):
         return None
-    return ModelSource(str(model), None if preprocess is None else str(preprocess), planned.model.probe_size)
+    declared = None if preprocess is None else str(preprocess)
+    return ModelSource(str(model), declared, planned.model.probe_size, planned.model.placement)

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from windtunnel.analysis.doctor import IMAGES, Diagnosis, diagnose
 from windtunnel.analysis.doctor_trials import LEAST_GAIN, Trial, gain
-from windtunnel.cli.options import AS_JSON, INCLUDE, LABELS, print_json
+from windtunnel.cli.options import AS_JSON, DEVICE, INCLUDE, LABELS, print_json
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress_bar import Bar
@@ -57,6 +57,7 @@ MAX_ENTRIES, MAX_LINES = 20, 40
     help="Trust the data's class indices although the model has more outputs.",
 )
 @LABELS
+@DEVICE
 @click.option(
     "--map",
     "label_map",
@@ -81,6 +82,7 @@ def command(
     seed: int,
     labels_are_outputs: bool,
     labels: str | None,
+    device: str,
     label_map: str | None,
     group: str,
     write: bool,
@@ -101,7 +103,7 @@ def command(
     if write:
         _check_target(model)
     dataset, remarks = open_as_run_reads(data)
-    loaded = load_model(model, preprocess)
+    loaded = load_model(model, preprocess, device=device)
     with Bar(console, "trying") as bar, redirect_stdout(sys.stderr):
         found = diagnose(
             loaded,

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from windtunnel.analysis.explain import Explanation, Method, explain
 from windtunnel.analysis.occlusion import Cover, Kind
-from windtunnel.cli.options import AS_JSON, INCLUDE, print_json
+from windtunnel.cli.options import AS_JSON, DEVICE, INCLUDE, print_json
 from windtunnel.cli.printing import print_lines
 from windtunnel.core.errors import UserError
 from windtunnel.core.progress_bar import Bar
@@ -38,6 +38,7 @@ from windtunnel.report.saliency_overlay import map_title, range_text, scale_of, 
     metavar="PRESET|FILE.toml",
     help="How the model wants its images; else MODEL.toml beside the model, else preset imagenet.",
 )
+@DEVICE
 @click.option("--out", metavar="FILE.png", help="Where to write; default <image>.explained.png here.")
 @INCLUDE
 @AS_JSON
@@ -45,6 +46,7 @@ def command(
     model: str,
     image: str,
     preprocess: str | None,
+    device: str,
     out: str | None,
     as_json: bool,
     **options: Any,
@@ -63,7 +65,7 @@ def command(
     """
     target = _target(image, out)
     console = Console(stderr=True)
-    loaded = load_model(model, preprocess)
+    loaded = load_model(model, preprocess, device=device)
     with Bar(console, "covering") as bar, redirect_stdout(sys.stderr):
         found = explain(loaded, image, progress=bar, **options)
     side_by_side(found).save(target, "PNG")

@@ -63,6 +63,7 @@ INCLUDE = click.option(
     help=RunOptions.field("include").help,
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+DEVICE = click_option(RunOptions.field("device"))
 GROUP = click_option(RunOptions.field("group"))
 LABELS = click_option(RunOptions.field("labels"))
 

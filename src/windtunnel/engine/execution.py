@@ -209,6 +209,7 @@ class Execution:
         """Score the missing chunks and store each when it is done."""
         for run in self._runs:
             run.target.check_versions(run.plan.info.versions)
+            run.target.check_hardware(run.plan.info.hardware)
         time = self._expected(missing, self._ready(missing, probing=expect is not None))
         if time and expect:
             expect(time)

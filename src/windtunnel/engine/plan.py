@@ -15,6 +15,7 @@ from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
 from windtunnel.core.metrics import needing
 from windtunnel.core.option_names import option
+from windtunnel.core.placement import DEFAULT_PRECISION
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.records import DataRecipe, ProjectionRecipe, Recipe, RunInfo, ScoringInfo
 from windtunnel.core.samples import FrameRow, Sample, Surveyed
@@ -144,6 +145,7 @@ def make_plan(
         missing=tuple(missing),
         remarks=(*dataset.notes, *_unused_units(dataset, conditions), *_other_lengths(conditions), *notes),
         versions=versions_for(conditions),
+        hardware=model.hardware,
     )
     chunks = _chunks(surveyed, recipe.chunk, recipe.digest)
     return Plan(
@@ -182,6 +184,8 @@ def _recipe(
         batch=model.batch,
         chunk=options.chunk or chunk_size(data.count, views),
         task=TASKS.get(model.task).name,
+        device=model.placement.kind,
+        precision=model.placement.precision or DEFAULT_PRECISION,
     )
 
 

@@ -17,6 +17,7 @@ from windtunnel.engine.pixels import Batch, Difference, Event, Failure, make_bat
 from windtunnel.engine.shard_rows import NOT_FINITE_REASON, ShardRows
 from windtunnel.engine.work import Work
 from windtunnel.models import Model, probe_images
+from windtunnel.models.memory import predict_within_memory
 from windtunnel.models.numerics import variant_of
 
 
@@ -85,7 +86,7 @@ class ChunkPredictions:
     def _predict(self, batch: NDArray[np.uint8], places: Sequence[int], network: Model) -> None:
         """Predict one batch; if the network fails on it, its images are tried one by one."""
         try:
-            outputs = network.predict(batch)
+            outputs = predict_within_memory(network, batch)
         except Exception as error:  # the model's own code
             if len(places) > 1:
                 for row, place in enumerate(places):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.core.labels import DECLARABLE
+from windtunnel.core.placement import ACCELERATOR_BATCH, AUTO, PRECISIONS
 from windtunnel.options.execution import ADDRESS_HELP, EXECUTOR_HELP
 from windtunnel.options.record import Options, option_field, options_record
 
@@ -34,6 +35,23 @@ class RunOptions(Options):
         help="The model's preprocessing; default: MODEL.toml next to the model, else preset imagenet.",
         metavar="PRESET|FILE.toml",
         path="maybe",
+    )
+    device: str = option_field(
+        default=AUTO,
+        help="Device of the model: auto (a CUDA device if there is one), cpu, cuda, cuda:1, mps, or ONNX "
+        "Runtime's execution providers, separated by commas.",
+        metavar="DEVICE",
+    )
+    precision: str | None = option_field(
+        default=None,
+        help="Precision of a torch module; half precision is torch.autocast. Default float32, its own types.",
+        choices=PRECISIONS,
+    )
+    batch: int | None = option_field(
+        default=None,
+        help="Images in one call of the model; fewer if memory runs out. Default 16 (ONNX) or 32 on the CPU, "
+        f"{ACCELERATOR_BATCH} on another device.",
+        minimum=1,
     )
     seed: int = option_field(default=0, help="Seed of every random draw.")
     subset: int | None = option_field(

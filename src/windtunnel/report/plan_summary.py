@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel.core.conditions import grid_text, is_uneven
+from windtunnel.core.placement import DEFAULT_PRECISION
 from windtunnel.core.wording import byte_size, counted
 from windtunnel.corruptions import SEVERITIES
 from windtunnel.engine.cost import storage_bytes
@@ -28,11 +29,20 @@ def describe_model(model: Model) -> str:
     side = model.preprocess.geometry.output_px
     size = f"{side}x{side}" if side else "any size"
     return (
-        f"{model.kind_title or model.kind}, {size}, "
+        f"{model.kind_title or model.kind}{_arithmetic(model)}, {size}, "
         f"{model.outputs} ({model.outputs_from}), {model.class_count} classes; "
         f"preprocessing {model.preprocess.geometry.describe()}, {model.preprocess.tensor.channels.upper()} "
         f"({model.preprocess.origin})"
     )
+
+
+def _arithmetic(model: Model) -> str:
+    """Device and precision of a model, if they are not the CPU and the model's own; else ""."""
+    placement = model.placement
+    device = f" on {placement.device}" if placement.accelerated else ""
+    hardware = f" ({model.hardware})" if model.hardware else ""
+    precision = placement.precision or DEFAULT_PRECISION
+    return device + hardware + (f" in {precision}" if precision != DEFAULT_PRECISION else "")
 
 
 def plan_lines(

@@ -51,6 +51,10 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
             "preprocessing",
             f"{info.model.preprocess_from}: {_fields_text(model.geometry)}; {_fields_text(model.tensor)}",
         ),
+        (
+            "device",
+            f"{_device(info, recipe)}; {recipe.precision}, {counted(recipe.batch, 'image')} in a batch",
+        ),
         ("trained on", ", ".join(info.model.trained_on) or "unknown (not declared)"),
         (
             "data",
@@ -66,6 +70,11 @@ def recipe_lines(info: RunInfo, recipe: Recipe) -> list[tuple[str, str]]:
         ("seed", f"{recipe.seed} (stream version {recipe.stream})"),
         ("made with", ", ".join(f"{name} {version}" for name, version in info.versions.items())),
     ]
+
+
+def _device(info: RunInfo, recipe: Recipe) -> str:
+    """The kind of device, with the name of its hardware if it is known."""
+    return f"{recipe.device} ({info.hardware})" if info.hardware else recipe.device
 
 
 def classes_text(data: DataInfo) -> str:
