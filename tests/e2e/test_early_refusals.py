@@ -253,13 +253,18 @@ def test_a_newer_onnx_file_names_its_version_and_the_newest_supported(
         windtunnel.load_model(path)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: Path, workers: int) -> None:
+@pytest.mark.parametrize(
+    ("workers", "number", "times"),
+    [(1, signal.SIGINT, 1), (2, signal.SIGTERM, 1), (2, signal.SIGINT, 2)],
+)
+def test_an_interruption_finishes_shards_and_says_how_much_is_stored(
+    tmp_path: Path, digit_folder: Path, workers: int, number: signal.Signals, times: int
+) -> None:
     (tmp_path / "slow.py").write_text(
         "import time, numpy as np\n"
         "def make():\n"
         "    def predict(batch):\n"
-        "        time.sleep(0.02 * len(batch))\n"
+        "        time.sleep(0.03 * len(batch))\n"
         "        return np.tile(np.arange(10.0), (len(batch), 1))\n"
         "    return predict\n"
     )
@@ -276,14 +281,19 @@ def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: P
     until = time.monotonic() + 60
     while time.monotonic() < until and len(list(shards.glob("*.parquet"))) < 3:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    for _ in range(times):
+        process.send_signal(number)
+        time.sleep(0.1)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
+    assert "Finishing the items in progress; Ctrl-C again stops at once." in said
     stored = len(list(shards.glob("*.parquet"))) * 22
     last = said.splitlines()[-1]
-    assert last.startswith(f"stopped. {stored} of 440 predictions are stored in run"), said
+    assert stored < 440 and last.startswith(f"stopped. {stored} of 440 predictions are stored in run"), said
     assert re.search(r"\. To go on: windtunnel run slow\.py:make", last)
     lost = re.search(r"; (\d+) of unfinished shards are lost", last)
+    if times == 1:
+        assert lost is None
     assert lost is None or 0 < int(lost[1]) <= 22 * workers
 
 

@@ -6,6 +6,7 @@ import errno
 import importlib
 import os
 import shlex
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 import click
 
 from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.interruption import Interrupted, raise_on_termination
 from windtunnel.core.option_names import Value, spelled_by
 
 # Command to the module that holds it, and its line in the help; a module is imported when its command is
@@ -44,7 +46,7 @@ COMPLETION = "_WINDTUNNEL_COMPLETE"
 
 EXIT_USER_ERROR = 2
 EXIT_CRASH = 70
-EXIT_INTERRUPTED = 130
+EXIT_SIGNAL = 128  # plus the number of the signal
 
 # What the system says of a path that the user can change.
 PATH_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR, errno.ENOENT)
@@ -107,6 +109,7 @@ def _as_option(name: str, value: Value) -> str:
 
 def _run(arguments: Sequence[str] | None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
+    raise_on_termination()
     try:
         with cli.make_context("windtunnel", given) as context:
             cli.invoke(context)
@@ -122,7 +125,7 @@ def _run(arguments: Sequence[str] | None) -> None:
         command = getattr(getattr(error, "ctx", None), "command_path", None)
         _stop(f"error: {error.format_message()} ({command or _command_path(given)} --help)", EXIT_USER_ERROR)
     except (KeyboardInterrupt, click.Abort) as error:
-        _stop(f"stopped. {_kept(error)}{_again(given)}", EXIT_INTERRUPTED)
+        _stop(f"stopped. {_kept(error)}{_again(given)}", EXIT_SIGNAL + _signal_of(error))
     except RunFailed as error:
         _stop(f"failed: {error}. {_kept(error)}{_again(given)}", EXIT_CRASH)
     except BrokenPipeError:
@@ -163,6 +166,12 @@ def _kept(error: BaseException) -> str:
     # Click raises its own exception for Ctrl-C, from the one that holds the notes.
     notes = [note for one in (error, error.__context__) for note in getattr(one, "__notes__", ())]
     return f"{' '.join(notes)} To go on: " if notes else "To run it again: "
+
+
+def _signal_of(error: BaseException) -> int:
+    """The signal that stopped the work."""
+    found = [one for one in (error, error.__context__) if isinstance(one, Interrupted)]
+    return found[0].signal if found else int(signal.SIGINT)
 
 
 def _again(arguments: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 import sys
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ import numpy as np
 from windtunnel.core.conditions import Condition
 from windtunnel.core.errors import ImageError
 from windtunnel.core.images import Image
+from windtunnel.core.interruption import ignore_signals
 from windtunnel.core.samples import Surveyed
 from windtunnel.core.wording import counted, duration
 from windtunnel.engine.chunks import Chunk
@@ -215,7 +215,7 @@ def warm_up_and_measure_apart(job: LoadedScoring, images: Sequence[Surveyed]) ->
 
 
 def _measure_apart(pipe: Connection, sent: Sent) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports an interruption
+    ignore_signals()
     with redirect_stdout(sys.stderr):
         job, images = sent.received()
         for work in job.works:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel.core.errors import RunFailed, UserError
+from windtunnel.core.interruption import finishing_items
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.wording import counted
@@ -139,7 +140,7 @@ def execute(
         progress(total - _count(runs, missing), total)
         if missing:
             counter = _Counter(progress, total)
-            with _says_what_is_kept(runs, missing, counter):
+            with _says_what_is_kept(runs, missing, counter), finishing_items():
                 execution.do(missing, counter, expect)
 
 

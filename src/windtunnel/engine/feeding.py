@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from windtunnel.core.errors import RunFailed
+from windtunnel.core.interruption import ignore_signals, stop_requested
 from windtunnel.engine.chunks import RunChunk
 from windtunnel.engine.jobs import Sent, worker_error
 from windtunnel.engine.pixels import Batch, Buffer, Event, PixelWork, make_batches
@@ -157,7 +157,8 @@ class _Pool:
 
     def _assign(self, worker: _Worker) -> None:
         """Give a worker the next chunk, if there is one; a second one only while others will not need it."""
-        if not self._waiting or (worker.chunks and len(self._waiting) < len(self._workers)):
+        enough = worker.chunks and len(self._waiting) < len(self._workers)
+        if not self._waiting or enough or stop_requested():
             return
         worker.chunks.append(self._waiting.popleft())
         # If the worker died since its last message, the next wait finds that its pipe has ended.
@@ -208,7 +209,7 @@ class _Block:
 
 def _serve(pipe: Connection, sent: Sent, prefix: str) -> None:
     """A pixel worker's life: make the batches of chunks until the owner has none left, or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner stops us
+    ignore_signals()
     try:
         works: tuple[PixelWork, ...] = sent.received()
         single_threaded()

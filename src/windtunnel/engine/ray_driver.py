@@ -7,7 +7,6 @@ changes signal handlers.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 import threading
@@ -22,10 +21,13 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from windtunnel.core.errors import RunFailed, UserError, first_line
+from windtunnel.core.interruption import ignore_signals
 from windtunnel.engine.ray_worker import Counts, RayWorker, Setup
 
 # An item, or the start of a worker, is tried this often.
 TRIES = 3
+# The message by which the caller asks for no further items.
+DRAIN = "drain"
 # How often workers are asked for their progress: every second, for hundreds of workers less often.
 PROGRESS_SECONDS = 1.0
 PROGRESS_CALLS_PER_SECOND = 100
@@ -84,11 +86,11 @@ class _Worker:
 
 def drive(pipe: Connection, orders: Orders) -> None:
     """The life of the driver process: connect, work, and disconnect when the caller closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller stops us
+    ignore_signals()
     os.environ.update(ENVIRONMENT)
     _silence()
-    stopped = threading.Event()
-    threading.Thread(target=_watch, args=(pipe, stopped), daemon=True).start()
+    stopped, draining = threading.Event(), threading.Event()
+    threading.Thread(target=_watch, args=(pipe, stopped, draining), daemon=True).start()
 
     def send(message: str, content: Any) -> None:
         with suppress(OSError):  # nobody may be left to hear it
@@ -100,7 +102,7 @@ def drive(pipe: Connection, orders: Orders) -> None:
             if orders.setup is None:
                 send("cpus", _cpus(ray))
             else:
-                Dispatcher(ray, orders, orders.setup, send).run(stopped)
+                Dispatcher(ray, orders, orders.setup, send).run(stopped, draining)
     except ClusterGone as error:
         send("failed", error)
         os._exit(1)
@@ -117,10 +119,11 @@ def _silence() -> None:
         os.dup2(nowhere, stream)
 
 
-def _watch(pipe: Connection, stopped: threading.Event) -> None:
-    """Wait until the caller closes the pipe or ends."""
+def _watch(pipe: Connection, stopped: threading.Event, draining: threading.Event) -> None:
+    """Wait until the caller asks for no further items, and until it closes the pipe or ends."""
     with suppress(EOFError, OSError):
-        pipe.recv()
+        while pipe.recv() == DRAIN:
+            draining.set()
     stopped.set()
 
 
@@ -192,10 +195,15 @@ class Dispatcher:
         )(RayWorker)
         self._asked = self._checked = time.monotonic()
 
-    def run(self, stopped: threading.Event) -> None:
-        """Do all items; returns early if `stopped` is set."""
+    def run(self, stopped: threading.Event, draining: threading.Event) -> None:
+        """Do all items; those in progress if `draining` is set; returns at once if `stopped` is set."""
         self._start_workers()
         while self.done < len(self.orders.items) and not stopped.is_set():
+            if draining.is_set():
+                self._waiting.clear()
+                if not any(worker.item is not None for worker in self.workers):
+                    self.send("drained", None)
+                    return
             ready, _ = self.ray.wait(list(self._calls), timeout=PROGRESS_SECONDS / 2)
             for call in ready:
                 self._answered(call)

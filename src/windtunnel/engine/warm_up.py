@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel.core.conditions import Condition
+from windtunnel.core.interruption import ignore_signals
 from windtunnel.engine.condition_kinds import warm_up
 from windtunnel.engine.worker_processes import start_uninterruptible
 from windtunnel.suites.inclusion import include_files
@@ -29,6 +29,6 @@ def warm_up_apart(conditions: Sequence[Condition], includes: Sequence[Path]) -> 
 
 
 def _warm_up_with(conditions: Sequence[Condition], includes: Sequence[Path]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent reports an interruption
+    ignore_signals()
     include_files(includes)
     warm_up(conditions)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windtunnel.core.conditions import Condition, digest
 from windtunnel.core.errors import UserError
+from windtunnel.core.interruption import finishing_items
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
 from windtunnel.core.set_records import FixedFile
@@ -99,9 +100,10 @@ def make(
                 progress(done, plan.files, failed)
 
             try:
-                for chunk, pieces in executor.work(job, missing, workers.count, advance, workers.address):
-                    _add_to_table(out, chunk, manifest, pieces)
-                    stored_files += len(chunk.images) * count_views(pending[chunk.name])
+                with finishing_items():
+                    for chunk, pieces in executor.work(job, missing, workers.count, advance, workers.address):
+                        _add_to_table(out, chunk, manifest, pieces)
+                        stored_files += len(chunk.images) * count_views(pending[chunk.name])
             except BaseException as error:
                 error.add_note(
                     f"{stored_files:,} of {counted(plan.files, 'image')} are in {out} and checked; those of "

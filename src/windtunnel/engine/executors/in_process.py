@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from windtunnel.core.errors import UserError
+from windtunnel.core.interruption import stop_requested
 from windtunnel.core.option_names import option
 from windtunnel.engine.executors import PROCESSES, Executor
 from windtunnel.engine.jobs import Advance, I, Job
@@ -37,6 +38,8 @@ class InProcess(Executor):
         with opencv_on_one_thread():
             do = job.begin()
             for item in items:
+                if stop_requested():
+                    return
                 yield item, do(item, advance)
 
 

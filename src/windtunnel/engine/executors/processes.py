@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic
 
 from windtunnel.core.errors import RunFailed
+from windtunnel.core.interruption import ignore_signals, stop_requested
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, I, Job, Sent, worker_error
 from windtunnel.engine.worker_processes import single_threaded, start_uninterruptible
@@ -54,7 +54,7 @@ class Processes(Executor):
             return _Worker(process, ours)
 
         def assign(worker: _Worker[I]) -> None:
-            worker.item = waiting.popleft() if waiting else None
+            worker.item = waiting.popleft() if waiting and not stop_requested() else None
             worker.done = worker.failed = 0
             # If the worker died since its last message, the next wait finds that its pipe has ended.
             with suppress(OSError):
@@ -110,7 +110,7 @@ def _after_death(
 
 def _serve(pipe: Connection, sent: Sent) -> None:
     """A worker's life: get ready, then do items until told to stop or left alone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
+    ignore_signals()
     try:
         job: Job[Any] = sent.received()
         do = job.begin()

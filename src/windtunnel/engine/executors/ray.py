@@ -14,10 +14,11 @@ from typing import Any
 
 from windtunnel.core.errors import RunFailed, UserError
 from windtunnel.core.extras import load_extra
+from windtunnel.core.interruption import stop_requested
 from windtunnel.core.option_names import option
 from windtunnel.engine.executors import Executor
 from windtunnel.engine.jobs import Advance, I, Job, Sent
-from windtunnel.engine.ray_driver import Orders, Packed, drive
+from windtunnel.engine.ray_driver import DRAIN, Orders, Packed, drive
 from windtunnel.engine.ray_worker import Setup
 from windtunnel.engine.worker_processes import start_uninterruptible
 
@@ -64,9 +65,14 @@ class Ray(Executor):
         if not packed:
             return
         with _driver(Orders(address, count, setup, packed)) as pipe:
-            left = len(packed)
+            left, draining = len(packed), False
             while left:
-                message, content = _received(pipe, address, "progress", "done")
+                message, content = _received(pipe, address, "progress", "done", "drained")
+                if stop_requested() and not draining:
+                    draining = True
+                    pipe.send(DRAIN)
+                if message == "drained":
+                    return
                 if message == "progress":
                     advance(*content)
                 else:
