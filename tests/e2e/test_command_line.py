@@ -306,7 +306,9 @@ def test_a_crash_is_exit_70_with_the_line_that_resumes(windtunnel_command: Comma
     assert out.returncode == 70
     last = out.stderr.splitlines()[-1]
     assert last.startswith("failed: the model fails on every image: MemoryError: no room")
-    assert last.endswith("To go on: windtunnel run fragile.py:make demo --suite smoke --workers 1 --out run")
+    assert last.endswith(
+        "To continue: windtunnel run fragile.py:make demo --suite smoke --workers 1 --out run"
+    )
     assert "Traceback" not in out.stderr
 
 

@@ -280,7 +280,7 @@ def test_an_interruption_says_how_much_is_stored(tmp_path: Path, digit_folder: P
     stored = len(list(shards.glob("*.parquet"))) * 22
     last = said.splitlines()[-1]
     assert last.startswith(f"stopped. {stored} of 440 predictions are stored in run"), said
-    assert re.search(r"\. To go on: windtunnel run slow\.py:make", last)
+    assert re.search(r"\. To continue: windtunnel run slow\.py:make", last)
     lost = re.search(r"; (\d+) of unfinished shards are lost", last)
     assert lost is None or 0 < int(lost[1]) <= 22 * workers
 

@@ -334,8 +334,8 @@ def test_the_command_line_says_what_was_counted(
     ("options", "what"),
     [
         (["--suite", "imagenet-o"], "--clean DATA"),
-        (["--only", "fog"], "scores images as they are"),
-        (["--codec", "png"], "scores images as they are"),
+        (["--only", "fog"], "scores images unchanged"),
+        (["--codec", "png"], "scores images unchanged"),
         (["--suite", "imagenet-v2"], "numbers 0 to 999"),
         (["--suite", "vid-robust"], "pmsets.json"),
         (["--suite", "objectnet"], "113 folders"),

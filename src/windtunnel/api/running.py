@@ -31,7 +31,7 @@ from windtunnel.suites.determinism import check_deterministic
 from windtunnel.suites.suite import Suite
 from windtunnel.suites.units import include_units
 
-# Options of suites that make images, besides `settings`.
+# Options that apply to suites of corrupted images only; so does `settings`.
 MAKING = ("only", "edition", "difficulty", "codec")
 
 
@@ -60,23 +60,24 @@ def run(
     progress: bool | Progress | None = None,
     **changes: Any,
 ) -> Run:
-    """Run a suite: one model on one dataset under many conditions; continue where it stopped before.
+    """Run a suite: one model on one dataset under many conditions; a stopped run is continued.
 
     Args:
         model: `.onnx` file, `module:factory`, `file.py:factory`, a torch module, a callable, or `demo`.
         data: folder, table, archive or array file, a Dataset, or `demo`.
-        suite: a suite's name or TOML file; None for imagenet-c-quick, or what a finished or natural set is.
-        options: how to run; see `windtunnel.options.RunOptions`.
-        progress: True shows the expected time and a progress bar (plain lines on standard error where there
-            is no terminal); None shows them in notebooks only; a function is called as work goes on, with
-            (predictions done since the last call, predictions in all, images failed since the last call).
+        suite: a suite's name or TOML file; None for imagenet-c-quick, or the suite of a precomputed or
+            natural set.
+        options: units, images, seed and other options; see `windtunnel.options.RunOptions`.
+        progress: True shows the expected time and a progress bar (plain lines on standard error without a
+            terminal). None shows them in notebooks only. A function is called repeatedly with
+            (predictions since the last call, all predictions, images failed since the last call).
         changes: single options by name, such as `seed=3` or `only=["fog"]`; they override `options`.
 
     Returns:
         The finished run.
 
     Raises:
-        UserError: something given does not fit; nothing was predicted.
+        UserError: an argument is invalid; nothing was predicted.
     """
     from windtunnel.core.progress_bar import shown
 
@@ -98,21 +99,21 @@ class PreparedRun:
 
     @property
     def done(self) -> int:
-        """How many predictions are stored already."""
+        """The number of predictions that are already stored."""
         return finished_predictions(self.plan, self.folder)
 
     @property
     def readable_again(self) -> int:
-        """How many images failed earlier, are readable now, and will be scored again."""
+        """The number of images that failed earlier, are readable now, and will be scored again."""
         return repaired_count(self.plan, self.folder)
 
     @property
     def workers(self) -> int:
-        """As many worker processes as asked for, or one per processor core; at most one per shard."""
+        """The number of worker processes: as requested, or one per processor core; at most one per shard."""
         return usable_workers(self.plan, self.options.workers)
 
     def expected_time(self) -> Expected | None:
-        """How long the rest will take: a few images are made and predicted for it."""
+        """The expected time of the remaining work, measured on a few images."""
         return expected_time(self.plan, self.folder, self.workers, self.source, included_files())
 
     def execute(
@@ -121,7 +122,7 @@ class PreparedRun:
         progress: Progress = silent,
         expect: Callable[[Expected], None] | None = None,
     ) -> Run:
-        """Do what is missing; `expect` receives the expected time as soon as it is known."""
+        """Make the missing predictions; `expect` receives the expected time as soon as it is known."""
         finished = execute(
             self.plan,
             self.folder,
@@ -142,7 +143,7 @@ def prepare(
     options: RunOptions,
     progress: Progress = silent,
 ) -> PreparedRun:
-    """Check a run's inputs and plan it; `execute` of the result does the work."""
+    """Check a run's inputs and plan it; the method `execute` of the result runs it."""
     if options.out == "":
         raise UserError(f"{option('out')} is empty; give a folder, or leave it out for the default.")
     include_units(map(Path, options.include))
@@ -152,7 +153,7 @@ def prepare(
 
 
 def include_plugins(files: Iterable[str | Path]) -> None:
-    """Register the plug-ins of the user's own files; workers get them too."""
+    """Register the plug-ins of the user's own files, also in worker processes."""
     include_units(map(Path, files))
 
 
@@ -178,17 +179,18 @@ def _planned(
 
 
 def _changed(suite: Suite, dataset: Dataset, options: RunOptions, *, default: bool) -> Suite:
-    """The suite with the units, edition, difficulty and codec that were asked for."""
+    """The suite with the requested units, edition, difficulty and codec."""
     edition, difficulty, codec = options.edition, options.difficulty, options.codec
     if codec is not None and dataset.precomputed:
         raise UserError(
-            f"{option('codec')} stores images anew; those of {dataset.location} are stored already."
+            f"{option('codec')} applies to images that windtunnel makes; those of {dataset.location} are "
+            "already stored. Leave it out."
         )
     changed = any(value is not None for value in (edition, difficulty, codec))
     if suite.natural and (options.only or options.settings or changed):
         raise UserError(
-            f"Suite {suite.name} scores images as they are; {', '.join(map(option, MAKING))} and "
-            f"{option('settings')} belong to suites that make them."
+            f"Suite {suite.name} scores images unchanged; {', '.join(map(option, MAKING))} and "
+            f"{option('settings')} apply to suites of corrupted images only. Leave them out."
         )
     if options.only:
         suite = suite.only(options.only)

@@ -37,7 +37,7 @@ def click_option(field: Field) -> Decorator:
     else:
         about |= {"default": field.default, "show_default": field.default is not None}
     if field.name == "include":
-        # Plug-ins are registered before the command starts; workers get them too.
+        # Plug-ins are registered before the command starts, also in worker processes.
         about["callback"] = _register
     return click.option(f"--{field.flag_name}", field.name, **about)
 
@@ -71,13 +71,14 @@ _SUBJECT: tuple[Decorator, ...] = (
     click.argument("data", metavar="DATA", required=False),
     click.option(
         "--suite",
-        help="A suite's name or TOML file; default imagenet-c-quick, or what a finished or natural set is.",
+        help="A suite's name or TOML file; default: imagenet-c-quick, or the suite of a precomputed or "
+        "natural set.",
     ),
 )
 
 
 def run_options(*without: str) -> Decorator:
-    """The arguments and options of a run, or all of them but some."""
+    """The arguments and options of a run, except the given ones."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         function = record_options(RunOptions, without)(function)
@@ -91,12 +92,11 @@ def run_options(*without: str) -> Decorator:
 def asked_run(
     context: click.Context, model: str, data: str | None, suite: str | None, **given: Any
 ) -> RunFile:
-    """The run that the command line asks for: by MODEL and DATA, or by a run file and what overrides it."""
+    """The requested run: by MODEL and DATA, or by a run file and the options that override it."""
     if not is_run_file(model, data):
         if data is None:
-            raise click.MissingParameter(
-                ctx=context, param=next(one for one in context.command.params if one.name == "data")
-            )
+            (argument,) = (parameter for parameter in context.command.params if parameter.name == "data")
+            raise click.MissingParameter(ctx=context, param=argument)
         return RunFile(model, data, suite, RunOptions(**given))
     described = read_run_file(model)
     typed = {
@@ -110,5 +110,5 @@ def asked_run(
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document."""
+    """Print a value as JSON."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))

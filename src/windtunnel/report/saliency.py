@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from windtunnel.analysis.explain import Explanation, explain_seen
+from windtunnel.analysis.explain import Explanation, explain_preprocessed
 from windtunnel.analysis.occlusion import patches_of
 from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
@@ -89,7 +89,7 @@ def explain_with(
         maps: list[Hanging | None] = []
         for image, said in chosen:
             try:
-                found = explain_seen(
+                found = explain_preprocessed(
                     model,
                     image,
                     said,

@@ -11,8 +11,8 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw
 
 from windtunnel.analysis.explain import Explanation
-from windtunnel.analysis.occlusion import Kind
 from windtunnel.core.images import Image
+from windtunnel.options.explain import ScoreKind
 
 # Orange where the class loses when covered, blue where it gains: distinct with any kind of colour vision.
 FOR = (213, 94, 0)
@@ -21,7 +21,7 @@ AGAINST = (0, 114, 178)
 STRONGEST = 0.8
 PALE = 0.35
 # Falls of a score that are drawn in full colour, the same in every map: half of all probability, 5 logits.
-FULL_COLOUR: dict[Kind, float] = {"probability": 0.5, "logit": 5.0}
+FULL_COLOUR: dict[ScoreKind, float] = {"probability": 0.5, "logit": 5.0}
 SIDE_PX = 448
 GAP_PX = 8
 FRAME_PX = 2
@@ -69,7 +69,7 @@ class Scale:
         return sorted({((1 + side * place) / 2, name) for place, name in places for side in (-1, 1)})
 
 
-def occlusion_scale(score: Kind) -> Scale:
+def occlusion_scale(score: ScoreKind) -> Scale:
     """The scale of occlusion maps of a score: the same for all images and models."""
     full, by = FULL_COLOUR[score], 100 if score == "probability" else 1
     unit = ", points" if score == "probability" else ""
@@ -136,9 +136,9 @@ def side_by_side(found: Explanation) -> PillowImage.Image:
         )
         sheet.paste(cell, (left, 0))
     sheet.paste(legend, (0, grow * height))
-    if found.hang is None:
+    if found.decisive_patch is None:
         return sheet
-    patch = found.hang.patch
+    patch = found.decisive_patch.patch
     left, top = places[1] + grow * patch.left, grow * patch.top
     corner = left + grow * patch.width - 1, top + grow * patch.height - 1
     ImageDraw.Draw(sheet).rectangle((left, top, *corner), outline="black", width=FRAME_PX)
