@@ -443,6 +443,19 @@ def test_a_model_that_breaks_on_its_own_size_is_not_a_trial_that_failed(tmp_path
         diagnose(load_model(breaks), open_dataset(coloured(tmp_path, 40)))
 
 
+def test_python_gets_the_diagnosis_and_writes_its_corrections(network: Path, named_digits: Path) -> None:
+    declare(network, RIGHT.replace("255.0", "1.0"))
+    before = network.with_name("net.onnx.toml").read_text()
+    result = windtunnel.doctor(network, named_digits, seed=1)
+    assert result.diagnosis.declaration_is_wrong and result.model.name == "net"
+    (correction,) = result.corrections
+    assert result.to_json()["files"] == {str(correction.path): correction.text}
+    assert result.write() == [network.with_name("net.onnx.toml")]
+    assert correction.path.read_text() == correction.text and "seed 1" in correction.text
+    assert network.with_name("net.onnx.toml.before").read_text() == before
+    assert windtunnel.doctor(load_model(network), named_digits).corrections == ()
+
+
 def test_write_is_refused_before_any_work(tmp_path: Path, windtunnel_command: Command) -> None:
     (tmp_path / "ours.py").write_text("def make():\n    raise SystemExit('work was done')\n")
     done = windtunnel_command("doctor", "ours:make", coloured(tmp_path), "--write")
@@ -638,7 +651,7 @@ def test_data_named_by_class_is_not_blamed_for_a_label_order(tmp_path: Path) -> 
 def test_extra_label_orders_count_among_the_ways_tried(tmp_path: Path) -> None:
     """Every arithmetic is tried by every order: the p of each is multiplied by all of them."""
     data, model = open_dataset(shifted(tmp_path, 7)), load_model(tmp_path / "net.onnx")
-    found = diagnose(model, data, labels_are_outputs=True)
+    found = diagnose(model, data, DoctorOptions(labels_are_outputs=True))
     by_map = tmp_path / "map.csv"
     by_map.write_text("output,class\n0,0\n1,1\n2,2\n3,3\n")
     one_order = diagnose(model, data, label_map=by_map)

@@ -19,6 +19,7 @@ from windtunnel.core.labels import Projection
 from windtunnel.models import Model, load_model
 from windtunnel.models.preprocess import Tensor
 from windtunnel.models.torch import TorchPredictor
+from windtunnel.options.explain import ScoreKind
 from windtunnel.report.saliency_overlay import (
     AGAINST,
     FOR,
