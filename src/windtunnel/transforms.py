@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import multiprocessing
-import multiprocessing.context
 import operator
 import os
 import sys
@@ -27,6 +25,7 @@ from windtunnel.core.errors import UserError
 from windtunnel.core.images import Image
 from windtunnel.core.registry import include
 from windtunnel.core.seeding import Draws, fresh_seed
+from windtunnel.core.shared_number import SharedNumber
 from windtunnel.corruptions import REGISTRY, SEVERITIES, check_edition, check_seed, check_severity
 from windtunnel.imaging.image_types import Layout, check_layout, to_pixels
 from windtunnel.suites.suite_files import load_suite
@@ -292,7 +291,7 @@ class CorruptedDataset:
         self.dataset = dataset
         self.transform = transform
         self.then = then
-        self._epoch = _SharedNumber(0)
+        self._epoch = SharedNumber(0)
 
     @property
     def epoch(self) -> int:
@@ -326,29 +325,6 @@ class CorruptedDataset:
     def __repr__(self) -> str:
         then = f", then={self.then!r}" if self.then is not None else ""
         return f"CorruptedDataset({self.dataset!r}, {self.transform!r}{then})"
-
-
-class _SharedNumber:
-    """A number in shared memory, whose changes are visible in running worker processes.
-
-    Child processes share the memory, by fork or by spawn. Any other copy has the number at the time of the
-    copy.
-    """
-
-    def __init__(self, start: Any) -> None:
-        self._memory = multiprocessing.RawValue("q", start) if isinstance(start, int) else start
-
-    @property
-    def value(self) -> int:
-        return int(self._memory.value)
-
-    @value.setter
-    def value(self, value: int) -> None:
-        self._memory.value = value
-
-    def __reduce__(self) -> tuple[type[_SharedNumber], tuple[Any]]:
-        starting_a_child = multiprocessing.context.get_spawning_popen() is not None
-        return _SharedNumber, (self._memory if starting_a_child else self.value,)
 
 
 @cache

@@ -4,37 +4,37 @@
 
 Same as in those packages:
 
-- signatures, names, their order and numbers, subsets, and the types of exceptions;
-- `corruption_dict`, `corruption_tuple` and the single functions, such as `fog(x, severity)`;
-- `seed`, which the fork passes on to impulse_noise and glass_blur: a number, or a NumPy generator;
-- uint8 images of at least 32 pixels a side, HxWx3, HxWx1 or HxW; grey images return three channels;
-- the 224-pixel severity tables for every size of image (`windtunnel.corrupt` chooses by size);
-- every call draws new random numbers; noises, glass_blur and fog have the same distribution;
-- the pixels of defocus_blur, zoom_blur, brightness, contrast, jpeg_compression, gaussian_blur and saturate,
+- Signatures, names, their order and numbers, subsets, and the types of exceptions.
+- `corruption_dict`, `corruption_tuple` and the single functions, such as `fog(x, severity)`.
+- `seed`, which the fork passes on to impulse_noise and glass_blur: a number, or a NumPy generator.
+- uint8 images of at least 32 pixels a side, HxWx3, HxWx1 or HxW. The result has three channels, also for grey
+  images.
+- The 224-pixel severity tables for every size of image (`windtunnel.corrupt` chooses by size).
+- Every call draws new random numbers. Noises, glass_blur and fog have the same distribution.
+- The pixels of defocus_blur, zoom_blur, brightness, contrast, jpeg_compression, gaussian_blur and saturate,
   to one grey level; for zoom_blur see below.
 
-Differences:
+Different here:
 
-- zoom_blur: those packages darken the last row or column, by up to 22 grey levels, where the side has one
-  of 34 lengths between 32 and 1,024 pixels (36, 71, 78, 136, 139, 160, ... 600): SciPy's rounding puts the
-  edge of one magnification outside the image, and it becomes black. Here the edge is kept;
-- elastic_transform is the reference's (a random affine warp, then a random field of the reference's
-  strengths); that package draws a field of its own strengths and no affine warp;
-- snow keeps the zoomed layer centred and cuts it to the image before it is blurred, in bytes, as the
-  reference does; that package blurs the layer uncut and cuts it from the top left corner;
-- pixelate enlarges by box averages as the reference does, that package by nearest neighbours: the edges of
-  blocks may lie one pixel apart, but not at 224 pixels;
-- motion_blur rounds to bytes as ImageMagick did, where that package truncates, and its weights always sum
-  to one, where that package darkens images smaller than the motion;
-- frost takes windtunnel's own textures, at their own size and enlarged only for images that do not fit;
-  that package enlarges its photographs by a tenth;
-- spatter does not change an image without a single drop, where that package divides by zero;
-- every corruption takes `seed`, not only the fork's two: the same seed gives the same pixels, which are not
-  the fork's. `numpy.random.seed` has no effect here, and forked worker processes never repeat each other's
-  noise;
-- the single functions return uint8 arrays; in those packages some return floats from 0 to 255 or Pillow
-  images;
-- nothing is printed, and the messages of exceptions state what was given.
+- zoom_blur does not darken the border. Those packages darken the last row or column by up to 22 grey levels
+  if the side has one of 34 lengths between 32 and 1,024 pixels (36, 71, 78, 136, 139, 160, ... 600), because
+  SciPy's rounding puts the edge of one magnification outside the image.
+- elastic_transform is the reference's: a random affine warp, then a random field of the reference's
+  strengths. imagecorruptions has a field of other strengths and no affine warp.
+- snow follows the reference: the zoomed layer is centred and cut to the image before it is blurred, in bytes.
+  imagecorruptions blurs the whole layer and cuts it from the top left corner.
+- pixelate enlarges by box averages, as the reference does; imagecorruptions uses nearest neighbours. Edges of
+  blocks may differ by one pixel, but not at 224 pixels.
+- motion_blur rounds to bytes, as ImageMagick did, and its weights always sum to one. imagecorruptions
+  truncates, and darkens images smaller than the motion.
+- frost uses windtunnel's own textures at their own size, enlarged only for images that do not fit. imagecorruptions
+  enlarges its photographs by a tenth.
+- spatter leaves an image without a drop unchanged, where imagecorruptions divides by zero.
+- Every corruption takes `seed`. The same seed gives the same pixels, which are not the fork's.
+  `numpy.random.seed` has no effect, and forked worker processes never repeat each other's noise.
+- The single functions return uint8 arrays. In imagecorruptions some return floats from 0 to 255 or Pillow
+  images.
+- Nothing is printed, and the messages of exceptions state what was given.
 """
 
 from __future__ import annotations

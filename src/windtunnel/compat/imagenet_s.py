@@ -6,18 +6,19 @@
 
 Same as in the generator:
 
-- arguments, the names of decoders and resizes, the meta file (`relative/path label` a line);
-- validation images are decoded, resized to a square of 8/7 of `resize` without keeping the aspect ratio,
-  and centre-cropped; uint8, height x width x 3; files at `save_root/decoder/resize/<name>.npy` and a new meta file `<decoder>_<resize>.txt`
-  in the current folder; existing files are overwritten.
+- Arguments, the names of decoders and resizes, and the meta file (`relative/path label` on every line).
+- Validation images are decoded, resized to a square of 8/7 of `resize` without keeping the aspect ratio, and
+  centre-cropped, as uint8 arrays of height x width x 3.
+- Arrays are written to `save_root/decoder/resize/<name>.npy`, and a new meta file `<decoder>_<resize>.txt`
+  to the current folder. Existing files are overwritten.
 
-Differences:
+Different here:
 
-- training crops depend on `seed` and the image's name: two decoders get the same crops;
-- subfolders in names are created; a file is written atomically;
-- no decoder applies an EXIF orientation; in the generator only OpenCV does;
-- `save_dir`, as the paper writes it, is an alias of `save_root`;
-- FFmpeg is used through PyAV (`pip install 'av>=14'`), not as a program; sizes come from the image itself.
+- Training crops depend on `seed` and the image's name, so that all decoders get the same crops.
+- Subfolders in names are created, and a file is written atomically.
+- No decoder applies an EXIF orientation. In the generator only OpenCV does.
+- `save_dir`, the name in the paper, is an alias of `save_root`.
+- FFmpeg is used through PyAV (`pip install 'av>=14'`), not as a program. Sizes come from the image itself.
 """
 
 from __future__ import annotations
