@@ -654,7 +654,7 @@ def test_extra_label_orders_count_among_the_ways_tried(tmp_path: Path) -> None:
     found = diagnose(model, data, DoctorOptions(labels_are_outputs=True))
     by_map = tmp_path / "map.csv"
     by_map.write_text("output,class\n0,0\n1,1\n2,2\n3,3\n")
-    one_order = diagnose(model, data, label_map=by_map)
+    one_order = diagnose(model, data, DoctorOptions(label_map=by_map))
     tensors = len(other_tensors(model))
     assert found.tried == one_order.tried + 2 * (1 + tensors)
 

@@ -60,10 +60,11 @@ def command(runs: tuple[str, ...], group: str | None, as_json: bool, as_csv: boo
     elif as_csv:
         click.echo(comparison_csv(comparison), nl=False)
     else:
-        _print(Console(), comparison)
+        print_comparison(Console(), comparison)
 
 
-def _print(console: Console, comparison: api.Comparison) -> None:
+def print_comparison(console: Console, comparison: api.Comparison) -> None:
+    """Print the summary, the headline scores and the changed conditions."""
     names = run_names(comparison)
     print_lines(console, summary_lines(comparison))
     header = ["", *names, *(f"{name} - {names[0]}" for name in names[1:])]

@@ -84,14 +84,15 @@ def command(
     if as_json:
         print_json(gate.to_json())
     else:
-        _print(Console(), gate)
+        print_gate(Console(), gate)
     if github:
         for line in gate_annotations(gate):
             click.echo(line, err=as_json)
     context.exit(EXIT_WORSE if gate.failed else 0)
 
 
-def _print(console: Console, gate: api.Gate) -> None:
+def print_gate(console: Console, gate: api.Gate) -> None:
+    """Print the rules, the outcome of each, and the verdict."""
     print_table(console, HEADER, [check_cells(check) for check in gate.checks])
     console.print(INTERVALS, markup=False, highlight=False, soft_wrap=True)
     for text in undecided(gate):

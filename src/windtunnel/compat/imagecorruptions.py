@@ -27,8 +27,8 @@ Different here:
   blocks may differ by one pixel, but not at 224 pixels.
 - motion_blur rounds to bytes, as ImageMagick did, and its weights always sum to one. imagecorruptions
   truncates, and darkens images smaller than the motion.
-- frost uses windtunnel's own textures at their own size, enlarged only for images that do not fit. imagecorruptions
-  enlarges its photographs by a tenth.
+- frost uses windtunnel's own textures at their own size, enlarged only for images that do not fit.
+  imagecorruptions enlarges its photographs by a tenth.
 - spatter leaves an image without a drop unchanged, where imagecorruptions divides by zero.
 - Every corruption takes `seed`. The same seed gives the same pixels, which are not the fork's.
   `numpy.random.seed` has no effect, and forked worker processes never repeat each other's noise.
