@@ -15,7 +15,7 @@ from windtunnel.api.output_files import check_png
 from windtunnel.core.errors import UserError
 from windtunnel.core.option_names import option
 from windtunnel.core.progress import Progress, silent
-from windtunnel.corruptions import EDITIONS, SEVERITIES, check_edition
+from windtunnel.corruptions import EDITIONS, SEVERITIES
 from windtunnel.corruptions import REGISTRY as CORRUPTIONS
 from windtunnel.options import ShowOptions
 from windtunnel.report.gallery import write_gallery
@@ -49,7 +49,9 @@ def show(
     plugin = find_unit(unit)
     target = Path(out or f"{plugin.name}.png")
     check_png(target)
-    check_edition(chosen.edition)
+    if chosen.edition not in EDITIONS:
+        known = ", ".join(map(str, EDITIONS))
+        raise UserError(f"{option('edition')} is {chosen.edition}; give one of {known}.")
     image = Path(chosen.image) if chosen.image else None
     if isinstance(plugin, Perturbation):
         return _show_sequence(plugin, image, target, chosen)
